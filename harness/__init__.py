@@ -1,0 +1,1 @@
+"""Load tests and capacity planning for ML pipeline platforms on Kubernetes."""

@@ -1,0 +1,1 @@
+"""Pure functions over the Timeline: frames in, results out."""

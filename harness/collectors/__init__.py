@@ -1,0 +1,1 @@
+"""One file per source, in the observer's process."""

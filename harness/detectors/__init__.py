@@ -1,0 +1,1 @@
+"""One bottleneck per file: Timeline in, findings out."""

@@ -1,0 +1,1 @@
+"""The load: open-model dispatch on an absolute clock, the ledger, and all of Locust's wiring."""

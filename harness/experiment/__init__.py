@@ -1,0 +1,1 @@
+"""Chooses the next point of an experiment: search, grid, interleaved comparison."""

@@ -1,0 +1,37 @@
+"""The nouns of Pipeswarm: values without I/O, clock or dependency.
+
+Instants are integer UTC nanoseconds and end in ``_at``; durations are float seconds and end in ``_s``.
+A missing end is ``None``: never 0, never 1970.
+"""
+
+from harness.model.errors import ConfigError, ExitCode, PipeswarmError, TargetUnreachableError
+from harness.model.findings import Diagnosis, Evidence, Finding, NotJudged, Validity
+from harness.model.plan import Limits, Plan
+from harness.model.records import Event, Node, Outcome, Sample, Span, Submission
+from harness.model.scenario import Scenario
+from harness.model.schedule import Burst, Constant, Schedule, Spread
+
+__all__ = [
+    "Burst",
+    "ConfigError",
+    "Constant",
+    "Diagnosis",
+    "Event",
+    "Evidence",
+    "ExitCode",
+    "Finding",
+    "Limits",
+    "Node",
+    "NotJudged",
+    "Outcome",
+    "PipeswarmError",
+    "Plan",
+    "Sample",
+    "Scenario",
+    "Schedule",
+    "Span",
+    "Spread",
+    "Submission",
+    "TargetUnreachableError",
+    "Validity",
+]

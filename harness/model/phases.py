@@ -1,0 +1,47 @@
+"""Names of phases, samples and events that the collectors write and the analysis reads. One name, everywhere."""
+
+# Phases of a run as a whole (Span.step == "").
+RUN = "run"  # from the platform's creation stamp to its own end stamp
+
+# Phases of one pod (Span.step == pod name), in the order in which a pod passes them.
+UNSCHEDULABLE = "unschedulable"  # waits for room: no node fits
+SCHEDULING = "scheduling"  # waits for the scheduler, a node fits
+PULLING = "image pull"
+STARTING = "start"  # init containers, sandbox, volumes
+RUNNING = "running"
+STORING = "storing outputs"
+
+POD_PHASES = (UNSCHEDULABLE, SCHEDULING, PULLING, STARTING, RUNNING, STORING)
+
+# Phases only the decomposition of a run's wait knows (design §7).
+DISPATCH = "dispatch"  # due, not yet sent: the generator's lag
+SUBMIT = "submit"  # sent, not yet answered
+CONTROLLER = "controller queue"  # no pod of the run exists or lives, and more must come
+PROVISIONING = "node provisioning"  # unschedulable while a node is on its way
+PUBLISHING = "publishing"  # all pods over, the platform does not say so yet
+UNKNOWN = "unknown"
+
+RUN_PHASES = (
+    DISPATCH, SUBMIT, CONTROLLER, UNSCHEDULABLE, PROVISIONING, SCHEDULING, PULLING, STARTING, RUNNING, STORING,
+    PUBLISHING, UNKNOWN,
+)  # fmt: skip
+
+# Event.kind "Run": Event.reason is one of these, Event.object the run's id.
+SUCCEEDED = "SUCCEEDED"
+FAILED = "FAILED"
+CANCELED = "CANCELED"
+SKIPPED = "SKIPPED"
+TERMINAL_STATES = frozenset({SUCCEEDED, FAILED, CANCELED, SKIPPED})
+
+# Event.kind "Observer": gaps and doubts of our own.
+GAP = "Gap"
+
+# Sample.metric
+STORE_CAPACITY_BYTES = "store_capacity_bytes"  # labels: volume (the PVC's name), namespace
+STORE_AVAILABLE_BYTES = "store_available_bytes"
+RUNS_IN_FLIGHT = "runs_in_flight"
+OBSERVER_REQUESTS = "observer_requests"  # cumulative; labels: endpoint
+NODE_CPU_CORES = "node_cpu_cores"  # used; labels: node
+POD_CPU_CORES = "pod_cpu_cores"  # used; labels: pod
+POD_MEMORY_BYTES = "pod_memory_bytes"
+GENERATOR_CPU = "generator_cpu"  # share of one core; labels: worker

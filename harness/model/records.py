@@ -1,0 +1,102 @@
+"""What is recorded while a test runs: one JSON line a record, one Parquet row when sealed.
+
+Instants are UTC nanoseconds. `source` names the clock a stamp comes from ("harness", "kfp", "kubernetes", …) and
+`resolution_s` how fine that clock is: KFP and Kubernetes stamp whole seconds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """What became of an arrival, as the load generator knows it."""
+
+    ACCEPTED = "accepted"  # the platform answered with a run
+    REJECTED = "rejected"  # the platform answered with an error, or did not answer
+    MISSED = "missed"  # never sent: too many in flight, or the test was stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One row of the ledger: one arrival of the schedule. Latency is `answered_at - due_at`."""
+
+    seq: int
+    scenario_id: str
+    run_name: str
+    due_at: int
+    sent_at: int | None
+    answered_at: int | None
+    outcome: Outcome
+    run: str | None  # the platform's id of the run
+    worker: int
+    status: int | None  # of the HTTP answer; none when there was no answer
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a run or of one of its steps. Still going when `ended_at` is none.
+
+    A span is written again when it is known better; of the records with the same (run, step, phase, attempt) the last
+    one counts. `step` is "" for the run as a whole; otherwise the pod's name, and `task` is the step's name in the
+    pipeline (a retried task has several steps).
+    """
+
+    run: str
+    step: str
+    phase: str
+    started_at: int
+    ended_at: int | None
+    task: str = ""
+    attempt: int = 0
+    node: str | None = None
+    source: str = "harness"
+    resolution_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A measured value: `metric` with `labels` was `value` at `at`."""
+
+    metric: str
+    at: int
+    value: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened: a Kubernetes event, a run's end, a gap in the observation, a retry of our own.
+
+    `kind` is the object's kind ("Pod", "Node", "Run", "Observer", …), `object` its name, `reason` a single word,
+    `run` the run it belongs to where that is known, `count` how often it is known to have happened.
+    """
+
+    at: int
+    kind: str
+    object: str
+    reason: str
+    message: str = ""
+    source: str = "harness"
+    run: str | None = None
+    count: int = 1
+    type: str = "Normal"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine of the cluster. Written again when it changes; the last record of a name counts."""
+
+    name: str
+    pool: str
+    created_at: int
+    ready_at: int | None
+    gone_at: int | None
+    cpu: float  # allocatable cores
+    memory: float  # allocatable bytes
+    gpu: float = 0.0
+    pods: int = 110
+    spot: bool = False
+    price: float | None = None  # per hour
+    source: str = "kubernetes"

@@ -1,0 +1,22 @@
+"""One row of a scenario CSV: the parameter values of one pipeline run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """An id, a name, and the parameter values of one pipeline run.
+
+    `values` are already typed for the target's inputs; `row` keeps the CSV cells as they were read.
+    """
+
+    id: str
+    name: str
+    values: Mapping[str, object]
+    row: Mapping[str, str]
+
+    @property
+    def run_name(self) -> str:
+        """The run's name on the platform, ``<id>-<scenario_name>``, as orchestrator pipelines write it."""
+        return f"{self.id}-{self.name}"

@@ -1,0 +1,86 @@
+"""Rates, durations and quantities as people write them: ``2/s 120/m 500/h``, ``90s 10m 1h30m``, ``500m 2Gi``."""
+
+import re
+
+from harness.model.errors import ConfigError
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/\s*(s|m|h|d))?")
+_QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|K|M|G|T|P|E)?")
+_QUANTITY_FACTORS = {
+    "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
+    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50, "Ei": 2.0**60,
+}  # fmt: skip
+
+
+def parse_duration(text: str | float) -> float:
+    """Seconds of ``90s``, ``10m``, ``1h30m``, ``250ms`` or a bare number (seconds).
+
+    Raises:
+        ConfigError: the text is not a duration.
+    """
+    if isinstance(text, int | float):
+        return float(text)
+    compact = text.strip().replace(" ", "")
+    try:
+        return float(compact)
+    except ValueError:
+        pass
+    parts = _DURATION_PART.findall(compact)
+    if not parts or "".join(number + unit for number, unit in parts) != compact:
+        raise ConfigError(f"'{text}' is not a duration", "write it as 90s, 10m, 1h30m or a number of seconds")
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def parse_rate(text: str | float) -> float:
+    """Arrivals per second of ``2/s``, ``120/m``, ``500/h`` or a bare number (per second).
+
+    Raises:
+        ConfigError: the text is not a rate.
+    """
+    if isinstance(text, int | float):
+        return float(text)
+    match = _RATE.fullmatch(text.strip())
+    if match is None:
+        raise ConfigError(f"'{text}' is not a rate", "write it as 2/s, 120/m or 500/h")
+    return float(match[1]) / _SECONDS[match[2] or "s"]
+
+
+def parse_quantity(text: str | float) -> float:
+    """A Kubernetes quantity in base units: ``500m`` CPU is 0.5, ``2Gi`` memory is 2147483648.
+
+    Raises:
+        ConfigError: the text is not a quantity.
+    """
+    if isinstance(text, int | float):
+        return float(text)
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        raise ConfigError(f"'{text}' is not a Kubernetes quantity", "write it as 500m, 2, 128Mi or 4Gi")
+    return float(match[1]) * _QUANTITY_FACTORS.get(match[2] or "", 1.0)
+
+
+def format_duration(seconds: float) -> str:
+    """A duration for people: ``0.25 s``, ``42 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if seconds < 0:
+        return f"-{format_duration(-seconds)}"
+    if seconds < 10:
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    if whole < 120:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def format_bytes(count: float) -> str:
+    """A byte count for people, in binary units: ``1.5 GiB``."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(count) < 1024 or unit == "TiB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    raise AssertionError

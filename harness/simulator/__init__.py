@@ -1,0 +1,1 @@
+"""A discrete-event model of the platform, run fast or served behind HTTP."""

@@ -1,0 +1,1 @@
+"""The run folder: append-only records while running, Parquet when sealed."""

@@ -1,0 +1,1 @@
+"""One result, many documents: HTML, JSON, Markdown, JUnit."""
