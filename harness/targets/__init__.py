@@ -1,1 +1,12 @@
-"""One file per platform: set up, submit one run, list runs in bulk. No I/O of their own."""
+"""One file per platform: set up, submit one run, list runs in bulk.
+
+A target does no I/O of its own: it is handed an `Exchange` that carries one request, once, over whatever the caller
+uses (gevent in the load, urllib3 in the observer). So the same file serves both, and is tested with a function.
+
+Built-ins are found by module name; third parties register a module or class under the entry-point group
+``pipeswarm.targets``. Either offers ``from_plan(plan) -> Target``.
+"""
+
+from harness.targets.target import ListedRun, RejectedError, RunPage, Target, find, names
+
+__all__ = ["ListedRun", "RejectedError", "RunPage", "Target", "find", "names"]

@@ -1,0 +1,124 @@
+"""Sealing: JSON lines become Parquet tables whose schemas are derived from the records.
+
+Sealing twice gives the same bytes as once. The JSON lines stay: they are what was recorded, the tables are an index.
+"""
+
+import io
+import os
+from collections.abc import Mapping
+from dataclasses import fields
+from enum import Enum
+from types import UnionType
+from typing import Any, get_args, get_type_hints
+
+import orjson
+import pandas as pd
+import pyarrow as pa
+import pyarrow.json as pj
+import pyarrow.parquet as pq
+
+from harness.model.records import Event, Node, Sample, Span, Submission
+from harness.store.folder import KINDS, TABLES, RunFolder
+
+# Of records with the same key the last one counts, and rows are sorted by it; kinds without a key keep every record.
+_KEYS: Mapping[type, tuple[str, ...]] = {
+    Submission: ("seq",),
+    Span: ("run", "step", "phase", "attempt"),
+    Node: ("name",),
+}
+_SORT: Mapping[type, tuple[str, ...]] = {Sample: ("at", "metric", "labels"), Event: ("at", "kind", "object", "reason")}
+
+
+def schema(kind: type) -> pa.Schema:
+    """The table's schema: a column a field, in the field's order; a mapping is a JSON string."""
+    hints = get_type_hints(kind)
+    return pa.schema([pa.field(f.name, _arrow_type(hints[f.name])) for f in fields(kind)])
+
+
+def _arrow_type(hint: Any) -> pa.DataType:
+    if isinstance(hint, UnionType):
+        hint = next(arg for arg in get_args(hint) if arg is not type(None))
+    if hint is bool:
+        return pa.bool_()
+    if hint is int:
+        return pa.int64()
+    if hint is float:
+        return pa.float64()
+    if hint is str or (isinstance(hint, type) and issubclass(hint, Enum)) or not isinstance(hint, type):
+        return pa.string()
+    raise TypeError(f"a record's field can't have the type {hint}")
+
+
+def seal(folder: RunFolder) -> Mapping[str, int]:
+    """Write ``tables/*.parquet`` and return the number of torn lines dropped, by kind."""
+    directory = folder.path / TABLES
+    directory.mkdir(exist_ok=True)
+    torn: dict[str, int] = {}
+    for kind, name in KINDS.items():
+        frame, torn[name] = _read_lines(folder, kind)
+        target = directory / f"{name}.parquet"
+        partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+        table = pa.Table.from_pandas(frame, schema=schema(kind), preserve_index=False).replace_schema_metadata(None)
+        pq.write_table(table, partial, compression="zstd")
+        partial.replace(target)
+    return torn
+
+
+def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
+    """The frames by kind ("submissions", "spans", …), from the sealed tables, or from the lines of an unsealed run.
+
+    Instants stay integer nanoseconds; a missing one is pandas' `<NA>` (columns are `Int64`).
+    """
+    frames: dict[str, pd.DataFrame] = {}
+    for kind, name in KINDS.items():
+        sealed = folder.path / TABLES / f"{name}.parquet"
+        if sealed.is_file():
+            frames[name] = _frame(pq.read_table(sealed))
+        else:
+            frames[name], _ = _read_lines(folder, kind)
+    return frames
+
+
+def _read_lines(folder: RunFolder, kind: type) -> tuple[pd.DataFrame, int]:
+    """All records of a kind as a frame, deduplicated and in a canonical order, and the number of lines dropped."""
+    path = folder.path / f"{KINDS[kind]}.jsonl"
+    lines = path.read_bytes() if path.is_file() else b""
+    whole = lines.rfind(b"\n") + 1
+    torn = int(whole < len(lines))
+    table, bad = _parse(lines[:whole], schema(kind))
+    frame = _frame(table)
+    if kind in _KEYS:
+        key = list(_KEYS[kind])
+        frame = frame.drop_duplicates(key, keep="last").sort_values(key, kind="stable", ignore_index=True)
+    else:
+        frame = frame.sort_values(list(_SORT[kind]), kind="stable", ignore_index=True)
+    return frame, torn + bad
+
+
+def _parse(lines: bytes, columns: pa.Schema) -> tuple[pa.Table, int]:
+    if not lines:
+        return columns.empty_table(), 0
+    options = pj.ParseOptions(explicit_schema=columns, unexpected_field_behavior="ignore")
+    try:
+        return pj.read_json(io.BytesIO(lines), parse_options=options).select(columns.names), 0
+    except pa.ArrowInvalid:
+        # A writer was killed inside a line that another went on after: find the lines that stand alone.
+        good = [line for line in lines.splitlines() if _is_whole(line)]
+        bad = lines.count(b"\n") - len(good)
+        if not good:
+            return columns.empty_table(), bad
+        table = pj.read_json(io.BytesIO(b"\n".join(good) + b"\n"), parse_options=options)
+        return table.select(columns.names), bad
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        return isinstance(orjson.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    """Nullable integers stay integers: an instant of 19 digits does not fit a float."""
+    frame: pd.DataFrame = table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    return frame
