@@ -14,7 +14,8 @@ class Actions(Protocol):
     def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
         """Apply a JSON merge patch (RFC 7386): whatever way the client wrote the change, it arrives as one.
 
-        Scaling a deployment arrives as ``{"spec": {"replicas": n}}``, cordoning as ``{"spec": {"unschedulable": true}}``.
+        Scaling a deployment arrives as ``{"spec": {"replicas": n}}``, cordoning a node as
+        ``{"spec": {"unschedulable": true}}``, uncordoning it as ``{"spec": {"unschedulable": null}}``.
         """
         ...
 

