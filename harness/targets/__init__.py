@@ -4,9 +4,9 @@ A target does no I/O of its own: it is handed an `Exchange` that carries one req
 uses (gevent in the load, urllib3 in the observer). So the same file serves both, and is tested with a function.
 
 Built-ins are found by module name; third parties register a module or class under the entry-point group
-``pipeswarm.targets``. Either offers ``from_plan(plan) -> Target``.
+``pipeswarm.targets``. Either offers what `Platform` says.
 """
 
-from harness.targets.target import ListedRun, RejectedError, RunPage, Target, find, names
+from harness.targets.target import ListedRun, Platform, Prepared, RejectedError, RunPage, SetUp, Target, find, names
 
-__all__ = ["ListedRun", "RejectedError", "RunPage", "Target", "find", "names"]
+__all__ = ["ListedRun", "Platform", "Prepared", "RejectedError", "RunPage", "SetUp", "Target", "find", "names"]

@@ -2,15 +2,16 @@
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.model.http import Exchange
 from harness.model.plan import Plan
 from harness.model.scenario import Scenario
+from harness.targets.scenarios import Input
 
 
 class RejectedError(PipeswarmError):
@@ -45,14 +46,33 @@ class RunPage:
     next_page: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What can be known without the platform.
+
+    `options` become the plan's `target_options`; `title` names what is run in reports; `inputs` are none when only the
+    platform knows them; `package` is what will be uploaded, kept in the run folder.
+    """
+
+    options: Mapping[str, str]
+    title: str
+    inputs: tuple[Input, ...] | None = None
+    package: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetUp:
+    """What the platform added: `options` (ids) for the plan, and what the scenarios have to fit."""
+
+    options: Mapping[str, str]
+    inputs: tuple[Input, ...]
+
+
 class Target(Protocol):
     """One platform, told by a plan's `target_options`."""
 
-    def set_up(self, exchange: Exchange) -> Mapping[str, str]:
+    def set_up(self, exchange: Exchange) -> "SetUp":
         """Find or make what runs need (experiment, pipeline version); once per test, before the first arrival.
-
-        Returns:
-            The ids found. They are added to the plan's `target_options`, from which workers and observer build theirs.
 
         Raises:
             ConfigError: the platform has no such pipeline, version, ….
@@ -74,30 +94,41 @@ class Target(Protocol):
         ...
 
 
-class _Module(Protocol):
-    def from_plan(self, plan: Plan) -> Target: ...
+class Platform(Protocol):
+    """What a target's module offers; third parties may register any object that does."""
+
+    # Its own command-line options: (name, default, help, more for argparse and the web form).
+    OPTIONS: Sequence[tuple[str, str, str, Mapping[str, Any]]]
+
+    def prepare(self, texts: Mapping[str, str], *, simulated: bool) -> Prepared:
+        """Check the options offline.
+
+        Raises:
+            ConfigError: they can't work.
+        """
+        ...
+
+    def from_plan(self, plan: Plan, package: bytes | None = None) -> Target:
+        """The target of a plan; `package` is handed over where `set_up` has to upload it."""
+        ...
 
 
-def find(plan: Plan) -> Target:
-    """The target a plan names.
+def find(name: str) -> Platform:
+    """The platform called `name`.
 
     Raises:
-        ConfigError: there is no such target, or its options can't work.
+        ConfigError: there is no such target.
     """
     for entry in entry_points(group="pipeswarm.targets"):
-        if entry.name == plan.target:
-            return cast("_Module", entry.load()).from_plan(plan)
-    if plan.target not in names():
-        raise ConfigError(f"there is no target '{plan.target}'", f"targets are: {', '.join(names())}")
-    return cast("_Module", importlib.import_module(f"{__package__}.{plan.target}")).from_plan(plan)
+        if entry.name == name:
+            return cast("Platform", entry.load())
+    if name not in names():
+        raise ConfigError(f"there is no target '{name}'", f"targets are: {', '.join(names())}")
+    return cast("Platform", importlib.import_module(f"{__package__}.{name}"))
 
 
 def names() -> list[str]:
     """The targets at hand, built-in and third-party."""
-    package = importlib.import_module(__package__)
-    modules = {m.name for m in pkgutil.iter_modules(package.__path__) if hasattr(_load(m.name), "from_plan")}
-    return sorted(modules | {entry.name for entry in entry_points(group="pipeswarm.targets")})
-
-
-def _load(name: str) -> object:
-    return importlib.import_module(f"{__package__}.{name}")
+    modules = pkgutil.iter_modules(importlib.import_module(__package__).__path__)
+    built_in = {m.name for m in modules if hasattr(importlib.import_module(f"{__package__}.{m.name}"), "from_plan")}
+    return sorted(built_in | {entry.name for entry in entry_points(group="pipeswarm.targets")})

@@ -1,0 +1,179 @@
+"""Open-model dispatch: every arrival at its own absolute time, one greenlet each, whatever the answers do.
+
+A user that waits for its answer drops arrivals exactly when the platform slows down. Here the schedule alone decides
+when a run is submitted; what can't be sent is recorded as missed, and latency is counted from the due time.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import gevent
+import gevent.event
+import gevent.pool
+
+from harness.model.errors import TargetUnreachableError
+from harness.model.http import Exchange, HttpAnswer, HttpRequest
+from harness.model.records import Outcome, Submission
+from harness.model.scenario import Scenario
+from harness.targets.target import RejectedError, Target
+
+# After so many arrivals in a row without a pause the others get a turn: a burst is sent while it is still being made.
+_TURN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One arrival of the schedule: due at an instant (UTC ns) with a scenario."""
+
+    seq: int
+    due_at: int
+    scenario: Scenario
+
+
+class Clock:
+    """UTC nanoseconds that never jump: the wall clock read once, then carried on by the monotonic one."""
+
+    def __init__(self) -> None:
+        self._offset = time.time_ns() - time.monotonic_ns()
+
+    def now(self) -> int:
+        """The present instant."""
+        return self._offset + time.monotonic_ns()
+
+
+class Dispatcher:
+    """Sends the arrivals of one worker and hands each to `record` as one row of the ledger, exactly once."""
+
+    def __init__(
+        self,
+        target: Target,
+        exchange: Exchange,
+        record: Callable[[Submission], None],
+        *,
+        worker: int,
+        max_in_flight: int,
+        clock: Clock,
+    ) -> None:
+        self._target = target
+        self._exchange = exchange
+        self._record = record
+        self._worker = worker
+        self._max_in_flight = max_in_flight
+        self._clock = clock
+        self._stopped = gevent.event.Event()
+        self._open = gevent.pool.Group()
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent and not yet answered."""
+        return len(self._open)
+
+    def run(self, arrivals: Iterable[Arrival]) -> None:
+        """Send every arrival when it is due; returns when all are answered, missed or, after `stop`, given up."""
+        in_a_row = 0
+        for arrival in arrivals:
+            wait_s = (arrival.due_at - self._clock.now()) / 1e9
+            if wait_s > 0:
+                in_a_row = 0
+                self._stopped.wait(wait_s)
+            elif (in_a_row := in_a_row + 1) % _TURN == 0:
+                gevent.sleep(0)
+            if self._stopped.is_set():
+                self._miss(arrival, "the test was stopped before it was due")
+            elif len(self._open) >= self._max_in_flight:
+                self._miss(arrival, f"{self._max_in_flight} requests were in flight already")
+            else:
+                self._open.spawn(self._send, arrival)
+        self._open.join()
+
+    def stop(self) -> None:
+        """Send nothing more; what is not sent yet is recorded as missed."""
+        self._stopped.set()
+
+    def _miss(self, arrival: Arrival, why: str) -> None:
+        self._record(self._row(arrival, Outcome.MISSED, error=why))
+
+    def _send(self, arrival: Arrival) -> None:
+        sent_at: int | None = None
+
+        def exchange(request: HttpRequest) -> HttpAnswer:
+            nonlocal sent_at
+            sent_at = self._clock.now()
+            return self._exchange(request)
+
+        run, status, error = None, None, None
+        try:
+            run = self._target.submit(arrival.scenario, exchange)
+        except RejectedError as rejected:
+            status, error = rejected.status, rejected.message
+        except TargetUnreachableError as unanswered:
+            error = unanswered.message
+        outcome = Outcome.ACCEPTED if run is not None else Outcome.REJECTED
+        answered_at = None if error is not None and status is None else self._clock.now()
+        self._record(
+            self._row(
+                arrival,
+                outcome,
+                sent_at=sent_at,
+                answered_at=answered_at,
+                run=run,
+                status=200 if run is not None else status,
+                error=error,
+            )
+        )
+
+    def _row(
+        self,
+        arrival: Arrival,
+        outcome: Outcome,
+        *,
+        sent_at: int | None = None,
+        answered_at: int | None = None,
+        run: str | None = None,
+        status: int | None = None,
+        error: str | None = None,
+    ) -> Submission:
+        return Submission(
+            seq=arrival.seq,
+            scenario_id=arrival.scenario.id,
+            run_name=arrival.scenario.run_name,
+            due_at=arrival.due_at,
+            sent_at=sent_at,
+            answered_at=answered_at,
+            outcome=outcome,
+            run=run,
+            worker=self._worker,
+            status=status,
+            error=error,
+        )
+
+
+def stripe(
+    offsets: Iterable[float], scenarios: list[Scenario], t0_at: int, index: int, count: int
+) -> Iterable[Arrival]:
+    """The arrivals of worker `index` of `count`: every `count`-th of the global sequence, scenarios taken in turn.
+
+    In a second round over the scenarios a run's name gets the round's number, so that names stay distinct.
+    """
+    for seq, due_s in enumerate(offsets):
+        if seq % count == index:
+            turn, which = divmod(seq, len(scenarios))
+            scenario = scenarios[which]
+            if turn:
+                scenario = Scenario(scenario.id, f"{scenario.name}-{turn + 1}", scenario.values, scenario.row)
+            yield Arrival(seq, t0_at + round(due_s * 1e9), scenario)
+
+
+def most_at_once(offsets: Iterable[float], window_s: float = 0.1) -> int:
+    """The largest number of arrivals due within `window_s`: so many connections are worth opening in advance."""
+    from collections import deque
+
+    recent: deque[float] = deque()
+    most = 0
+    for due_s in offsets:
+        recent.append(due_s)
+        while recent[0] < due_s - window_s:
+            recent.popleft()
+        most = max(most, len(recent))
+    return most

@@ -1,0 +1,158 @@
+"""Our options, registered with Locust so that command line, ``locust.conf``, environment and web form show the same.
+
+Locust's form gives every value back as text, so options are texts here and are understood in one place, `settings`.
+"""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from harness.model.errors import ConfigError
+from harness.model.plan import Limits
+from harness.model.schedule import Burst, Constant, Schedule, Spread
+from harness.model.units import parse_duration, parse_rate
+
+V = TypeVar("V")
+
+# name, default, help, and what else argparse and Locust's form should know.
+Option = tuple[str, str, str, Mapping[str, Any]]
+
+SCHEDULES = ("spread", "constant", "burst")
+_DEFAULT_RUNS = 60
+
+
+class _Join(argparse.Action):
+    """An option that may be given several times; the texts are joined, as the web form would hold them."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002  # argparse's signature
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,  # noqa: ARG002  # argparse's signature
+    ) -> None:
+        given = getattr(namespace, self.dest, "") or ""
+        setattr(namespace, self.dest, f"{given}; {values}" if given else values)
+
+
+_OPTIONS: tuple[Option, ...] = (
+    ("schedule", "spread", "when runs are due (open model: users don't set the rate)", {"choices": SCHEDULES}),
+    ("runs", "", f"number of runs: burst, spread (default: a run for each scenario, else {_DEFAULT_RUNS})", {}),
+    ("over", "1m", "spread: the time over which the runs are spread evenly", {}),
+    ("jitter", "0", "spread: moves each arrival by up to this share of the spacing", {}),
+    ("rate", "1/s", "constant: arrivals, as 2/s, 120/m or 500/h", {}),
+    ("for", "1m", "constant: for how long", {}),
+    ("every", "", "burst: time between bursts", {}),
+    ("times", "1", "burst: number of bursts", {}),
+    ("drain", "10m", "how long to wait for the last runs after the last arrival", {}),
+    ("scenarios", "", "CSV of scenarios (id,scenario_name,…); none: they are generated from the pipeline's inputs", {}),
+    ("param-mode", "columns", "columns: a column a parameter · json:NAME: the whole row as a JSON list in NAME", {}),
+    ("seed", "7", "of the schedule's jitter, the generated scenarios and the simulated platform", {}),
+    ("slo", "", "what must hold, as 'p95(run.duration) < 20m'; may be given several times", {"action": _Join}),
+    ("simulate", "demo", "profile of the simulated platform; used when no host is given", {}),
+    ("fault", "", "fault planted in the simulated platform, as store-full or store-full@30s", {}),
+    ("namespace", "", "the platform's namespace of runs (multi-user installations) and of their pods", {}),
+    ("max-in-flight", "10000", "open requests a worker; what does not fit is recorded as missed", {}),
+    ("answer-timeout", "60s", "a submission without an answer after this time is rejected", {}),
+    ("runs-dir", "runs", "where run folders go", {}),
+    ("run-name", "", "name of the run folder (default: time, target, schedule, runs)", {}),
+    ("token-file", "", "file with the bearer token (or environment PIPESWARM_TOKEN)", {"include_in_web_ui": False}),
+    ("kube-context", "", "context of the kubeconfig to observe the cluster with", {"include_in_web_ui": False}),
+    ("prometheus", "", "address of a Prometheus to collect the platform's metrics from", {"include_in_web_ui": False}),
+)
+
+
+def register(parser: Any, extra: Sequence[Option]) -> None:
+    """Add our options and a target's own (`extra`) to Locust's parser."""
+    group = parser.add_argument_group("Pipeswarm", "what to submit, when, and how long to wait")
+    for name, default, text, more in (*_OPTIONS, *extra):
+        group.add_argument(
+            f"--{name}",
+            default=default,
+            help=text.replace("%", "%%"),
+            env_var="PIPESWARM_" + name.upper().replace("-", "_"),
+            **more,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options of one test, understood. Paths and texts that only a target understands stay in `texts`."""
+
+    host: str
+    schedule: Schedule | None  # none: as many runs as there are scenarios, of the kind `texts["schedule"]`
+    limits: Limits
+    seed: int
+    slos: tuple[str, ...]
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self, name: str) -> str:
+        """The option `name` as it was given."""
+        return self.texts.get(name, "").strip()
+
+    def schedule_for(self, scenarios: int) -> Schedule:
+        """The schedule; without ``--runs`` one run a scenario."""
+        return self.schedule or _schedule(self.texts, scenarios)
+
+
+def settings(options: argparse.Namespace, host: str, extra: Sequence[Option]) -> Settings:
+    """Understand parsed options: ours and a target's own (`extra`).
+
+    Raises:
+        ConfigError: an option's text can't be understood.
+    """
+    texts = {name: str(getattr(options, name.replace("-", "_"), None) or "") for name, *_ in (*_OPTIONS, *extra)}
+    limits = Limits(
+        drain_s=_duration(texts, "drain"),
+        max_in_flight=_whole(texts, "max-in-flight"),
+        answer_timeout_s=_duration(texts, "answer-timeout"),
+    )
+    known = texts["runs"].strip() or texts["schedule"] == "constant" or not texts["scenarios"].strip()
+    return Settings(
+        host=host.strip().rstrip("/"),
+        schedule=_schedule(texts, _DEFAULT_RUNS) if known else None,
+        limits=limits,
+        seed=_whole(texts, "seed"),
+        slos=tuple(part.strip() for part in texts["slo"].split(";") if part.strip()),
+        texts=texts,
+    )
+
+
+def _schedule(texts: Mapping[str, str], default_runs: int) -> Schedule:
+    runs = _whole(texts, "runs") if texts["runs"].strip() else default_runs
+    match texts["schedule"]:
+        case "constant":
+            return Constant(_rate(texts, "rate"), _duration(texts, "for"))
+        case "spread":
+            return Spread(runs, _duration(texts, "over"), _number(texts, "jitter"))
+        case "burst":
+            every_s = _duration(texts, "every") if texts["every"].strip() else 0.0
+            return Burst(runs, every_s, _whole(texts, "times"))
+        case other:
+            raise ConfigError(f"there is no schedule '{other}'", f"schedules are: {', '.join(SCHEDULES)}")
+
+
+def _duration(texts: Mapping[str, str], name: str) -> float:
+    return _read(texts, name, parse_duration)
+
+
+def _rate(texts: Mapping[str, str], name: str) -> float:
+    return _read(texts, name, parse_rate)
+
+
+def _whole(texts: Mapping[str, str], name: str) -> int:
+    return _read(texts, name, lambda text: int(text.replace("_", "")))
+
+
+def _number(texts: Mapping[str, str], name: str) -> float:
+    return _read(texts, name, float)
+
+
+def _read(texts: Mapping[str, str], name: str, parse: Callable[[str], V]) -> V:
+    try:
+        return parse(texts[name].strip())
+    except ConfigError as error:
+        raise ConfigError(f"--{name}: {error.message}", error.hint) from error
+    except ValueError:
+        raise ConfigError(f"--{name}: '{texts[name]}' is not a number", f"write a number after --{name}") from None

@@ -1,0 +1,115 @@
+"""Compiled pipelines (KFP IR): what they take, and how they are made fit for a load test. Never imports the SDK."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.model.errors import ConfigError
+from harness.targets.scenarios import Input, InputType
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A compiled pipeline: its name, inputs, and the bytes to upload; `digest` is their SHA-256."""
+
+    name: str
+    inputs: tuple[Input, ...]
+    package: bytes
+    steps: int
+
+    @property
+    def digest(self) -> str:
+        """Names the content: the same package is uploaded once."""
+        return hashlib.sha256(self.package).hexdigest()
+
+
+def read_pipeline(path: Path, *, keep_caching: bool = False) -> Pipeline:
+    """Read compiled IR. Unless `keep_caching`, every task's execution cache is switched off.
+
+    A cached task does not run, so a test with cached tasks measures nothing; and by version reference the server
+    ignores the SDK's `enable_caching`. Therefore the cache is switched off in the package, in nested pipelines too.
+
+    Raises:
+        ConfigError: no such file, or not compiled IR.
+    """
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        raise ConfigError(f"there is no pipeline file {path}", "compile it: kfp dsl compile --py …") from None
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}", "give a readable IR YAML file") from error
+    documents = _documents(path, text)
+    spec = documents[0]
+    if not keep_caching and _switch_caching_off(spec):
+        text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=True).encode()
+    return Pipeline(
+        name=str(spec["pipelineInfo"]["name"]),
+        inputs=inputs_of(str(path), spec),
+        package=text,
+        steps=len(spec["root"].get("dag", {}).get("tasks", {})),
+    )
+
+
+def _documents(path: Path, text: bytes) -> list[dict[str, Any]]:
+    hint = "compile the pipeline with kfp 2: kfp dsl compile --py pipeline.py --output pipeline.yaml"
+    try:
+        documents = [d for d in yaml.load_all(text, Loader=yaml.CSafeLoader) if d is not None]  # safe C loader
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not YAML: {error}", hint) from error
+    spec = documents[0] if documents else None
+    if (
+        not isinstance(spec, dict)
+        or not isinstance(spec.get("root"), dict)
+        or "name" not in spec.get("pipelineInfo", {})
+    ):
+        found = " (it is an Argo Workflow, the output of kfp 1)" if _is_argo(spec) else ""
+        raise ConfigError(f"{path} is not a compiled KFP v2 pipeline{found}", hint)
+    return documents
+
+
+def _is_ir(spec: object) -> bool:
+    return isinstance(spec, dict) and isinstance(spec.get("root"), dict) and "name" in (spec.get("pipelineInfo") or {})
+
+
+def _is_argo(spec: object) -> bool:
+    return isinstance(spec, dict) and str(spec.get("apiVersion", "")).startswith("argoproj.io/")
+
+
+def inputs_of(where: str, spec: Mapping[str, Any]) -> tuple[Input, ...]:
+    """The parameters of a compiled pipeline; `where` names it in errors.
+
+    Raises:
+        ConfigError: it needs artifacts as inputs, which a scenario can't hold.
+    """
+    definitions = spec.get("root", {}).get("inputDefinitions", {})
+    artifacts = [name for name, given in definitions.get("artifacts", {}).items() if not given.get("isOptional")]
+    if artifacts:
+        raise ConfigError(
+            f"{where} needs the artifact{'s' if len(artifacts) > 1 else ''} {', '.join(artifacts)} as input",
+            "a scenario holds values, not artifacts: import them in the pipeline with dsl.importer and pass a URI",
+        )
+    return tuple(_parameters(definitions.get("parameters", {})))
+
+
+def _parameters(definitions: Mapping[str, Any]) -> Iterator[Input]:
+    for name, given in definitions.items():
+        try:
+            kind = InputType(given.get("parameterType", "STRING"))
+        except ValueError:
+            continue  # task-final-status and the like are filled by the platform
+        yield Input(name, kind, required=not given.get("isOptional") and "defaultValue" not in given)
+
+
+def _switch_caching_off(spec: Mapping[str, Any]) -> bool:
+    """Empty the caching options of every task, also in nested pipelines, loops and conditions."""
+    changed = False
+    for component in (spec["root"], *spec.get("components", {}).values()):
+        for task in component.get("dag", {}).get("tasks", {}).values():
+            if task.get("cachingOptions", {}).get("enableCache"):
+                task["cachingOptions"] = {}
+                changed = True
+    return changed
