@@ -1,9 +1,9 @@
 """When arrivals are due. A schedule owns no clock: it is a sequence of offsets, so its tests are tables."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 from harness.model.errors import ConfigError
 
@@ -86,3 +86,25 @@ class Burst:
         for k in range(self.times):
             for _ in range(self.runs):
                 yield k * self.every_s
+
+
+_KINDS: Mapping[str, type[Constant | Spread | Burst]] = {"constant": Constant, "spread": Spread, "burst": Burst}
+
+
+def to_mapping(schedule: Schedule) -> dict[str, object]:
+    """A schedule as plain values for the manifest; `from_mapping` reads it back."""
+    return asdict(schedule)  # type: ignore[call-overload, no-any-return]  # every schedule is a dataclass
+
+
+def from_mapping(values: Mapping[str, Any]) -> Schedule:
+    """The schedule of a manifest.
+
+    Raises:
+        ConfigError: there is no such schedule, or its values are not its own.
+    """
+    try:
+        return _KINDS[str(values["name"])](**values)
+    except (KeyError, TypeError) as error:
+        raise ConfigError(
+            f"{dict(values)} is not a schedule: {error}", "is the run folder of a newer version?"
+        ) from error

@@ -1,0 +1,115 @@
+"""The other processes of a test: simulated platform, generator, observer, report. Each runs a module of ours.
+
+They are started with ``-P``: Locust's folder of locustfiles, where ``kfp.py`` lies, must not come before the packages.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import gevent
+
+from harness.model.errors import ConfigError, ExitCode, PipeswarmError
+
+_START_S = 30.0
+_END_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Simulator:
+    """A simulated platform that runs on a loopback port of this machine, and ends with this process."""
+
+    url: str
+    kubeconfig: str
+    profile: str
+    fault: str
+    process: "subprocess.Popen[bytes]"
+
+    def stop(self) -> None:
+        """End it."""
+        end(self.process)
+
+
+def start_simulator(profile: str, fault: str, seed: int) -> Simulator:
+    """Start a simulated platform and wait until it answers.
+
+    Raises:
+        ConfigError: there is no such profile or fault.
+        PipeswarmError: it does not start.
+    """
+    command = [*_module("harness.simulator"), "serve", "--profile", profile, "--seed", str(seed), "--port", "0"]
+    command += ["--die-with-parent", *(["--fault", fault] if fault else [])]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603  # our own module
+    assert process.stdout is not None
+    assert process.stderr is not None
+    line = b""
+    with gevent.Timeout(_START_S, exception=False):
+        line = process.stdout.readline()
+    if not line:
+        end(process)
+        said = process.stderr.read().decode(errors="replace").strip()
+        if process.returncode == ExitCode.BAD_CONFIG:
+            raise ConfigError(said.removeprefix("error: "))
+        raise PipeswarmError(f"the simulated platform does not start: {said or 'no answer'}")
+    ready = json.loads(line)
+    gevent.spawn(_discard, process.stderr)
+    return Simulator(ready["url"], ready["kubeconfig"], profile, fault, process)
+
+
+def generate_scenarios(pipeline: Path, count: int, seed: int, out: Path) -> None:
+    """Let the generators make `count` scenarios that fit a compiled pipeline.
+
+    Raises:
+        ConfigError: the generators can't, with their own words.
+    """
+    command = [*_module("generators"), "--n", str(count), "--seed", str(seed)]
+    command += ["--from-pipeline", str(pipeline), "-o", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own module
+    if done.returncode:
+        raise ConfigError(
+            f"no scenarios could be generated: {done.stderr.strip().removeprefix('error: ')}", "give --scenarios FILE"
+        )
+
+
+def start_observer(run: Path, options: Sequence[str], environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    """Start the observer of a run. It ends when it is told to, or when this process is gone."""
+    command = [*_module("harness.cli"), "observe", "--run", str(run), "--die-with-parent", *options]
+    log = (run / "observer.log").open("ab")
+    with log:
+        return subprocess.Popen(  # noqa: S603  # our own module
+            command, stdout=subprocess.DEVNULL, stderr=log, env={**os.environ, **environment}
+        )
+
+
+def report(run: Path) -> tuple[int, str]:
+    """Seal the run and write its reports; returns the run's exit code and the verdict for people."""
+    command = [*_module("harness.cli"), "report", str(run)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own module
+    if done.returncode == ExitCode.BUG:
+        return done.returncode, done.stdout + done.stderr
+    return done.returncode, done.stdout
+
+
+def end(process: "subprocess.Popen[bytes]", patience_s: float = _END_S) -> None:
+    """Ask a process to end and wait; after `patience_s` it is killed."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _module(name: str) -> list[str]:
+    return [sys.executable, "-P", "-m", name]
+
+
+def _discard(stream: object) -> None:
+    while stream.readline():  # type: ignore[attr-defined]  # a pipe that nobody reads would stop its writer
+        pass

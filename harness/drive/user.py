@@ -1,0 +1,29 @@
+"""The user class of a locustfile. Locust wants users; the schedule, not their number, sets the load."""
+
+from typing import ClassVar
+
+from harness.drive.wiring import connect
+
+from locust import User, task
+
+
+class PipelineUser(User):  # type: ignore[misc]  # Locust's classes carry no types
+    """Declares a load test of one platform: a subclass names it, and Locust's events are wired to it.
+
+    `platform` is the name of a target: a module of `harness.targets` or an entry point of ``pipeswarm.targets``.
+    One user is enough: arrivals come from the schedule, never from a user that waits for its answer.
+    """
+
+    abstract = True
+    platform: ClassVar[str]
+
+    def __init_subclass__(cls, **more: object) -> None:
+        super().__init_subclass__(**more)
+        if "platform" in cls.__dict__:
+            cls.abstract = False
+            connect(cls.platform)
+
+    @task  # type: ignore[untyped-decorator]  # Locust's decorator carries no types
+    def follow_the_schedule(self) -> None:
+        """Stay until the test is over."""
+        self.environment.runner.greenlet.join(timeout=1)

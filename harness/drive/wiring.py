@@ -1,0 +1,270 @@
+"""All of Locust's events, one listener each, forwarded to typed code.
+
+The only place of the load that reads the environment and chooses exit codes. `connect` reads as the table of contents:
+which event leads where.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import gevent
+
+from harness.drive import processes
+from harness.drive.crew import DONE, GO, ROWS, STOP, Crew, LocalCrew, RemoteCrew, Station
+from harness.drive.ledger import Finished
+from harness.drive.options import register, settings
+from harness.drive.progress import Progress
+from harness.drive.session import Checked, Session, Stage, check
+from harness.model.errors import ConfigError, ExitCode, PipeswarmError
+from harness.model.records import Outcome, Submission
+from harness.targets.target import find
+
+from locust import events
+from locust.runners import MasterRunner, WorkerRunner
+
+_SHOW_EVERY_S = 1.0
+_FAREWELL_S = 10.0
+
+
+def connect(target: str) -> None:
+    """Wire a load test of `target` to Locust's events."""
+    desk = Desk(target)
+    events.init_command_line_parser.add_listener(desk.add_options)
+    events.init.add_listener(desk.open)
+    events.test_start.add_listener(desk.start_test)
+    events.test_stopping.add_listener(desk.stop_test)
+    events.quitting.add_listener(desk.close)
+
+
+class RunFailedError(Exception):
+    """What Locust's failure statistics show for a run that failed."""
+
+
+class Desk:
+    """One Locust process: master, worker, or both in one."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._platform = find(target)
+        self._station: Station | None = None
+        self._crew: RemoteCrew | None = None
+        self._simulator: processes.Simulator | None = None
+        self._fresh = False  # the simulator has not been loaded yet
+        self._session: Session | None = None
+        self._story: gevent.Greenlet | None = None
+        self._environment: Any = None
+
+    # --- events -------------------------------------------------------------------------------------------------
+
+    def add_options(self, parser: Any, **_: object) -> None:
+        """`init_command_line_parser`: our options beside Locust's own."""
+        register(parser, self._platform.OPTIONS)
+
+    def open(self, environment: Any, runner: Any, **_: object) -> None:
+        """`init`: register messages; without web UI check the configuration now, while nothing has been started."""
+        self._environment = environment
+        options = environment.parsed_options
+        # Our progress line takes the place of the table that Locust prints every two seconds.
+        options.only_summary = options.only_summary or not options.print_stats
+        if isinstance(runner, WorkerRunner):
+            self._open_worker(runner)
+            return
+        if isinstance(runner, MasterRunner):
+            runner.register_message(ROWS, self._receive)
+            runner.register_message(DONE, self._receive)
+        try:
+            checked = self._check()
+            if not options.headless and not checked.settings.host:
+                self._start_simulator(checked)
+        except PipeswarmError as error:
+            if options.headless:
+                self._fail(error)
+            sys.stderr.write(f"warning: as the options are now, the test can't start: {error}\n")
+
+    def start_test(self, **_: object) -> None:
+        """`test_start`: a new test, in a greenlet of its own."""
+        if self._station is None:
+            self._story = gevent.spawn(self._tell)
+
+    def stop_test(self, **_: object) -> None:
+        """`test_stopping`: Stop in the web UI drains; Locust's ``-t`` is a hard limit."""
+        session = self._session
+        if session is None or session.stage is Stage.OVER or gevent.getcurrent() is self._story:
+            return
+        if self._environment.parsed_options.headless:
+            session.cut("TimeLimit")
+            self._join()
+        else:
+            session.stop()
+
+    def close(self, **_: object) -> None:
+        """`quitting`: Ctrl-C and SIGTERM come here with a test still going; it is sealed as interrupted."""
+        if self._station is not None:
+            self._station.close(_FAREWELL_S)
+        if self._session is not None and self._session.stage is not Stage.OVER:
+            self._session.cut("Interrupted")
+            self._join()
+        if self._simulator is not None:
+            self._simulator.stop()
+            self._simulator = None
+
+    # --- a worker -----------------------------------------------------------------------------------------------
+
+    def _open_worker(self, runner: WorkerRunner) -> None:
+        station = self._station = Station(runner, self._token(), self._on_row)
+        runner.register_message(GO, lambda msg, **_: station.on_go(msg), concurrent=True)
+        runner.register_message(STOP, lambda **_: station.stop())
+
+    def _receive(self, msg: Any, **_: object) -> None:
+        """A worker's message to the master."""
+        if self._crew is not None:
+            (self._crew.on_rows if msg.type == ROWS else self._crew.on_done)(msg)
+
+    # --- a test -------------------------------------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        """One test from beginning to end, and what it means for this process."""
+        runner = self._environment.runner
+        progress = Progress()
+        try:
+            checked = self._check()
+            session = self._session = self._new_session(checked)
+            shower = gevent.spawn(self._show, session, progress)
+            try:
+                session.run(self._crew_for)
+            finally:
+                shower.kill()
+                self._publish(session)
+                progress.done()
+            self._conclude(session.exit_code, session.verdict)
+        except PipeswarmError as error:
+            self._conclude(error.exit_code, f"error: {error}")
+        except Exception:
+            self._conclude(ExitCode.BUG, "")
+            raise
+        finally:
+            if self._environment.parsed_options.headless:
+                runner.quit()
+            else:
+                runner.stop()
+
+    def _check(self) -> Checked:
+        host = self._environment.host or ""
+        if self._simulator is not None and host == self._simulator.url:
+            host = ""
+        host = host or os.environ.get("KF_PIPELINES_ENDPOINT", "")
+        return check(
+            settings(self._environment.parsed_options, host, self._platform.OPTIONS), self._target, self._platform
+        )
+
+    def _new_session(self, checked: Checked) -> Session:
+        simulated = not checked.settings.host
+        if simulated:
+            self._start_simulator(checked)
+            self._fresh = False
+        runner = self._environment.runner
+        return Session(
+            checked,
+            self._platform,
+            token=self._token(),
+            simulator=self._simulator if simulated else None,
+            workers=runner.worker_count if isinstance(runner, MasterRunner) else 1,
+            on_finished=self._on_finished,
+        )
+
+    def _crew_for(self, session: Session) -> Crew:
+        ledger = session.ledger
+        assert ledger is not None
+
+        def book(row: Submission) -> None:
+            self._on_row(row)
+            if finished := ledger.book(row):
+                self._on_finished(finished)
+
+        def book_lines(lines: bytes) -> None:
+            for finished in ledger.book_lines(lines):
+                self._on_finished(finished)
+
+        if isinstance(self._environment.runner, MasterRunner):
+            self._crew = RemoteCrew(self._environment.runner, book_lines, session.worker_lost)
+            return self._crew
+        return LocalCrew(self._token(), book)
+
+    def _start_simulator(self, checked: Checked) -> None:
+        """A platform nobody has loaded yet: each test finds it as the profile says."""
+        profile, fault = checked.settings.text("simulate") or "demo", checked.settings.text("fault")
+        old = self._simulator
+        if old is not None:
+            if self._fresh and (old.profile, old.fault) == (profile, fault):
+                return
+            old.stop()
+            self._simulator = None
+        new = processes.start_simulator(profile, fault, checked.settings.seed)
+        self._simulator, self._fresh = new, True
+        self._environment.host = new.url
+        planted = f" with the fault {fault}" if fault else ""
+        sys.stderr.write(f"no --host: simulated platform '{profile}'{planted} started at {new.url}\n")
+
+    # --- telling ------------------------------------------------------------------------------------------------
+
+    def _show(self, session: Session, progress: Progress) -> None:
+        while True:
+            self._publish(session)
+            observed = session.folder.read_live("observer") if session.folder else {}
+            progress.show(session.live(), observed)
+            gevent.sleep(_SHOW_EVERY_S)
+
+    def _publish(self, session: Session) -> None:
+        if session.folder is not None:
+            session.folder.write_live("load", session.live())
+
+    def _on_row(self, row: Submission) -> None:
+        """Locust's own statistics, from the due time: no coordinated omission in them either."""
+        error = RunFailedError(row.error or row.outcome) if row.outcome is not Outcome.ACCEPTED else None
+        latency_ms = (row.answered_at - row.due_at) / 1e6 if row.answered_at is not None else None
+        self._fire("SUBMIT", latency_ms, error)
+
+    def _on_finished(self, finished: Finished) -> None:
+        error = RunFailedError(finished.error) if finished.error is not None else None
+        self._fire("RUN", finished.duration_s * 1e3, error)
+
+    def _fire(self, kind: str, duration_ms: float | None, error: Exception | None) -> None:
+        self._environment.events.request.fire(
+            request_type=kind,
+            name=self._target,
+            response_time=duration_ms,
+            response_length=0,
+            exception=error,
+            context={},
+            start_time=time.time(),
+            url=None,
+        )
+
+    def _conclude(self, code: ExitCode, verdict: str) -> None:
+        self._environment.process_exit_code = int(code)
+        out = sys.stderr if verdict.startswith("error:") else sys.stdout
+        out.write(f"{verdict.rstrip()}\n" if verdict else "")
+        out.write(f"exit code {int(code)}: {code.meaning}\n")
+        out.flush()
+
+    def _fail(self, error: PipeswarmError) -> None:
+        sys.stderr.write(f"error: {error}\nexit code {int(error.exit_code)}: {error.exit_code.meaning}\n")
+        # An exception in this listener would be swallowed and end with exit code 0; SystemExit is not.
+        sys.exit(int(error.exit_code))
+
+    def _join(self) -> None:
+        if self._story is not None and self._story is not gevent.getcurrent():
+            self._story.join()
+
+    def _token(self) -> str:
+        """The bearer token, from a file or the environment; never an option, which the web page would show."""
+        path = getattr(self._environment.parsed_options, "token_file", "")
+        if not path:
+            return os.environ.get("PIPESWARM_TOKEN", "")
+        try:
+            return Path(path).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise ConfigError(f"the token file {path} can't be read: {error.strerror}", "see --token-file") from error

@@ -1,0 +1,114 @@
+"""Service level objectives as people write them: ``p95(run.duration) < 20m``, ``throughput > 100/h``.
+
+objective  = measure ("<" | "<=" | ">" | ">=") limit
+measure    = statistic "(" quantity ")" | ratio | "throughput"
+statistic  = "mean" | "min" | "max" | "p" number           p50, p95, p99.9
+quantity   = "run.duration" | "submit.latency" | "submit.service" | "submit.lag" | "phase." name
+ratio      = "failed_ratio" | "rejected_ratio" | "missed_ratio" | "censored_ratio" | "succeeded_ratio"
+limit      = a duration for quantities, a number or percentage for ratios, a rate for the throughput
+"""
+
+import re
+from dataclasses import dataclass
+
+from harness.model.errors import ConfigError
+from harness.model.phases import RUN_PHASES
+from harness.model.units import parse_duration, parse_rate
+
+RUN_DURATION = "run.duration"  # from due to over
+SUBMIT_LATENCY = "submit.latency"  # from due to answered
+SUBMIT_SERVICE = "submit.service"  # from sent to answered
+SUBMIT_LAG = "submit.lag"  # from due to sent
+PHASE_QUANTITIES = {f"phase.{name.replace(' ', '_')}": name for name in RUN_PHASES}
+QUANTITIES = (RUN_DURATION, SUBMIT_LATENCY, SUBMIT_SERVICE, SUBMIT_LAG, *PHASE_QUANTITIES)
+RATIOS = ("failed_ratio", "rejected_ratio", "missed_ratio", "censored_ratio", "succeeded_ratio")
+THROUGHPUT = "throughput"  # runs that are over, per second
+
+_OBJECTIVE = re.compile(r"\s*([a-z0-9._]+)\s*(?:\(\s*([a-z._ ]+?)\s*\))?\s*(<=|>=|<|>)\s*(\S.*?)\s*", re.IGNORECASE)
+_PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
+_HINT = "write it as 'p95(run.duration) < 20m', 'failed_ratio < 0.01' or 'throughput > 100/h'"
+
+
+@dataclass(frozen=True, slots=True)
+class Slo:
+    """One objective. `limit` is in seconds, a share, or runs per second; `percentile` (0..100) is none elsewhere."""
+
+    text: str
+    measure: str  # "mean", "min", "max", "percentile", a ratio's name, or "throughput"
+    quantity: str  # "" for ratios and the throughput
+    percentile: float | None
+    operator: str
+    limit: float
+
+    @property
+    def unit(self) -> str:
+        """Of the limit and the measured value: "s", "/s" or "" (a share)."""
+        if self.quantity:
+            return "s"
+        return "/s" if self.measure == THROUGHPUT else ""
+
+    def holds(self, value: float) -> bool:
+        """Whether `value` meets the objective."""
+        match self.operator:
+            case "<":
+                return value < self.limit
+            case "<=":
+                return value <= self.limit
+            case ">":
+                return value > self.limit
+            case _:
+                return value >= self.limit
+
+
+def parse_slo(text: str) -> Slo:
+    """Understand one objective.
+
+    Raises:
+        ConfigError: it is not in the grammar above.
+    """
+    match = _OBJECTIVE.fullmatch(text)
+    if match is None:
+        raise ConfigError(f"the SLO '{text}' can't be understood", _HINT)
+    measure, quantity, operator, limit = match[1].lower(), (match[2] or "").lower(), match[3], match[4]
+    if not quantity:
+        return _whole_run(text, measure, operator, limit)
+    if quantity not in QUANTITIES:
+        raise ConfigError(
+            f"the SLO '{text}' asks for '{quantity}', which is not measured", f"quantities are: {', '.join(QUANTITIES)}"
+        )
+    percentile = _percentile(text, measure)
+    name = measure if percentile is None else "percentile"
+    return Slo(text.strip(), name, quantity, percentile, operator, _limit(text, parse_duration, limit))
+
+
+def _percentile(text: str, measure: str) -> float | None:
+    if measure in {"mean", "min", "max"}:
+        return None
+    match = _PERCENTILE.fullmatch(measure)
+    if match is None or not 0 < float(match[1]) < 100:
+        raise ConfigError(f"the SLO '{text}' asks for '{measure}'", "statistics are: mean, min, max, p50, p95, p99.9 …")
+    return float(match[1])
+
+
+def _whole_run(text: str, measure: str, operator: str, limit: str) -> Slo:
+    if measure == THROUGHPUT:
+        return Slo(text.strip(), measure, "", None, operator, _limit(text, parse_rate, limit))
+    if measure in RATIOS:
+        return Slo(text.strip(), measure, "", None, operator, _limit(text, _share, limit))
+    names = ", ".join((*RATIOS, THROUGHPUT))
+    raise ConfigError(f"the SLO '{text}' asks for '{measure}', which is not measured", f"{_HINT}; names are: {names}")
+
+
+def _share(text: str) -> float:
+    try:
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise ConfigError(f"'{text}' is not a share", "write it as 0.01 or 1%") from None
+
+
+def _limit(text: str, parse: object, limit: str) -> float:
+    assert callable(parse)
+    try:
+        return float(parse(limit))
+    except ConfigError as error:
+        raise ConfigError(f"the SLO '{text}': {error.message}", error.hint) from error
