@@ -22,7 +22,7 @@ SUBMIT_LAG = "submit.lag"  # from due to sent
 PHASE_QUANTITIES = {f"phase.{name.replace(' ', '_')}": name for name in RUN_PHASES}
 QUANTITIES = (RUN_DURATION, SUBMIT_LATENCY, SUBMIT_SERVICE, SUBMIT_LAG, *PHASE_QUANTITIES)
 RATIOS = ("failed_ratio", "rejected_ratio", "missed_ratio", "censored_ratio", "succeeded_ratio")
-THROUGHPUT = "throughput"  # runs that are over, per second
+THROUGHPUT = "throughput"  # runs that succeed, per second
 
 _OBJECTIVE = re.compile(r"\s*([a-z0-9._]+)\s*(?:\(\s*([a-z._ ]+?)\s*\))?\s*(<=|>=|<|>)\s*(\S.*?)\s*", re.IGNORECASE)
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")

@@ -1,0 +1,56 @@
+"""How many are active when: counts over time from starts and ends, by sorting once, never by asking each instant."""
+
+import numpy as np
+
+from harness.analysis.timeline import Floats
+
+
+def integral(starts: Floats, ends: Floats, at: Floats) -> Floats:
+    """Active-seconds up to each instant of `at` (ascending): the integral of the number of intervals that are open.
+
+    An interval whose end is NaN is still open. An interval that ends before it starts counts negatively: the sum
+    stays right, nothing is clamped.
+    """
+    return _ramp(starts, at) - _ramp(ends, at)
+
+
+def mean_active(starts: Floats, ends: Floats, edges: Floats) -> Floats:
+    """The mean number active within each window between `edges`; shape (len(edges) - 1,)."""
+    return np.asarray(np.diff(integral(starts, ends, edges)) / np.diff(edges), dtype=np.float64)
+
+
+def active(starts: Floats, ends: Floats, at: Floats) -> Floats:
+    """The number active at each instant; starts count, ends do not."""
+    begun = np.searchsorted(_sorted(starts), at, side="right")
+    over = np.searchsorted(_sorted(ends), at, side="right")
+    return np.asarray(begun - over, dtype=np.float64)
+
+
+def peak(starts: Floats, ends: Floats) -> int:
+    """The largest number active at once."""
+    at = _sorted(starts)
+    return int(active(starts, ends, at).max()) if at.size else 0
+
+
+def merged(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
+    """The union of intervals as disjoint ones, ascending."""
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], ends[order]
+    if not starts.size:
+        return starts, ends
+    reach = np.maximum.accumulate(ends)
+    first = np.concatenate(([True], starts[1:] > reach[:-1]))
+    last = np.concatenate((np.flatnonzero(first)[1:] - 1, [starts.size - 1]))
+    return starts[first], reach[last]
+
+
+def _ramp(points: Floats, at: Floats) -> Floats:
+    """The sum of (at - p) over all points p before each instant."""
+    points = _sorted(points)
+    before = np.searchsorted(points, at, side="right")
+    sums = np.concatenate(([0.0], np.cumsum(points)))
+    return np.asarray(before * at - sums[before], dtype=np.float64)
+
+
+def _sorted(points: Floats) -> Floats:
+    return np.sort(points[np.isfinite(points)])

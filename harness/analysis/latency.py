@@ -1,0 +1,47 @@
+"""Latencies of the submissions and durations of the runs, from the due time: no coordinated omission."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.quantiles import Summary, summarize
+from harness.analysis.timeline import Floats, Timeline, floats
+from harness.model.records import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Seconds.
+
+    Attributes:
+        lag: from due to sent: the generator's own.
+        latency: from due to answered.
+        service: from sent to answered.
+        duration: of runs from due to over; runs that are still going on are censored, not dropped.
+    """
+
+    lag: Summary
+    latency: Summary
+    service: Summary
+    duration: Summary
+
+
+def latencies(timeline: Timeline) -> Latencies:
+    """Summaries with quantiles and their intervals."""
+    runs = timeline.runs
+    accepted = (runs["outcome"] == Outcome.ACCEPTED.value).to_numpy(dtype=bool)
+    due, sent, answered = (floats(runs, name) for name in ("due_s", "sent_s", "answered_s"))
+    durations = duration(timeline)
+    return Latencies(
+        lag=summarize(sent - due),
+        latency=summarize(answered - due),
+        service=summarize(answered - sent),
+        duration=summarize(durations[accepted], timeline.is_over[accepted]),
+    )
+
+
+def duration(timeline: Timeline) -> Floats:
+    """Per row of `runs`: seconds from due to over; for a run that goes on, to the end of the observation."""
+    runs = timeline.runs
+    until = np.where(timeline.is_over, floats(runs, "over_s"), np.where(timeline.is_open, timeline.end_s, np.nan))
+    return np.asarray(until - floats(runs, "due_s"), dtype=np.float64)

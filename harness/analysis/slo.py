@@ -1,0 +1,115 @@
+"""Were the objectives met? Grammar and parsing: `harness.model.slo`."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.latency import duration
+from harness.analysis.ledger import ledger
+from harness.analysis.quantiles import quantile
+from harness.analysis.throughput import throughput
+from harness.analysis.timeline import Bools, Floats, Timeline, floats
+from harness.analysis.waits import waits
+from harness.model.records import Outcome
+from harness.model.slo import (
+    PHASE_QUANTITIES,
+    RUN_DURATION,
+    SUBMIT_LAG,
+    SUBMIT_LATENCY,
+    SUBMIT_SERVICE,
+    THROUGHPUT,
+    Slo,
+    parse_slo,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SloResult:
+    """`met` is none when the test can't tell, and `why` says so; `low` and `high` are a 95 % interval."""
+
+    slo: Slo
+    value: float | None
+    met: bool | None
+    low: float | None = None
+    high: float | None = None
+    why: str = ""
+
+
+def judge(timeline: Timeline) -> tuple[SloResult, ...]:
+    """Judge every objective of the plan.
+
+    Raises:
+        ConfigError: an objective can't be understood.
+    """
+    return tuple(_judge(timeline, parse_slo(text)) for text in timeline.plan.slos)
+
+
+def _judge(timeline: Timeline, slo: Slo) -> SloResult:
+    if slo.quantity:
+        values, over = _sample(timeline, slo.quantity)
+        return _statistic(slo, values, over)
+    if slo.measure == THROUGHPUT:
+        value = throughput(timeline).per_hour / 3600
+    else:
+        counts = ledger(timeline)
+        value = counts.share({
+            "failed_ratio": counts.failed + counts.canceled,
+            "rejected_ratio": counts.rejected,
+            "missed_ratio": counts.missed,
+            "censored_ratio": counts.in_flight,
+            "succeeded_ratio": counts.succeeded,
+        }[slo.measure])  # fmt: skip
+    return SloResult(slo, value, slo.holds(value))
+
+
+def _sample(timeline: Timeline, quantity: str) -> tuple[Floats, Bools]:
+    """The finite values of a quantity, and which of them are final."""
+    runs = timeline.runs
+    due, sent, answered = (floats(runs, name) for name in ("due_s", "sent_s", "answered_s"))
+    over = np.ones(len(runs), dtype=bool)
+    match quantity:
+        case _ if quantity == RUN_DURATION:
+            accepted = (runs["outcome"] == Outcome.ACCEPTED.value).to_numpy(dtype=bool)
+            values, over = np.where(accepted, duration(timeline), np.nan), timeline.is_over
+        case _ if quantity == SUBMIT_LATENCY:
+            values = answered - due
+        case _ if quantity == SUBMIT_SERVICE:
+            values = answered - sent
+        case _ if quantity == SUBMIT_LAG:
+            values = sent - due
+        case _:
+            values = waits(timeline).of(PHASE_QUANTITIES[quantity])
+            over = np.ones(values.size, dtype=bool)
+    known = np.isfinite(values)
+    return values[known], over[known]
+
+
+def _statistic(slo: Slo, values: Floats, over: Bools) -> SloResult:
+    if not values.size:
+        return SloResult(slo, None, None, why=f"no {slo.quantity} was observed")
+    going_on = int(np.count_nonzero(~over))
+    if slo.percentile is not None:
+        found = quantile(values, slo.percentile / 100, over)
+        if found.value is not None:
+            return SloResult(slo, found.value, slo.holds(found.value), found.low, found.high)
+        return _bounded(slo, found.at_least, going_on)
+    match slo.measure:
+        case "mean":
+            value = float(values.mean())
+        case "min":
+            value = float(values.min())
+        case _:
+            value = float(values.max())
+    if going_on:
+        return _bounded(slo, value, going_on)
+    return SloResult(slo, value, slo.holds(value))
+
+
+def _bounded(slo: Slo, at_least: float, going_on: int) -> SloResult:
+    """Only a lower bound is known: enough to break an upper limit, or to keep a lower one."""
+    why = f"{going_on:,} runs were not over: the value is only known to be at least {at_least:.6g} s"
+    upper = slo.operator in {"<", "<="}
+    if slo.measure == "min":
+        return SloResult(slo, None, None, why=why)
+    known = slo.holds(at_least) != upper
+    return SloResult(slo, at_least, (not upper) if known else None, low=at_least, why=why)

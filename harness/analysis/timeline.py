@@ -1,0 +1,227 @@
+"""The sealed run as typed frames: the one input of analysis, detectors and reports.
+
+Instants become float seconds after the test's start (t0), so that every later step is plain arithmetic; a missing
+instant is NaN. Names end in ``_s`` as in ``schedule.csv``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from harness.model.phases import POD_PHASES, RUN, TERMINAL_STATES
+from harness.model.plan import Plan
+from harness.model.records import Outcome
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+TEST_STARTED = "Started"
+TEST_INTERRUPTED = "Interrupted"
+WORKER_LOST = "WorkerLost"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timeline:
+    """What happened, from whoever saw it.
+
+    Attributes:
+        plan: what was intended.
+        start_at: t0 as UTC ns; all ``_s`` below count from it.
+        end_s: the last instant anything was recorded.
+        runs: a row an arrival, by seq: seq, run, name, scenario_id, worker, outcome, status, error, due_s, sent_s,
+            answered_s, created_s, over_s, state ("" while the run goes on), message (the platform's error).
+        foreign: number of observed runs that are not in the ledger.
+        pods: a row a stretch of a pod: row (of `runs`, -1 when foreign), step, task, phase (index into POD_PHASES),
+            attempt, start_s, end_s, node, resolution_s.
+        events: at_s, kind, object, reason, message, source, run, count, type.
+        samples: metric, at_s, value, labels (a JSON text).
+        nodes: name, pool, created_s, ready_s, gone_s, cpu, memory, gpu, pods, spot, price.
+    """
+
+    plan: Plan
+    start_at: int
+    end_s: float
+    runs: pd.DataFrame
+    foreign: int
+    pods: pd.DataFrame
+    events: pd.DataFrame
+    samples: pd.DataFrame
+    nodes: pd.DataFrame
+
+    @classmethod
+    def from_frames(cls, plan: Plan, frames: Mapping[str, pd.DataFrame]) -> "Timeline":
+        """Join the five tables of a run folder (`harness.store.tables.load`)."""
+        submissions, spans, events = frames["submissions"], frames["spans"], frames["events"]
+        start_at = _start(plan, submissions, spans, events)
+        of_run = (spans["step"] == "").to_numpy(dtype=bool) & (spans["phase"] == RUN).to_numpy(dtype=bool)
+        observed = _observed_runs(spans[of_run], events, start_at)
+        runs = _runs(submissions, observed, start_at)
+        pods = _pods(spans[~of_run], pd.Index(runs["run"]), start_at)
+        happened = _shifted(events, start_at, at="at_s")
+        samples = _shifted(frames["samples"], start_at, at="at_s")
+        known = runs["run"][runs["run"] != ""]
+        return cls(
+            plan=plan,
+            start_at=start_at,
+            end_s=_last(runs, pods, happened, samples),
+            runs=runs,
+            foreign=int((~observed.index.isin(known)).sum()),
+            pods=pods,
+            events=happened,
+            samples=samples,
+            nodes=_shifted(frames["nodes"], start_at, created_at="created_s", ready_at="ready_s", gone_at="gone_s"),
+        )
+
+    @property
+    def interrupted(self) -> bool:
+        """The test was stopped by Ctrl-C or SIGTERM."""
+        return bool(len(self.test_events(TEST_INTERRUPTED)))
+
+    def test_events(self, reason: str) -> pd.DataFrame:
+        """What the load said of the test itself."""
+        return self.events[(self.events["kind"] == "Test") & (self.events["reason"] == reason)]
+
+    def metric(self, name: str) -> pd.DataFrame:
+        """The samples of one metric, in the order of time."""
+        return self.samples[self.samples["metric"] == name]
+
+    @property
+    def is_over(self) -> Bools:
+        """Per row of `runs`: the platform said that the run is over."""
+        return (self.runs["state"] != "").to_numpy(dtype=bool)
+
+    @property
+    def is_open(self) -> Bools:
+        """Per row of `runs`: accepted, and not over when the observation ended (censored)."""
+        return (self.runs["outcome"] == Outcome.ACCEPTED.value).to_numpy(dtype=bool) & ~self.is_over
+
+
+def floats(frame: pd.DataFrame, name: str) -> Floats:
+    """A numeric column as an array; what is missing is NaN."""
+    return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def after(instants: "pd.Series[int]", start_at: int) -> Floats:
+    """UTC nanoseconds (Int64) as seconds after `start_at`; subtracted as integers, so no digit is lost."""
+    missing = instants.isna().to_numpy(dtype=bool)
+    shifted = (instants.to_numpy(dtype=np.int64, na_value=start_at) - start_at) / 1e9
+    shifted[missing] = np.nan
+    return np.asarray(shifted, dtype=np.float64)
+
+
+def _start(plan: Plan, submissions: pd.DataFrame, spans: pd.DataFrame, events: pd.DataFrame) -> int:
+    """t0: as the load said it, else the first arrival, else the plan's, else the first thing seen."""
+    said = events[(events["kind"] == "Test") & (events["reason"] == TEST_STARTED)]["at"]
+    for instants in (said, submissions["due_at"]):
+        if len(instants):
+            return int(instants.min())
+    if plan.started_at or not len(spans):
+        return plan.started_at
+    return int(spans["started_at"].min())
+
+
+def _shifted(frame: pd.DataFrame, start_at: int, **names: str) -> pd.DataFrame:
+    columns = {new: after(frame[old], start_at) for old, new in names.items()}
+    return frame.drop(columns=list(names)).assign(**columns).reset_index(drop=True)
+
+
+def _observed_runs(spans: pd.DataFrame, events: pd.DataFrame, start_at: int) -> pd.DataFrame:
+    """What the platform said of runs, by run id: name, created_s, over_s, state, message."""
+    seen = pd.DataFrame(
+        {
+            "name": spans["task"].to_numpy(),  # a run's span carries its name where a step's carries the task
+            "created_s": after(spans["started_at"], start_at),
+            "over_s": after(spans["ended_at"], start_at),
+        },
+        index=pd.Index(spans["run"], name="run"),
+    )
+    ends = events[(events["kind"] == "Run").to_numpy(dtype=bool) & events["reason"].isin(TERMINAL_STATES).to_numpy()]
+    ends = ends.drop_duplicates("object", keep="last").set_index("object")
+    said = pd.DataFrame(
+        {"state": ends["reason"], "message": ends["message"], "said_s": after(ends["at"], start_at)}, index=ends.index
+    )
+    both = seen.join(said, how="outer")
+    both["over_s"] = both["over_s"].where(both["over_s"].notna(), both["said_s"]).where(both["state"].notna())
+    for name in ("name", "state", "message"):
+        both[name] = both[name].fillna("")
+    return both.drop(columns="said_s")
+
+
+def _runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int) -> pd.DataFrame:
+    """The ledger beside what the platform said."""
+    if not len(submissions):
+        return _unsent(observed)
+    runs = _shifted(submissions, start_at, due_at="due_s", sent_at="sent_s", answered_at="answered_s")
+    runs = runs.rename(columns={"run_name": "name"})
+    for name in ("run", "error"):
+        runs[name] = runs[name].fillna("")
+    runs = _recover(runs, observed)
+    return runs.join(observed[["created_s", "over_s", "state", "message"]], on="run").fillna(
+        {"state": "", "message": ""}
+    )
+
+
+def _recover(runs: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
+    """A submission without an answer whose run exists was accepted: the answer was lost, not the run."""
+    unanswered = ((runs["outcome"] == Outcome.REJECTED.value) & runs["status"].isna()).to_numpy(dtype=bool)
+    named = observed[(observed["name"] != "").to_numpy(dtype=bool) & ~observed.index.isin(runs["run"])]
+    if not unanswered.any() or not len(named):
+        return runs
+    by_name = pd.Series(named.index, index=named["name"])
+    by_name = by_name[~by_name.index.duplicated()]
+    found = runs["name"].map(by_name).where(unanswered)
+    recovered = found.notna().to_numpy(dtype=bool)
+    runs.loc[recovered, "run"] = found[recovered]
+    runs.loc[recovered, "outcome"] = Outcome.ACCEPTED.value
+    return runs
+
+
+def _unsent(observed: pd.DataFrame) -> pd.DataFrame:
+    """Observed without a load of ours: a run is due, sent and answered when the platform created it."""
+    runs = observed.reset_index().sort_values(["created_s", "run"], kind="stable", ignore_index=True)
+    count = len(runs)
+    created = floats(runs, "created_s")
+    return runs.assign(
+        seq=pd.array(range(count), dtype="Int64"),
+        scenario_id="",
+        worker=pd.array([0] * count, dtype="Int64"),
+        outcome=Outcome.ACCEPTED.value,
+        status=pd.array([pd.NA] * count, dtype="Int64"),
+        error="",
+        due_s=created,
+        sent_s=created,
+        answered_s=created,
+    )
+
+
+def _pods(spans: pd.DataFrame, runs: pd.Index, start_at: int) -> pd.DataFrame:
+    rows = pd.Series(np.arange(len(runs)), index=runs)
+    rows = rows[(rows.index != "") & ~rows.index.duplicated()]
+    position = rows.index.get_indexer(pd.Index(spans["run"]))
+    row = np.where(position >= 0, rows.to_numpy()[position] if len(rows) else -1, -1)
+    phase = pd.Index(POD_PHASES).get_indexer(pd.Index(spans["phase"]))
+    return pd.DataFrame(
+        {
+            "row": row.astype(np.int64),
+            "step": spans["step"].to_numpy(),
+            "task": spans["task"].to_numpy(),
+            "phase": phase.astype(np.int64),
+            "attempt": spans["attempt"].to_numpy(dtype=np.int64, na_value=0),
+            "start_s": after(spans["started_at"], start_at),
+            "end_s": after(spans["ended_at"], start_at),
+            "node": spans["node"].fillna("").to_numpy(),
+            "resolution_s": spans["resolution_s"].to_numpy(dtype=np.float64, na_value=0.0),
+        }
+    )[phase >= 0].reset_index(drop=True)
+
+
+def _last(runs: pd.DataFrame, *frames: pd.DataFrame) -> float:
+    stamps = [floats(runs, name) for name in ("due_s", "answered_s", "over_s")]
+    stamps += [floats(frame, name) for frame in frames for name in ("start_s", "end_s", "at_s") if name in frame]
+    every = np.concatenate(stamps)
+    every = every[np.isfinite(every)]
+    return float(every.max()) if every.size else 0.0

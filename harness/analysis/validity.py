@@ -1,0 +1,84 @@
+"""Did the test really apply the load it promised? Without that there is no verdict on the platform (design §5)."""
+
+import numpy as np
+
+from harness.analysis.ledger import ledger, missing
+from harness.analysis.timeline import TEST_STARTED, WORKER_LOST, Floats, Timeline, floats
+from harness.model.findings import Validity
+from harness.model.phases import SKIPPED
+from harness.model.units import format_duration
+
+LAG_P50_S = 0.005
+LAG_P99_S = 0.050
+LAG_MAX_S = 0.250
+CENSORED_RATIO = 0.01
+# Arrivals due at the same instant can't leave at the same instant: one worker is asked for so many a second, and the
+# k-th of a burst is late only beyond k / SENDING_RATE.
+SENDING_RATE = 2000.0
+
+
+def validity(timeline: Timeline) -> Validity:
+    """Every reason why the load was not the one that was promised, and the figures it was judged by."""
+    counts = ledger(timeline)
+    late = lateness(timeline)
+    late = late[np.isfinite(late)]
+    p50, p99, most = (float(v) for v in np.quantile(late, (0.5, 0.99, 1.0))) if late.size else (0.0, 0.0, 0.0)
+    lost = timeline.test_events(WORKER_LOST)
+    cached = int((timeline.runs["state"] == SKIPPED).sum())
+    censored = counts.in_flight / counts.accepted if counts.accepted else 0.0
+    reasons: list[str] = []
+    if not len(timeline.runs):
+        reasons.append("nothing was submitted and no run was observed")
+    if counts.unaccounted:
+        reasons.append(_unaccounted(timeline, counts.unaccounted))
+    if counts.missed:
+        reasons.append(f"{counts.missed:,} of {counts.intended:,} arrivals were never sent{_why_missed(timeline)}")
+    for name, value, bound in (("p50", p50, LAG_P50_S), ("p99", p99, LAG_P99_S), ("maximum", most, LAG_MAX_S)):
+        if value > bound:
+            reasons.append(
+                f"arrivals left late: lag {name} {format_duration(value)}, allowed are {format_duration(bound)}"
+            )
+    if len(lost):
+        reasons.append(f"{len(lost)} load generator worker(s) were lost: {', '.join(sorted(set(lost['object'])))}")
+    if cached:
+        reasons.append(f"{cached:,} runs were answered from the cache; what they cost can't be seen")
+    if censored > CENSORED_RATIO:
+        reasons.append(
+            f"{counts.in_flight:,} accepted runs ({censored:.1%}) were not over when the observation ended, "
+            f"allowed are {CENSORED_RATIO:.0%}"
+        )
+    if timeline.interrupted:
+        reasons.append("the test was interrupted")
+    figures = {"lag_p50_s": p50, "lag_p99_s": p99, "lag_max_s": most, "censored_ratio": censored}
+    return Validity(tuple(reasons), figures)
+
+
+def lateness(timeline: Timeline) -> Floats:
+    """Seconds each arrival left late, by row of `runs`: the lag, less what the arrivals of one instant need to leave.
+
+    NaN where nothing was sent.
+    """
+    runs = timeline.runs
+    due, worker = floats(runs, "due_s"), floats(runs, "worker")
+    order = np.lexsort((floats(runs, "seq"), worker, due))
+    new = np.ones(order.size, dtype=bool)
+    new[1:] = (np.diff(due[order]) != 0) | (np.diff(worker[order]) != 0)
+    starts = np.maximum.accumulate(np.where(new, np.arange(order.size), 0))
+    rank = np.empty(order.size)
+    rank[order] = np.arange(order.size) - starts
+    return np.asarray(np.maximum(floats(runs, "sent_s") - due - rank / SENDING_RATE, 0.0), dtype=np.float64)
+
+
+def _unaccounted(timeline: Timeline, count: int) -> str:
+    if count < 0:
+        return f"{-count:,} arrivals more were recorded than intended"
+    listed = ", ".join(str(seq) for seq in missing(timeline))
+    more = ", …" if count > len(missing(timeline)) else ""
+    started = "" if len(timeline.test_events(TEST_STARTED)) else " (the load never said that it started)"
+    return f"{count:,} arrivals are not accounted for: seq {listed}{more}{started}"
+
+
+def _why_missed(timeline: Timeline) -> str:
+    errors = timeline.runs["error"][timeline.runs["outcome"] == "missed"]
+    causes = sorted({text for text in errors if text})
+    return f": {causes[0]}" if causes else ""

@@ -1,0 +1,166 @@
+"""Where did the time go: each run's wait from due to over, split into phases that add up to it.
+
+    due ─ dispatch ─ sent ─ submit ─ answered ─ controller ─ first pod … last pod ─ publishing ─ over
+
+Between its first and its last pod a run is in the furthest phase that any of its pods is in: as long as one works,
+the run works. Where no pod lives and more must come, it waits for the controller. Platform and harness stamp with
+different clocks, the platform with whole seconds: a stretch may come out negative. It is shown as such, since
+clamping it would break the sum.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.autoscaling import provisioning
+from harness.analysis.timeline import Bools, Floats, Ints, Timeline, floats
+from harness.model.phases import (
+    CONTROLLER,
+    DISPATCH,
+    POD_PHASES,
+    PROVISIONING,
+    PUBLISHING,
+    PULLING,
+    RUN_PHASES,
+    RUNNING,
+    SCHEDULING,
+    STARTING,
+    STORING,
+    SUBMIT,
+    UNKNOWN,
+    UNSCHEDULABLE,
+)
+
+# The furthest first: what a run with pods in several phases is said to do.
+PRECEDENCE = (RUNNING, STORING, STARTING, PULLING, SCHEDULING, UNSCHEDULABLE)
+
+_COLUMN = {name: k for k, name in enumerate(RUN_PHASES)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Waits:
+    """Seconds by run that is over and phase.
+
+    Attributes:
+        row: rows of `Timeline.runs`, shape (n,).
+        seconds: shape (n, len(RUN_PHASES)); each row adds up to `total`.
+        total: from due to over, shape (n,).
+        reversed: stretches of pods that end before they start; they are left out of the sweep.
+    """
+
+    row: Ints
+    seconds: Floats
+    total: Floats
+    reversed: int = 0
+
+    def of(self, phase: str) -> Floats:
+        """The seconds of one phase, by run."""
+        return self.seconds[:, _COLUMN[phase]]
+
+    def shares(self) -> dict[str, float]:
+        """Each phase's share of all the time of all runs."""
+        whole = float(self.total.sum())
+        return {name: float(self.of(name).sum()) / whole if whole else 0.0 for name in RUN_PHASES}
+
+
+def waits(timeline: Timeline) -> Waits:
+    """Split the wait of every run that is over."""
+    runs = timeline.runs
+    over = timeline.is_over & np.isfinite(floats(runs, "over_s"))
+    row = np.flatnonzero(over)
+    due, sent, answered, over_s = (floats(runs, name)[row] for name in ("due_s", "sent_s", "answered_s", "over_s"))
+    sent = np.where(np.isfinite(sent), sent, due)
+    answered = np.where(np.isfinite(answered), answered, sent)  # the answer was lost, the run was not
+    seconds = np.zeros((row.size, len(RUN_PHASES)))
+    seconds[:, _COLUMN[DISPATCH]] = sent - due
+    seconds[:, _COLUMN[SUBMIT]] = answered - sent
+    swept = _sweep(timeline, over)
+    first, last = swept.first[row], swept.last[row]
+    seen = np.isfinite(first)
+    seconds[:, _COLUMN[UNKNOWN]] = np.where(seen, 0.0, over_s - answered)
+    for phase, of_runs in swept.seconds.items():
+        seconds[:, _COLUMN[phase]] = of_runs[row]
+    seconds[:, _COLUMN[CONTROLLER]] += np.where(seen, first - answered, 0.0)
+    seconds[:, _COLUMN[PUBLISHING]] = np.where(seen, over_s - last, 0.0)
+    return Waits(row, seconds, over_s - due, swept.reversed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sweep:
+    first: Floats  # by row of runs: the first pod's first stretch; NaN without pods
+    last: Floats
+    seconds: dict[str, Floats]
+    reversed: int
+
+
+def _sweep(timeline: Timeline, over: Bools) -> _Sweep:
+    """From a run's first to its last pod: seconds in each pod phase, and between pods."""
+    count = len(timeline.runs)
+    pods = timeline.pods
+    row = pods["row"].to_numpy(dtype=np.int64)
+    mine = row >= 0
+    mine[mine] = over[row[mine]]
+    row, phase = row[mine], pods["phase"].to_numpy(dtype=np.int64)[mine]
+    start, end = floats(pods, "start_s")[mine], floats(pods, "end_s")[mine]
+    end = np.where(np.isfinite(end), end, np.maximum(floats(timeline.runs, "over_s")[row], start))
+    whole = end >= start
+    row, phase, start, end = row[whole], phase[whole], start[whole], end[whole]
+
+    first, last = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(first, row, start)
+    np.maximum.at(last, row, end)
+    segment = _segments(row, phase, start, end)
+
+    def total(stretches: Floats) -> Floats:
+        return np.bincount(segment.row, weights=stretches, minlength=count).astype(np.float64)
+
+    seconds = {
+        name: total(np.where(segment.level == k, segment.length, 0.0))
+        for k, name in enumerate((*PRECEDENCE, CONTROLLER))
+    }
+    waiting = segment.level == PRECEDENCE.index(UNSCHEDULABLE)
+    covered = np.zeros(segment.row.size)
+    covered[waiting] = _coverage(*provisioning(timeline), segment.start[waiting], segment.end[waiting])
+    seconds[PROVISIONING] = total(covered)
+    seconds[UNSCHEDULABLE] = seconds[UNSCHEDULABLE] - seconds[PROVISIONING]
+    nothing = np.isinf(first)
+    first[nothing], last[nothing] = np.nan, np.nan
+    return _Sweep(first, last, seconds, int(np.count_nonzero(~whole)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Segments:
+    """Stretches of runs in which nothing changes; `level` is an index into PRECEDENCE, its length between pods."""
+
+    row: Ints
+    level: Ints
+    start: Floats
+    end: Floats
+
+    @property
+    def length(self) -> Floats:
+        return self.end - self.start
+
+
+def _segments(row: Ints, phase: Ints, start: Floats, end: Floats) -> _Segments:
+    """Sort all beginnings and ends by run and time; between two neighbours the counts by phase are constant."""
+    runs, at = np.concatenate((row, row)), np.concatenate((start, end))
+    phases, step = np.concatenate((phase, phase)), np.repeat(np.array([1, -1], dtype=np.int64), row.size)
+    order = np.lexsort((at, runs))
+    runs, at, phases, step = runs[order], at[order], phases[order], step[order]
+    level = np.full(runs.size, len(PRECEDENCE), dtype=np.int64)
+    for k in reversed(range(len(PRECEDENCE))):
+        # Each run's counts are back at 0 at its end, so one running sum serves them all.
+        going_on = np.cumsum(np.where(phases == POD_PHASES.index(PRECEDENCE[k]), step, 0)) > 0
+        level[going_on] = k
+    same = runs[1:] == runs[:-1]
+    return _Segments(runs[:-1][same], level[:-1][same], at[:-1][same], at[1:][same])
+
+
+def _coverage(starts: Floats, ends: Floats, low: Floats, high: Floats) -> Floats:
+    """How much of each stretch [low, high] the disjoint intervals cover."""
+    if not starts.size:
+        return np.zeros(low.size)
+    at = np.ravel(np.column_stack((starts, ends)))
+    covered = np.concatenate(([0.0], np.cumsum(np.diff(at) * (np.arange(at.size - 1) % 2 == 0))))
+    return np.asarray(np.interp(high, at, covered) - np.interp(low, at, covered), dtype=np.float64)
