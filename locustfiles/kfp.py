@@ -1,6 +1,6 @@
 """Load test of Kubeflow Pipelines: ``locust -f locustfiles/kfp.py`` (``--help`` lists the options)."""
 
-from harness.drive import PipelineUser
+from harness.drive.user import PipelineUser
 
 
 class KfpRuns(PipelineUser):

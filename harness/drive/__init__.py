@@ -1,13 +1,5 @@
 """The load: open-model dispatch on an absolute clock, the ledger, and all of Locust's wiring.
 
-A locustfile declares a user class and names its platform; everything else follows from the options::
-
-    from harness.drive import PipelineUser
-
-    class KfpRuns(PipelineUser):
-        platform = "kfp"
+A locustfile imports `harness.drive.user.PipelineUser`. This package itself imports nothing: Locust patches the standard
+library when it is imported, and the dispatcher can be used and tested without that.
 """
-
-from harness.drive.user import PipelineUser
-
-__all__ = ["PipelineUser"]

@@ -67,13 +67,18 @@ def register(parser: Any, extra: Sequence[Option]) -> None:
     """Add our options and a target's own (`extra`) to Locust's parser."""
     group = parser.add_argument_group("Pipeswarm", "what to submit, when, and how long to wait")
     for name, default, text, more in (*_OPTIONS, *extra):
-        group.add_argument(
+        given = dict(more)
+        in_form = given.pop("include_in_web_ui", True)
+        action = group.add_argument(
             f"--{name}",
             default=default,
             help=text.replace("%", "%%"),
             env_var="PIPESWARM_" + name.upper().replace("-", "_"),
-            **more,
+            **given,
         )
+        # What Locust's own parser sets on the arguments that it adds outside of groups.
+        action.include_in_web_ui = in_form
+        action.is_secret = action.is_required = action.is_multiple = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,12 @@
-"""The user class of a locustfile. Locust wants users; the schedule, not their number, sets the load."""
+"""The user class of a locustfile. Locust wants users; the schedule, not their number, sets the load.
+
+A locustfile declares a subclass and names its platform; everything else follows from the options::
+
+    from harness.drive.user import PipelineUser
+
+    class KfpRuns(PipelineUser):
+        platform = "kfp"
+"""
 
 from typing import ClassVar
 

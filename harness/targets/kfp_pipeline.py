@@ -11,6 +11,8 @@ import yaml
 from harness.model.errors import ConfigError
 from harness.targets.scenarios import Input, InputType
 
+_COMPILE = "kfp dsl compile"
+
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
@@ -39,9 +41,13 @@ def read_pipeline(path: Path, *, keep_caching: bool = False) -> Pipeline:
     try:
         text = path.read_bytes()
     except FileNotFoundError:
-        raise ConfigError(f"there is no pipeline file {path}", "compile it: kfp dsl compile --py …") from None
+        raise ConfigError(
+            f"there is no pipeline file {path}", f"compile it: {_COMPILE} --py pipeline.py --output {path}"
+        ) from None
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}", "give a readable IR YAML file") from error
+    if path.suffix == ".py":
+        raise ConfigError(f"{path} is a pipeline's source, not yet compiled", f"{_COMPILE} --py {path} --output …")
     documents = _documents(path, text)
     spec = documents[0]
     if not keep_caching and _switch_caching_off(spec):
@@ -55,7 +61,7 @@ def read_pipeline(path: Path, *, keep_caching: bool = False) -> Pipeline:
 
 
 def _documents(path: Path, text: bytes) -> list[dict[str, Any]]:
-    hint = "compile the pipeline with kfp 2: kfp dsl compile --py pipeline.py --output pipeline.yaml"
+    hint = f"compile the pipeline with kfp 2: {_COMPILE} --py pipeline.py --output pipeline.yaml"
     try:
         documents = [d for d in yaml.load_all(text, Loader=yaml.CSafeLoader) if d is not None]  # safe C loader
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -1,0 +1,110 @@
+import gevent
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.drive.dispatch import Arrival, Clock, Dispatcher, most_at_once, stripe
+from harness.model import Outcome, Scenario
+from harness.model.errors import TargetUnreachableError
+from harness.model.http import HttpAnswer, HttpRequest
+from harness.targets import RejectedError
+
+
+class Platform:
+    """A target whose answers a test decides."""
+
+    def submit(self, scenario, exchange):
+        answer = exchange(HttpRequest("POST", "/", scenario.id.encode()))
+        if answer.status != 200:
+            raise RejectedError(answer.status, answer.body.decode())
+        return f"run-{scenario.id}"
+
+
+def arrivals(count, clock, spacing_s=0.001):
+    t0_at = clock.now()
+    return [Arrival(k, t0_at + round(k * spacing_s * 1e9), Scenario(str(k), "s", {}, {})) for k in range(count)]
+
+
+def dispatch(count, exchange, **more):
+    rows = []
+    clock = Clock()
+    dispatcher = Dispatcher(
+        Platform(), exchange, rows.append, worker=0, max_in_flight=more.pop("max_in_flight", 1000), clock=clock
+    )
+    more.pop("before", lambda _: None)(dispatcher)
+    dispatcher.run(arrivals(count, clock, **more))
+    assert sorted(row.seq for row in rows) == list(range(count)), "each arrival is booked exactly once"
+    return sorted(rows, key=lambda row: row.seq)
+
+
+def answer(_):
+    return HttpAnswer(200, b"")
+
+
+def test_an_answered_arrival_is_accepted_with_its_run():
+    for row in dispatch(20, answer):
+        assert (row.outcome, row.run, row.run_name) == (Outcome.ACCEPTED, f"run-{row.seq}", f"{row.seq}-s")
+        assert row.due_at <= row.sent_at <= row.answered_at
+
+
+def test_a_stalled_platform_delays_no_arrival():
+    """Six hundred milliseconds of silence, ten arrivals in them: all are sent when they are due."""
+
+    def stall(request):
+        if request.body == b"0":
+            gevent.sleep(0.6)
+        return answer(request)
+
+    rows = dispatch(10, stall, spacing_s=0.05)
+    assert max((row.sent_at - row.due_at) / 1e9 for row in rows) < 0.2
+    assert (rows[0].answered_at - rows[0].due_at) / 1e9 >= 0.6
+
+
+def test_what_the_platform_refuses_is_rejected_with_status_and_words():
+    (row,) = dispatch(1, lambda _: HttpAnswer(503, b"overloaded"))
+    assert (row.outcome, row.status, row.error, row.run) == (Outcome.REJECTED, 503, "overloaded", None)
+    assert row.answered_at is not None
+
+
+def test_what_gets_no_answer_is_rejected_without_status_or_answer_time():
+    def silence(_):
+        raise TargetUnreachableError("timed out")
+
+    (row,) = dispatch(1, silence)
+    assert (row.outcome, row.status, row.answered_at) == (Outcome.REJECTED, None, None)
+    assert row.sent_at is not None
+
+
+def test_what_does_not_fit_in_flight_is_missed_not_delayed():
+    def slow(request):
+        gevent.sleep(0.3)
+        return answer(request)
+
+    rows = dispatch(10, slow, max_in_flight=3)
+    outcomes = [row.outcome for row in rows]
+    assert outcomes == [Outcome.ACCEPTED] * 3 + [Outcome.MISSED] * 7
+    assert all(row.sent_at is None and row.error for row in rows[3:])
+
+
+def test_stopping_books_the_rest_as_missed_at_once():
+    rows = dispatch(5, answer, spacing_s=60.0, before=lambda d: gevent.spawn_later(0.05, d.stop))
+    assert [row.outcome for row in rows] == [Outcome.ACCEPTED] + [Outcome.MISSED] * 4
+
+
+SCENARIOS = [Scenario(str(k), "s", {}, {}) for k in range(3)]
+
+
+@given(st.lists(st.floats(0, 100), max_size=60).map(sorted), st.integers(1, 7))
+def test_stripes_hold_every_arrival_exactly_once(offsets, count):
+    stripes = [list(stripe(offsets, SCENARIOS, 10**18, index, count)) for index in range(count)]
+    together = sorted((a for one in stripes for a in one), key=lambda a: a.seq)
+    assert together == list(stripe(offsets, SCENARIOS, 10**18, 0, 1))
+    assert len({a.scenario.run_name for a in together}) == len(offsets), "run names are distinct"
+    assert max(map(len, stripes)) - min(map(len, stripes)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("offsets", "most"), [([], 0), ([0.0] * 5, 5), ([0.0, 0.05, 0.1, 0.15, 0.3], 3), ([0, 1, 2], 1)]
+)
+def test_most_at_once_counts_the_densest_window(offsets, most):
+    assert most_at_once(offsets) == most

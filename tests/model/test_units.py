@@ -1,0 +1,68 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.model import ConfigError
+from harness.model.units import format_bytes, format_duration, parse_duration, parse_quantity, parse_rate
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90s", 90),
+        ("10m", 600),
+        ("1h", 3600),
+        ("1h30m", 5400),
+        ("250ms", 0.25),
+        ("42", 42),
+        ("1.5 m", 90),
+        ("2d", 172800),
+    ],
+)
+def test_durations(text, seconds):
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"), [("2/s", 2), ("120/m", 2), ("500/h", 500 / 3600), ("3", 3), ("0.5 / s", 0.5)]
+)
+def test_rates(text, rate):
+    assert parse_rate(text) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("500m", 0.5), ("2", 2), ("128Mi", 2**27), ("1G", 1e9), ("4Ki", 4096), ("1e3", 1000), ("2k", 2000)],
+)
+def test_quantities(text, value):
+    assert parse_quantity(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("parse", [parse_duration, parse_rate, parse_quantity])
+@pytest.mark.parametrize("text", ["", "soon", "5 parsecs", "s", "1h-"])
+def test_what_is_no_quantity_is_a_configuration_error_that_quotes_it(parse, text):
+    with pytest.raises(ConfigError, match="is not a"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.25, "0.25 s"),
+        (42, "42 s"),
+        (200, "3 min 20 s"),
+        (7500, "2 h 5 min"),
+        (-3, "-3 s"),
+        (3600, "1 h"),
+        (120, "2 min"),
+    ],
+)
+def test_durations_for_people(seconds, text):
+    assert format_duration(seconds) == text
+
+
+@given(st.floats(0, 1e15))
+def test_byte_counts_keep_to_short_numbers(count):
+    number, unit = format_bytes(count).split()
+    assert unit in {"B", "KiB", "MiB", "GiB", "TiB"}
+    assert float(number) <= 1024 or unit == "TiB"

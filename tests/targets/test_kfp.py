@@ -1,0 +1,272 @@
+"""The target against recorded answers; its real judge is the served platform in tests/e2e."""
+
+import json
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+
+from harness.model import ConfigError, Scenario, TargetUnreachableError
+from harness.model.http import HttpAnswer
+from harness.targets import RejectedError
+from harness.targets.kfp import KfpTarget, instant, prepare
+from harness.targets.kfp_pipeline import read_pipeline
+
+IR = {
+    "pipelineInfo": {"name": "nightly"},
+    "schemaVersion": "2.1.0",
+    "root": {
+        "dag": {"tasks": {"a": {"cachingOptions": {"enableCache": True}}, "loop": {"cachingOptions": {}}}},
+        "inputDefinitions": {
+            "parameters": {
+                "url": {"parameterType": "STRING"},
+                "rows": {"parameterType": "NUMBER_INTEGER", "defaultValue": 7.0},
+                "note": {"parameterType": "STRING", "isOptional": True},
+            }
+        },
+    },
+    "components": {"comp-loop": {"dag": {"tasks": {"b": {"cachingOptions": {"enableCache": True}}}}}},
+}
+OPTIONS = {"experiment": "e", "namespace": "", "service_account": "", "pipeline_id": "", "version_id": ""}
+TEXTS = {
+    "pipeline": "",
+    "pipeline-id": "",
+    "version-id": "",
+    "experiment": "e",
+    "namespace": "",
+    "service-account": "",
+    "caching": "off",
+}
+
+
+class Server:
+    """Answers by (method, path) and keeps what it was asked."""
+
+    def __init__(self, **answers):
+        self.answers = {tuple(key.split(" ", 1)): value for key, value in answers.items()}
+        self.asked = []
+
+    def __call__(self, request):
+        url = urlsplit(request.path)
+        self.asked.append((request.method, url.path.removeprefix("/apis/v2beta1"), parse_qs(url.query), request.body))
+        answer = self.answers.get((request.method, self.asked[-1][1]), {})
+        if isinstance(answer, list):
+            answer = answer.pop(0)
+        if isinstance(answer, HttpAnswer):
+            return answer
+        return HttpAnswer(200, json.dumps(answer).encode(), {"content-type": "application/json"})
+
+    def requests(self, method):
+        return [(path, query) for asked, path, query, _ in self.asked if asked == method]
+
+
+VERSION = {"pipeline_version_id": "v1", "pipeline_spec": IR}
+
+
+def ready(**more):
+    return Server(
+        **{
+            "GET /experiments": {"experiments": [{"experiment_id": "e1"}]},
+            "GET /pipelines": {"pipelines": [{"pipeline_id": "p1"}]},
+            "GET /pipelines/p1/versions": {"pipeline_versions": [VERSION]},
+            "GET /pipelines/p1/versions/v1": VERSION,
+            "POST /experiments": {"experiment_id": "e1"},
+            "POST /pipelines/upload": {"pipeline_id": "p1"},
+        }
+        | more
+    )
+
+
+def uploading():
+    return KfpTarget(OPTIONS | {"pipeline_name": "nightly-0123"}, package=b"pipelineInfo: {}")
+
+
+def test_what_is_there_already_is_neither_made_nor_uploaded_again():
+    server = ready()
+    found = uploading().set_up(server)
+    assert found.options == {"experiment_id": "e1", "pipeline_id": "p1", "version_id": "v1"}
+    assert [(i.name, i.type.value, i.required) for i in found.inputs] == [
+        ("url", "STRING", True), ("rows", "NUMBER_INTEGER", False), ("note", "STRING", False),
+    ]  # fmt: skip
+    assert server.requests("POST") == []
+
+
+def test_what_is_missing_is_made_once():
+    server = ready(**{"GET /experiments": {}, "GET /pipelines": {}})
+    uploading().set_up(server)
+    assert [path for path, _ in server.requests("POST")] == ["/experiments", "/pipelines/upload"]
+    upload = next(asked for asked in server.asked if asked[1] == "/pipelines/upload")
+    assert upload[2] == {"name": ["nightly-0123"]}
+    assert b'name="uploadfile"' in upload[3]
+    assert b"pipelineInfo: {}" in upload[3]
+
+
+def test_another_client_may_make_the_experiment_in_between():
+    server = ready(
+        **{
+            "GET /experiments": [{}, {"experiments": [{"experiment_id": "theirs"}]}],
+            "POST /experiments": HttpAnswer(409, b'{"code": 6, "message": "exists"}'),
+        }
+    )
+    assert uploading().set_up(server).options["experiment_id"] == "theirs"
+
+
+def test_a_submission_is_one_small_request_by_version():
+    server = Server(**{"POST /runs": {"run_id": "r1"}})
+    target = KfpTarget(
+        OPTIONS | {"experiment_id": "e1", "pipeline_id": "p1", "version_id": "v1", "service_account": "sa"}
+    )
+    assert target.submit(Scenario("7", "north", {"rows": 3}, {}), server) == "r1"
+    ((_, _, _, body),) = server.asked
+    assert json.loads(body) == {
+        "display_name": "7-north",
+        "experiment_id": "e1",
+        "pipeline_version_reference": {"pipeline_id": "p1", "pipeline_version_id": "v1"},
+        "runtime_config": {"parameters": {"rows": 3}},
+        "service_account": "sa",
+    }
+    assert len(body) < 400
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "said"),
+    [
+        (HttpAnswer(429, b'{"code": 8, "message": "slow down"}'), 429, "slow down"),
+        (HttpAnswer(500, b"<html><body>oops"), 500, "an HTML page"),
+        (HttpAnswer(502, b""), 502, "nothing"),
+        (HttpAnswer(200, b"<!DOCTYPE html>login"), 200, "not a run: an HTML page"),
+    ],
+)
+def test_a_refused_submission_keeps_status_and_words(answer, status, said):
+    target = KfpTarget(OPTIONS | {"experiment_id": "e1"})
+    with pytest.raises(RejectedError) as raised:
+        target.submit(Scenario("1", "a", {}, {}), Server(**{"POST /runs": answer}))
+    assert (raised.value.status, raised.value.message) == (status, said)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (HttpAnswer(200, b"<!doctype html><title>Sign in"), "an HTML page"),
+        (HttpAnswer(401, b'{"message": "no token"}'), "--token-file"),
+        (HttpAnswer(403, b"RBAC: access denied"), "RBAC: access denied"),
+        (HttpAnswer(404, b"404 page not found"), "404"),
+        (HttpAnswer(503, b"upstream"), "503"),
+    ],
+)
+def test_an_endpoint_that_is_not_kfp_is_unreachable_and_says_why(answer, said):
+    with pytest.raises(TargetUnreachableError) as raised:
+        uploading().set_up(ready(**{"GET /healthz": answer}))
+    assert said in str(raised.value)
+
+
+def test_an_unknown_pipeline_id_is_a_configuration_error():
+    server = ready(
+        **{"GET /pipelines/p9/versions": HttpAnswer(404, b'{"code": 5, "message": "Pipeline p9 not found"}')}
+    )
+    with pytest.raises(ConfigError, match="Pipeline p9 not found"):
+        KfpTarget(OPTIONS | {"pipeline_id": "p9"}).set_up(server)
+
+
+def test_the_listing_asks_for_this_tests_runs_and_reads_1970_as_none():
+    runs = [
+        {"run_id": "b", "display_name": "2-x", "state": "RUNNING", "created_at": "2026-11-21T10:00:05Z", "finished_at": "1970-01-01T00:00:00Z"},
+        {"run_id": "a", "state": "FAILED", "created_at": "2026-11-21T10:00:00Z", "finished_at": "2026-11-21T10:01:00Z", "error": {"code": 2, "message": "disk full"}},
+    ]  # fmt: skip
+    server = Server(**{"GET /runs": {"runs": runs, "next_page_token": "t"}})
+    page = KfpTarget(OPTIONS | {"experiment_id": "e1"}, since=instant("2026-11-21T10:00:00Z")).list_runs(server)
+    (asked,) = server.asked
+    assert asked[2]["page_size"] == ["200"]
+    assert json.loads(asked[2]["filter"][0])["predicates"][0]["timestamp_value"] == "2026-11-21T09:58:00Z"
+    assert page.next_page == "t"
+    assert [(r.id, r.state, r.ended_at is None, r.error) for r in page.runs] == [
+        ("b", "RUNNING", True, ""),
+        ("a", "FAILED", False, "disk full"),
+    ]
+    assert (page.runs[1].ended_at - page.runs[1].created_at) / 1e9 == 60
+
+
+def test_an_empty_listing_is_an_empty_object():
+    assert KfpTarget(OPTIONS | {"experiment_id": "e1"}).list_runs(Server()).runs == ()
+
+
+# --- the pipeline file ------------------------------------------------------------------------------------------------
+
+
+def write(tmp_path, text):
+    path = tmp_path / "p.yaml"
+    path.write_text(text if isinstance(text, str) else yaml.safe_dump_all(text))
+    return path
+
+
+def test_caching_is_switched_off_in_nested_pipelines_too(tmp_path):
+    path = write(tmp_path, [IR, {"platforms": {"kubernetes": {}}}])
+    first, second = yaml.safe_load_all(read_pipeline(path).package)
+    tasks = [first["root"]["dag"]["tasks"], first["components"]["comp-loop"]["dag"]["tasks"]]
+    assert [t["cachingOptions"] for dag in tasks for t in dag.values()] == [{}, {}, {}]
+    assert second == {"platforms": {"kubernetes": {}}}
+
+
+def test_caching_may_be_kept_and_then_the_bytes_are_the_files_own(tmp_path):
+    path = write(tmp_path, [IR])
+    assert read_pipeline(path, keep_caching=True).package == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [", "is not YAML"),
+        ("just text", "is not a compiled KFP v2 pipeline"),
+        ("", "is not a compiled KFP v2 pipeline"),
+        ("apiVersion: argoproj.io/v1alpha1\nkind: Workflow\n", "output of kfp 1"),
+        (
+            [{"pipelineInfo": {"name": "x"}, "root": {"inputDefinitions": {"artifacts": {"data": {}}}}}],
+            "needs the artifact data",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_run_says_what_it_is(tmp_path, text, said):
+    with pytest.raises(ConfigError, match=said):
+        read_pipeline(write(tmp_path, text))
+
+
+def test_a_missing_file_and_a_source_file_say_how_to_compile(tmp_path):
+    with pytest.raises(ConfigError, match="kfp dsl compile"):
+        read_pipeline(tmp_path / "none.yaml")
+    source = tmp_path / "p.py"
+    source.write_text("from kfp import dsl")
+    with pytest.raises(ConfigError, match="not yet compiled"):
+        read_pipeline(source)
+
+
+def test_without_a_pipeline_only_the_simulated_platform_has_an_example():
+    assert prepare(TEXTS, simulated=True).title == "training"
+    with pytest.raises(ConfigError, match="no pipeline to run"):
+        prepare(TEXTS, simulated=False)
+    with pytest.raises(ConfigError, match="both"):
+        prepare(TEXTS | {"pipeline": "x", "pipeline-id": "y"}, simulated=False)
+
+
+def test_the_shipped_example_is_what_its_source_compiles_to(tmp_path):
+    import subprocess
+    import sys
+
+    root = Path(__file__).parents[2]
+    out = tmp_path / "training.yaml"
+    compile_it = [
+        sys.executable,
+        "-P",
+        "-m",
+        "kfp.cli",
+        "dsl",
+        "compile",
+        "--py",
+        str(root / "examples/training.py"),
+        "--output",
+        str(out),
+    ]
+    subprocess.run(compile_it, check=True, capture_output=True, cwd=tmp_path)
+    compiled, shipped = (yaml.safe_load(path.read_text()) for path in (out, root / "harness/targets/training.yaml"))
+    compiled.pop("sdkVersion"), shipped.pop("sdkVersion")
+    assert shipped == compiled

@@ -1,0 +1,104 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.model import ConfigError
+from harness.targets.scenarios import Input, InputType, ParamMode, read_scenarios, typed
+
+INPUTS = (
+    Input("url", InputType.STRING, required=True),
+    Input("rows", InputType.INTEGER, required=False),
+    Input("rate", InputType.DOUBLE, required=False),
+    Input("fast", InputType.BOOLEAN, required=False),
+    Input("tags", InputType.LIST, required=False),
+    Input("more", InputType.STRUCT, required=False),
+)
+
+
+def read(tmp_path, text, mode="columns", inputs=INPUTS):
+    path = tmp_path / "s.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_scenarios(path, inputs, ParamMode.parse(mode))
+
+
+def test_every_cell_is_typed_for_its_input(tmp_path):
+    text = 'id,scenario_name,url,rows,rate,fast,tags,more\n1,a,http://x,7,0.5,True,"[1, ""b""]","{""k"": 1}"\n'
+    (scenario,) = read(tmp_path, text)
+    assert scenario.run_name == "1-a"
+    assert scenario.values == {
+        "url": "http://x", "rows": 7, "rate": 0.5, "fast": True, "tags": [1, "b"], "more": {"k": 1},
+    }  # fmt: skip
+
+
+def test_an_empty_cell_leaves_the_default_to_the_platform(tmp_path):
+    (scenario,) = read(tmp_path, "id,scenario_name,url,rows\n1,a,,\n")
+    assert scenario.values == {"url": ""}
+
+
+def test_byte_order_mark_and_crlf_are_read(tmp_path):
+    (scenario,) = read(tmp_path, b"\xef\xbb\xbfid,scenario_name,url\r\n1,a,x\r\n")
+    assert (scenario.id, scenario.values) == ("1", {"url": "x"})
+
+
+def test_a_whole_row_goes_into_one_parameter_as_a_json_list(tmp_path):
+    (scenario,) = read(tmp_path, "id,scenario_name,anything\n1,a,x\n", "json:url", INPUTS[:1])
+    assert json.loads(scenario.values["url"]) == [{"id": "1", "scenario_name": "a", "anything": "x"}]
+    (scenario,) = read(tmp_path, "id,scenario_name\n1,a\n", "json:tags", INPUTS[4:5])
+    assert scenario.values == {"tags": [{"id": "1", "scenario_name": "a"}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("id,scenario_name,url\n", "holds no scenario"),
+        ("id,url\n1,x\n", "no column scenario_name"),
+        ("id,scenario_name,url,url\n1,a,x,y\n", "column url: stands there twice"),
+        ("id,scenario_name\n1,a\n", "needs the parameter url"),
+        ("id,scenario_name,url,colour\n1,a,x,red\n", "column colour: the pipeline has no such parameter"),
+        ("id,scenario_name,url,rows\n1,a,x,many\n", "row 2, column rows: 'many' is not a NUMBER_INTEGER"),
+        ("id,scenario_name,url,fast\n1,a,x,perhaps\n", "row 2, column fast"),
+        ("id,scenario_name,url,rate\n1,a,x,nan\n", "row 2, column rate"),
+        ("id,scenario_name,url,tags\n1,a,x,{}\n", "row 2, column tags"),
+        ("id,scenario_name,url\n1,a,x\n2,b\n", "row 3: 2 cells where the header has 3"),
+        ("id,scenario_name,url\n1,a,x\n1,b,y\n", "row 3, column id: '1' stands in row 2 already"),
+        (b"id,scenario_name,url\n1,\xff,x\n", "is not UTF-8"),
+        ('id,scenario_name,url\n1,"a"b,x\n', "row 2"),
+    ],
+)
+def test_a_fault_names_file_row_and_column(tmp_path, text, said):
+    with pytest.raises(ConfigError, match=r"s\.csv") as raised:
+        read(tmp_path, text)
+    assert said in str(raised.value)
+
+
+def test_every_fault_is_listed_up_to_a_limit(tmp_path):
+    rows = "".join(f"{k},a,x,no\n" for k in range(50))
+    with pytest.raises(ConfigError) as raised:
+        read(tmp_path, "id,scenario_name,url,rows\n" + rows)
+    assert str(raised.value).count("column rows") == 20
+    assert "and 30 more" in str(raised.value)
+
+
+def test_a_file_that_is_not_there_says_how_to_make_one(tmp_path):
+    with pytest.raises(ConfigError, match="generate-scenarios"):
+        read_scenarios(tmp_path / "none.csv", INPUTS, ParamMode())
+
+
+@pytest.mark.parametrize("text", ["json", "json:", "rows"])
+def test_unknown_parameter_modes_are_refused(text):
+    with pytest.raises(ConfigError):
+        ParamMode.parse(text)
+
+
+def test_json_mode_needs_a_parameter_that_can_hold_it(tmp_path):
+    for mode, said in (("json:none", "has no parameter none"), ("json:rows", "needs a STRING or LIST")):
+        with pytest.raises(ConfigError, match=said):
+            read(tmp_path, "id,scenario_name\n1,a\n", mode, INPUTS[1:])
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5))
+def test_lists_come_back_from_their_json(value):
+    assert typed(json.dumps([value]), InputType.LIST) == [value]
