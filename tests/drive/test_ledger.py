@@ -1,0 +1,75 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.drive.ledger import Ledger
+from harness.model import Event, Outcome, Submission
+from harness.store import RunFolder
+from harness.store.folder import encode
+
+
+def row(seq, outcome=Outcome.ACCEPTED):
+    run = f"r{seq}" if outcome is Outcome.ACCEPTED else None
+    sent_at = None if outcome is Outcome.MISSED else 1_000_000_000
+    return Submission(seq, "s", f"{seq}-s", 0, sent_at, sent_at, outcome, run, 0, 200, None)
+
+
+def end(seq, state="SUCCEEDED", at=5_000_000_000, message=""):
+    return Event(at, "Run", f"r{seq}", state, message)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return RunFolder.create(tmp_path, "a")
+
+
+steps = st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["row", "end"])), max_size=40)
+
+
+@given(steps, st.lists(st.sampled_from(list(Outcome)), min_size=10, max_size=10))
+def test_the_identity_holds_whatever_comes_first(tmp_path_factory, order, outcomes):
+    ledger = Ledger(RunFolder.create(tmp_path_factory.mktemp("l"), "a").recorder(), 10)
+    booked, ended = set(), set()
+    for seq, what in order:
+        if what == "row" and seq not in booked:
+            booked.add(seq)
+            ledger.book(row(seq, outcomes[seq]))
+        elif what == "end" and seq not in ended and outcomes[seq] is Outcome.ACCEPTED:
+            ended.add(seq)
+            ledger.end(end(seq))
+    counts = ledger.counts
+    accepted = {seq for seq in booked if outcomes[seq] is Outcome.ACCEPTED}
+    assert counts.recorded == len(booked)
+    assert (counts.done, counts.in_flight) == (len(accepted & ended), len(accepted - ended))
+    assert counts.recorded == counts.done + counts.failed + counts.in_flight + counts.missed + counts.rejected
+
+
+def test_an_end_tells_how_long_after_the_due_time_and_why(folder):
+    ledger = Ledger(folder.recorder(), 2)
+    ledger.book(row(0))
+    ledger.book(row(1))
+    assert ledger.end(end(0)).duration_s == 5.0
+    failed = ledger.end(end(1, "FAILED", message="disk full"))
+    assert (failed.name, failed.error) == ("1-s", "disk full")
+    assert (ledger.counts.done, ledger.counts.failed, ledger.counts.in_flight) == (1, 1, 0)
+
+
+def test_ends_of_other_tests_and_events_of_other_kinds_count_nothing(folder):
+    ledger = Ledger(folder.recorder(), 1)
+    assert ledger.end(end(7)) is None
+    assert ledger.end(Event(1, "Pod", "r0", "FAILED")) is None
+    assert ledger.end(Event(1, "Run", "r0", "RUNNING")) is None
+    assert ledger.counts.done == 0
+
+
+def test_lines_of_a_worker_are_written_as_they_came_and_counted(folder):
+    ledger = Ledger(folder.recorder(), 3)
+    ledger.end(end(2))
+    lines = b"".join(
+        encode(row(seq, outcome)) for seq, outcome in enumerate([Outcome.MISSED, Outcome.REJECTED, Outcome.ACCEPTED])
+    )
+    (finished,) = ledger.book_lines(lines)
+    assert finished.name == "2-s"
+    assert (folder.path / "submissions.jsonl").read_bytes() == lines
+    assert (ledger.counts.sent, ledger.counts.missed, ledger.counts.done) == (2, 1, 1)
+    assert ledger.worst_lag_s == 1.0

@@ -1,0 +1,72 @@
+import argparse
+
+import pytest
+
+from harness.drive.options import register, settings
+from harness.model import Burst, ConfigError, Constant, Spread
+from harness.targets.kfp import OPTIONS
+
+
+class Parser(argparse.ArgumentParser):
+    """Takes what Locust's parser takes."""
+
+    def add_argument_group(self, *args, **more):
+        group = super().add_argument_group(*args, **more)
+        add = group.add_argument
+
+        def add_argument(*names, env_var, **given):
+            assert env_var.startswith("PIPESWARM_")
+            return add(*names, **given)
+
+        group.add_argument = add_argument
+        return group
+
+
+def parse(*arguments, host=""):
+    parser = Parser()
+    register(parser, OPTIONS)
+    return settings(parser.parse_args(arguments), host, OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "schedule"),
+    [
+        ([], Spread(60, 60.0)),
+        (["--schedule", "spread", "--runs", "3000", "--over", "1h", "--jitter", "0.2"], Spread(3000, 3600.0, 0.2)),
+        (["--schedule", "constant", "--rate", "120/m", "--for", "90s"], Constant(2.0, 90.0)),
+        (["--schedule", "burst", "--runs", "500"], Burst(500)),
+        (["--schedule", "burst", "--runs", "5", "--every", "10m", "--times", "3"], Burst(5, 600.0, 3)),
+        (["--schedule", "burst", "--scenarios", "x.csv"], Burst(42)),
+    ],
+)
+def test_schedules_as_options(arguments, schedule):
+    assert parse(*arguments).schedule_for(42) == schedule
+
+
+def test_objectives_may_be_given_several_times():
+    assert parse("--slo", "a < 1", "--slo", "b < 2").slos == ("a < 1", "b < 2")
+    assert parse("--slo", "a < 1; b < 2").slos == ("a < 1", "b < 2")
+
+
+def test_limits_and_texts():
+    found = parse(
+        "--drain", "2m", "--max-in-flight", "1_000", "--experiment", " nightly ", host="https://kfp.example/pipeline/"
+    )
+    assert (found.limits.drain_s, found.limits.max_in_flight) == (120.0, 1000)
+    assert (found.text("experiment"), found.host) == ("nightly", "https://kfp.example/pipeline")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--runs", "many"], "--runs: 'many' is not a number"),
+        (["--over", "soon"], "--over: 'soon' is not a duration"),
+        (["--schedule", "constant", "--rate", "fast"], "--rate: 'fast' is not a rate"),
+        (["--runs", "0"], "runs is 0"),
+        (["--jitter", "2"], "jitter is 2"),
+    ],
+)
+def test_what_cannot_be_understood_names_the_option(arguments, said):
+    with pytest.raises(ConfigError) as raised:
+        parse(*arguments).schedule_for(1)
+    assert said in str(raised.value)
