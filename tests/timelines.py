@@ -28,7 +28,8 @@ T0 = 1_790_000_000 * 10**9
 GIB = 2**30
 STORE_MESSAGE = (
     "failed to save outputs: unable to write outputs to s3://mlpipeline/v2/artifacts/training/{run}/train/model: "
-    "timed out waiting for the condition: XMinioStorageFull: Storage backend has reached its minimum free disk threshold"
+    "timed out waiting for the condition: XMinioStorageFull: Storage backend has reached its minimum free disk "
+    "threshold"
 )
 
 
@@ -49,6 +50,7 @@ class Story:
     def submit(
         self,
         seq: int,
+        *,
         due: float = 0.0,
         lag: float | None = 0.001,
         service: float | None = 0.02,
@@ -69,7 +71,7 @@ class Story:
         return f"run-{seq:04d}"
 
     def run(
-        self, run: str, created: float, over: float | None, state: str = SUCCEEDED, message: str = "", name: str = ""
+        self, run: str, created: float, over: float | None, state: str = SUCCEEDED, message: str = "", *, name: str = ""
     ) -> None:
         ended = None if over is None else at(over)
         self.records.append(Span(run, "", RUN, at(created), ended, task=name, source="kfp", resolution_s=1.0))
@@ -154,7 +156,7 @@ def burst(
         failed = full_at is not None and seq >= full_at
         over = _steps(story, run, start, f"node-{lane // slots}", step, failed=failed)
         message = STORE_MESSAGE.format(run=run) if failed else ""
-        story.run(run, 0.0, float(int(over) + 1), FAILED if failed else SUCCEEDED, message, f"s{seq}-plant")
+        story.run(run, 0.0, float(int(over) + 1), FAILED if failed else SUCCEEDED, message, name=f"s{seq}-plant")
         lanes[lane] = over
         if store_full_from is not None:
             available = max(0.0, 10 * GIB * (1 - (seq + 1) / full_at)) if full_at else 0.0

@@ -86,7 +86,7 @@ def quantile(values: Floats, level: float, over: Bools | None = None) -> Quantil
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survival:
-    """Kaplan-Meier: after `times[k]` seconds the share `surviving[k]` is still going on; `deviation` its standard error."""
+    """Kaplan-Meier: after `times[k]` seconds the share `surviving[k]` still goes on, give or take `deviation`."""
 
     times: Floats
     surviving: Floats

@@ -1,1 +1,5 @@
-"""One bottleneck per file: Timeline in, findings out."""
+"""One bottleneck per file: Timeline to findings, each with evidence and the knob to turn."""
+
+from harness.detectors.detector import CannotJudgeError, Detector, detectors, diagnose
+
+__all__ = ["CannotJudgeError", "Detector", "detectors", "diagnose"]

@@ -1,0 +1,68 @@
+"""The volumes of the artifact store, as their free space was watched."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import orjson
+
+from harness.analysis.timeline import Floats, Timeline, floats
+from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
+
+# A volume with less than this share free is as good as full: file systems and stores keep a reserve.
+_NEARLY_FULL = 0.02
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Volume:
+    """A volume as it was watched.
+
+    Attributes:
+        name: of the persistent volume claim.
+        namespace: of the claim; "" when it is not known.
+        capacity: bytes.
+        at_s: when its free space was read.
+        free: bytes free at those instants.
+    """
+
+    name: str
+    namespace: str
+    capacity: float
+    at_s: Floats
+    free: Floats
+
+    @property
+    def least(self) -> float:
+        """The fewest bytes that were free."""
+        return float(self.free.min())
+
+    @property
+    def written(self) -> float:
+        """Bytes by which its use grew."""
+        return float(self.free[0] - self.free.min())
+
+    @property
+    def nearly_full_s(self) -> float | None:
+        """When it was first as good as full; none when it never was."""
+        low = np.flatnonzero(self.free <= _NEARLY_FULL * self.capacity)
+        return float(self.at_s[low[0]]) if low.size else None
+
+    @property
+    def full(self) -> bool:
+        """It ran out of space while it was watched."""
+        return self.nearly_full_s is not None
+
+
+def volumes(timeline: Timeline) -> list[Volume]:
+    """The volumes whose space was watched, by name."""
+    free = timeline.metric(STORE_AVAILABLE_BYTES)
+    whole = timeline.metric(STORE_CAPACITY_BYTES)
+    capacities = dict(zip(whole["labels"], whole["value"], strict=True))  # the last one counts
+    found = []
+    for text, samples in free.groupby("labels", sort=True):
+        labels = orjson.loads(str(text))
+        at, value = floats(samples, "at_s"), floats(samples, "value")
+        capacity = float(capacities.get(text, value.max()))
+        if capacity <= 0:
+            continue
+        found.append(Volume(str(labels.get("volume", "")), str(labels.get("namespace", "")), capacity, at, value))
+    return found

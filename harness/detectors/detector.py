@@ -1,0 +1,101 @@
+"""What a detector is, where detectors are found, and how their findings become a diagnosis.
+
+A detector is a module with ``NAME``, ``NEEDS`` and ``detect(timeline)``. It reads nothing that a real cluster would
+not show. Every file of this package that has a ``detect`` is one; third parties register theirs under the entry-point
+group ``pipeswarm.detectors``.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from typing import Protocol, cast
+
+import numpy as np
+
+from harness.analysis.timeline import Timeline, floats
+from harness.analysis.validity import validity
+from harness.model.findings import Diagnosis, Finding, NotJudged
+from harness.model.phases import NODE_CPU_CORES, STORE_AVAILABLE_BYTES
+
+# What a detector may need, and what to say when it is missing.
+SUBMISSIONS, RUNS, PODS, NODES, POD_EVENTS, STORE, NODE_CPU = (
+    "submissions", "runs", "pods", "nodes", "pod events", "store", "node cpu",
+)  # fmt: skip
+
+_SOURCES: Mapping[str, tuple[Callable[[Timeline], bool], str]] = {
+    SUBMISSIONS: (lambda t: len(t.runs) > 0, "no submission was recorded"),
+    RUNS: (
+        lambda t: bool(t.is_over.any() or np.isfinite(floats(t.runs, "created_s")).any()),
+        "no run was observed on the platform",
+    ),
+    PODS: (lambda t: len(t.pods) > 0, "no pods were observed: no access to Kubernetes, or not to their namespace"),
+    NODES: (lambda t: len(t.nodes) > 0, "no nodes were observed: no access to Kubernetes, or no right to list nodes"),
+    POD_EVENTS: (
+        lambda t: bool((t.events["kind"] == "Pod").any()),
+        "no events of pods were observed: no access to Kubernetes, or no right to list events",
+    ),
+    STORE: (
+        lambda t: len(t.metric(STORE_AVAILABLE_BYTES)) > 0,
+        "the free space of the artifact store's volume was not observed (kubelet statistics or the store's metrics)",
+    ),
+    NODE_CPU: (
+        lambda t: len(t.metric(NODE_CPU_CORES)) > 0,
+        "the nodes' CPU use was not observed (metrics-server or Prometheus)",
+    ),
+}
+
+
+class Detector(Protocol):
+    """One bottleneck or doubt. `NAME` is the name under which the simulator plants the same fault."""
+
+    NAME: str
+    NEEDS: tuple[str, ...]
+
+    def detect(self, timeline: Timeline) -> list[Finding]:
+        """What speaks for it, strongest first; empty when nothing does.
+
+        Raises:
+            CannotJudgeError: what was observed does not suffice.
+        """
+        ...
+
+
+class CannotJudgeError(Exception):
+    """A detector can't tell from what was observed; the message says why."""
+
+
+def detectors() -> list[Detector]:
+    """All detectors, by name."""
+    package = importlib.import_module(__package__)
+    modules = [importlib.import_module(f"{__package__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
+    found = [cast("Detector", module) for module in modules if hasattr(module, "detect")]
+    found += [cast("Detector", entry.load()) for entry in entry_points(group="pipeswarm.detectors")]
+    return sorted(found, key=lambda detector: detector.NAME)
+
+
+def diagnose(timeline: Timeline) -> Diagnosis:
+    """Ask every detector; the findings come ranked, what costs most with most certainty first."""
+    findings: list[Finding] = []
+    silent: list[NotJudged] = []
+    for detector in detectors():
+        lacking = [why for need in detector.NEEDS for there, why in [_SOURCES[need]] if not there(timeline)]
+        if lacking:
+            silent.append(NotJudged(detector.NAME, "; ".join(lacking)))
+            continue
+        try:
+            findings += detector.detect(timeline)
+        except CannotJudgeError as why:
+            silent.append(NotJudged(detector.NAME, str(why)))
+    ranked = sorted(findings, key=lambda f: (-f.confidence * f.severity, f.name))
+    return Diagnosis(validity(timeline), tuple(ranked), tuple(silent))
+
+
+def broke(share: float) -> float:
+    """The severity of what made this share of the runs fail: a run that fails costs more than one that waits."""
+    return min(1.0, 0.5 + 0.5 * share)
+
+
+def slowed(share: float) -> float:
+    """The severity of what took this share of the runs' time."""
+    return min(0.5, 0.5 * share)
