@@ -1,11 +1,12 @@
 """Who sends the arrivals: this process, or workers that Locust connected. Both work from the same order."""
 
-import hashlib
 import os
 import tempfile
+from array import array
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,12 +14,11 @@ import gevent
 import gevent.event
 
 from harness.drive.carrier import Carrier
-from harness.drive.dispatch import Clock, Dispatcher, most_at_once, stripe
-from harness.model.errors import PipeswarmError
+from harness.drive.dispatch import Arrival, Clock, Dispatcher, most_at_once
+from harness.model.errors import ConfigError, PipeswarmError
 from harness.model.plan import Limits, Plan
 from harness.model.records import Submission
 from harness.model.scenario import Scenario
-from harness.model.schedule import from_mapping
 from harness.store.folder import encode
 from harness.targets.target import find
 
@@ -29,33 +29,77 @@ _MOST_WARM = 1000
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """All that a worker needs: the plan, the scenarios, when t0 is, and which stripe of the schedule is its own."""
+    """All that a worker needs: the plan, the scenarios, when t0 is, and which stripe of the schedule is its own.
+
+    `offsets` are the due times of the whole schedule on the master, of the worker's stripe in a message.
+    """
 
     run: str
     plan: Plan
     scenarios: list[Scenario]
+    offsets: "array[float]"
     t0_at: int
-    index: int
-    count: int
+    index: int = 0
+    count: int = 1
+
+    def stripe(self, index: int, count: int) -> "Order":
+        """The part of worker `index` of `count`: every `count`-th arrival."""
+        return replace(self, offsets=self.offsets[index::count], index=index, count=count)
+
+    def arrivals(self) -> Iterator[Arrival]:
+        """The arrivals of this stripe, scenarios taken in turn over the whole schedule.
+
+        In a second round over the scenarios a run's name gets the round's number, so that names stay distinct.
+        """
+        for k, due_s in enumerate(self.offsets):
+            seq = self.index + k * self.count
+            turn, which = divmod(seq, len(self.scenarios))
+            scenario = self.scenarios[which]
+            if turn:
+                scenario = replace(scenario, name=f"{scenario.name}-{turn + 1}")
+            yield Arrival(seq, self.t0_at + round(due_s * 1e9), scenario)
 
     def pack(self) -> dict[str, Any]:
         """Plain values for Locust's messages."""
-        scenarios = [(s.id, s.name, dict(s.values)) for s in self.scenarios]
-        return {**asdict(self), "plan": asdict(self.plan), "scenarios": scenarios}
+        return {
+            "run": self.run,
+            "plan": asdict(self.plan),
+            "scenarios": [(s.id, s.name, dict(s.values)) for s in self.scenarios],
+            "offsets": self.offsets.tobytes(),
+            "t0_at": self.t0_at,
+            "index": self.index,
+            "count": self.count,
+            "version": version("pipeswarm"),
+        }
 
     @classmethod
     def unpack(cls, raw: dict[str, Any]) -> "Order":
-        """The order of a message."""
-        plan = Plan(**{**raw["plan"], "limits": Limits(**raw["plan"]["limits"])})
-        scenarios = [Scenario(id_, name, values, {}) for id_, name, values in raw["scenarios"]]
-        return cls(raw["run"], plan, scenarios, raw["t0_at"], raw["index"], raw["count"])
+        """The order of a message.
+
+        Raises:
+            ConfigError: it was made by another version of Pipeswarm.
+        """
+        if raw["version"] != version("pipeswarm"):
+            raise ConfigError(
+                f"the master is Pipeswarm {raw['version']}, this worker {version('pipeswarm')}",
+                "install the same version on both",
+            )
+        return cls(
+            raw["run"],
+            Plan(**{**raw["plan"], "limits": Limits(**raw["plan"]["limits"])}),
+            [Scenario(id_, name, values, {}) for id_, name, values in raw["scenarios"]],
+            array("d", raw["offsets"]),
+            raw["t0_at"],
+            raw["index"],
+            raw["count"],
+        )
 
 
 class Crew(Protocol):
     """Sends the arrivals of a plan."""
 
     def start(self, order: Order) -> None:
-        """Begin; the arrivals are booked as they are answered. `order.index` and `count` are the crew's to fill in."""
+        """Begin; the arrivals are booked as they are answered."""
         ...
 
     def stop(self) -> None:
@@ -71,34 +115,19 @@ class Worker:
     """Carries out one order; `record` is called once for each arrival."""
 
     def __init__(self, order: Order, token: str, record: Callable[[Submission], None]) -> None:
-        self._order = order
         plan = order.plan
-        self._offsets = list(from_mapping(plan.schedule).offsets(plan.seed))
-        self._check_schedule()
-        own = self._offsets[order.index :: order.count]
-        at_once = min(most_at_once(own), _MOST_WARM)
+        self._order = order
         self._carrier = Carrier(plan.host, token, plan.limits, plan.limits.max_in_flight)
-        self._warm = at_once
         target = find(plan.target).from_plan(plan)
         self._dispatcher = Dispatcher(
             target, self._carrier, record, worker=order.index, max_in_flight=plan.limits.max_in_flight, clock=Clock()
         )
 
-    def _check_schedule(self) -> None:
-        digest = hashlib.sha256(b"seq,due_s\n")
-        for seq, due_s in enumerate(self._offsets):
-            digest.update(f"{seq},{due_s!r}\n".encode())
-        if digest.hexdigest() != self._order.plan.digests["schedule"]:
-            raise PipeswarmError(
-                "this worker makes another schedule than the master", "install the same version of Pipeswarm on both"
-            )
-
     def run(self) -> None:
         """Open connections, then send each arrival when it is due; returns when all are booked."""
-        order = self._order
-        self._carrier.warm(self._warm)
+        self._carrier.warm(min(most_at_once(self._order.offsets), _MOST_WARM))
         try:
-            self._dispatcher.run(stripe(self._offsets, order.scenarios, order.t0_at, order.index, order.count))
+            self._dispatcher.run(self._order.arrivals())
         finally:
             self._carrier.close()
 
@@ -154,9 +183,8 @@ class RemoteCrew:
         clients = [c.id for c in (*self._runner.clients.ready, *self._runner.clients.running)]
         for index, client in enumerate(clients):
             self._busy[client] = (index, spool(order.run, index))
-        packed = order.pack()
         for client, (index, _) in self._busy.items():
-            self._runner.send_message(GO, {**packed, "index": index, "count": len(clients)}, client)
+            self._runner.send_message(GO, order.stripe(index, len(clients)).pack(), client)
 
     def stop(self) -> None:
         """See `Crew.stop`."""
@@ -207,8 +235,7 @@ class Station:
 
     def on_go(self, message: Any) -> None:
         """Carry out an order; registered as concurrent, so it may take as long as the test."""
-        order = Order.unpack(message.data)
-        spooled = spool(order.run, order.index)
+        spooled = spool(message.data["run"], message.data["index"])
         descriptor = os.open(spooled, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         error = ""
 
@@ -220,7 +247,7 @@ class Station:
 
         shipper = gevent.spawn(self._ship_regularly)
         try:
-            self._worker = Worker(order, self._token, record)
+            self._worker = Worker(Order.unpack(message.data), self._token, record)
             self._worker.run()
         except PipeswarmError as refused:
             error = str(refused)

@@ -149,22 +149,6 @@ class Dispatcher:
         )
 
 
-def stripe(
-    offsets: Iterable[float], scenarios: list[Scenario], t0_at: int, index: int, count: int
-) -> Iterable[Arrival]:
-    """The arrivals of worker `index` of `count`: every `count`-th of the global sequence, scenarios taken in turn.
-
-    In a second round over the scenarios a run's name gets the round's number, so that names stay distinct.
-    """
-    for seq, due_s in enumerate(offsets):
-        if seq % count == index:
-            turn, which = divmod(seq, len(scenarios))
-            scenario = scenarios[which]
-            if turn:
-                scenario = Scenario(scenario.id, f"{scenario.name}-{turn + 1}", scenario.values, scenario.row)
-            yield Arrival(seq, t0_at + round(due_s * 1e9), scenario)
-
-
 def most_at_once(offsets: Iterable[float], window_s: float = 0.1) -> int:
     """The largest number of arrivals due within `window_s`: so many connections are worth opening in advance."""
     from collections import deque

@@ -6,19 +6,21 @@ Locust's form gives every value back as text, so options are texts here and are 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
+from harness.drive.schedule_files import make, read_replay, read_stages
 from harness.model.errors import ConfigError
 from harness.model.plan import Limits
-from harness.model.schedule import Burst, Constant, Schedule, Spread
-from harness.model.units import parse_duration, parse_rate
+from harness.model.schedule import Schedule
+from harness.model.units import parse_duration
 
 V = TypeVar("V")
 
 # name, default, help, and what else argparse and Locust's form should know.
 Option = tuple[str, str, str, Mapping[str, Any]]
 
-SCHEDULES = ("spread", "constant", "burst")
+SCHEDULES = ("spread", "constant", "burst", "poisson", "ramp", "stages", "replay")
 _DEFAULT_RUNS = 60
 
 
@@ -41,10 +43,11 @@ _OPTIONS: tuple[Option, ...] = (
     ("runs", "", f"number of runs: burst, spread (default: a run for each scenario, else {_DEFAULT_RUNS})", {}),
     ("over", "1m", "spread: the time over which the runs are spread evenly", {}),
     ("jitter", "0", "spread: moves each arrival by up to this share of the spacing", {}),
-    ("rate", "1/s", "constant: arrivals, as 2/s, 120/m or 500/h", {}),
-    ("for", "1m", "constant: for how long", {}),
+    ("rate", "1/s", "constant, poisson: arrivals, as 2/s, 120/m or 500/h · ramp: as 1/s..10/s", {}),
+    ("for", "1m", "constant, poisson, ramp: for how long", {}),
     ("every", "", "burst: time between bursts", {}),
     ("times", "1", "burst: number of bursts", {}),
+    ("schedule-file", "", "stages: a YAML list of schedules · replay: a CSV with due_s, or a run's folder", {}),
     ("drain", "10m", "how long to wait for the last runs after the last arrival", {}),
     ("scenarios", "", "CSV of scenarios (id,scenario_name,…); none: they are generated from the pipeline's inputs", {}),
     ("param-mode", "columns", "columns: a column a parameter · json:NAME: the whole row as a JSON list in NAME", {}),
@@ -113,7 +116,8 @@ def settings(options: argparse.Namespace, host: str, extra: Sequence[Option]) ->
         max_in_flight=_whole(texts, "max-in-flight"),
         answer_timeout_s=_duration(texts, "answer-timeout"),
     )
-    known = texts["runs"].strip() or texts["schedule"] == "constant" or not texts["scenarios"].strip()
+    by_runs = texts["schedule"] in {"spread", "burst"}
+    known = texts["runs"].strip() or not by_runs or not texts["scenarios"].strip()
     return Settings(
         host=host.strip().rstrip("/"),
         schedule=_schedule(texts, _DEFAULT_RUNS) if known else None,
@@ -125,33 +129,24 @@ def settings(options: argparse.Namespace, host: str, extra: Sequence[Option]) ->
 
 
 def _schedule(texts: Mapping[str, str], default_runs: int) -> Schedule:
-    runs = _whole(texts, "runs") if texts["runs"].strip() else default_runs
-    match texts["schedule"]:
-        case "constant":
-            return Constant(_rate(texts, "rate"), _duration(texts, "for"))
-        case "spread":
-            return Spread(runs, _duration(texts, "over"), _number(texts, "jitter"))
-        case "burst":
-            every_s = _duration(texts, "every") if texts["every"].strip() else 0.0
-            return Burst(runs, every_s, _whole(texts, "times"))
-        case other:
-            raise ConfigError(f"there is no schedule '{other}'", f"schedules are: {', '.join(SCHEDULES)}")
+    words = {name: text.strip() for name, text in texts.items()}
+    words["runs"] = words["runs"] or str(default_runs)
+    if words["schedule"] in {"stages", "replay"}:
+        if not words["schedule-file"]:
+            raise ConfigError(f"the schedule {words['schedule']} needs a file", "give it with --schedule-file")
+        read = read_stages if words["schedule"] == "stages" else read_replay
+        return read(Path(words["schedule-file"]))
+    for name, parse in (("for", parse_duration), ("over", parse_duration), ("runs", int), ("times", int)):
+        _read(words, name, parse)
+    return make(words)
 
 
 def _duration(texts: Mapping[str, str], name: str) -> float:
     return _read(texts, name, parse_duration)
 
 
-def _rate(texts: Mapping[str, str], name: str) -> float:
-    return _read(texts, name, parse_rate)
-
-
 def _whole(texts: Mapping[str, str], name: str) -> int:
     return _read(texts, name, lambda text: int(text.replace("_", "")))
-
-
-def _number(texts: Mapping[str, str], name: str) -> float:
-    return _read(texts, name, float)
 
 
 def _read(texts: Mapping[str, str], name: str, parse: Callable[[str], V]) -> V:

@@ -3,6 +3,7 @@
 import sys
 import tempfile
 import time
+from array import array
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -171,8 +172,11 @@ class Session:
         plan = replace(plan, target_options={**plan.target_options, **found.options})
         scenarios, kept = self._scenarios(found.inputs)
         schedule = settings.schedule_for(len(scenarios))
-        self.folder = folder = self._make_folder(plan, schedule)
-        intended, schedule_digest = folder.write_schedule(schedule.offsets(settings.seed))
+        offsets = array("d", schedule.offsets(settings.seed))
+        if not offsets:
+            raise ConfigError("the schedule holds no arrival", "give a higher rate or a longer time")
+        self.folder = folder = self._make_folder(plan, schedule, len(offsets))
+        intended, schedule_digest = folder.write_schedule(offsets)
         digests = {"schedule": schedule_digest, "scenarios": folder.keep(SCENARIOS, kept)}
         if checked.prepared.package is not None:
             digests["pipeline"] = folder.keep(PIPELINE, checked.prepared.package)
@@ -183,9 +187,8 @@ class Session:
         self._ends = folder.tail(Event)
         self._start_observer(folder)
         self.started_at = time.time_ns() + round(_LEAD_S * 1e9)
-        last = max(schedule.offsets(settings.seed), default=0.0)
-        self.last_due_at = self.started_at + round(last * 1e9)
-        return Order(folder.path.name, plan, scenarios, self.started_at, 0, 1)
+        self.last_due_at = self.started_at + round(offsets[-1] * 1e9)
+        return Order(folder.path.name, plan, scenarios, offsets, self.started_at)
 
     def _scenarios(self, inputs: tuple[Input, ...]) -> tuple[list[Scenario], bytes]:
         """The scenarios and the bytes of their CSV: given, or generated from the pipeline's inputs."""
@@ -204,9 +207,8 @@ class Session:
             processes.generate_scenarios(pipeline, max(count, 1), settings.seed, out)
             return read_scenarios(out, inputs, ParamMode()), out.read_bytes()
 
-    def _make_folder(self, plan: Plan, schedule: Schedule) -> RunFolder:
+    def _make_folder(self, plan: Plan, schedule: Schedule, count: int) -> RunFolder:
         settings = self._checked.settings
-        count = sum(1 for _ in schedule.offsets(settings.seed))
         name = settings.text("run-name") or run_name(plan.target, schedule.name, count, plan.started_at)
         return RunFolder.create(Path(settings.text("runs-dir") or "runs"), name)
 

@@ -9,7 +9,7 @@ from harness.model.findings import Diagnosis, Evidence, Finding, NotJudged, Vali
 from harness.model.plan import Limits, Plan
 from harness.model.records import Event, Node, Outcome, Sample, Span, Submission
 from harness.model.scenario import Scenario
-from harness.model.schedule import Burst, Constant, Schedule, Spread
+from harness.model.schedule import Burst, Constant, Poisson, Ramp, Replay, Schedule, Spread, Stages
 
 __all__ = [
     "Burst",
@@ -26,11 +26,15 @@ __all__ = [
     "Outcome",
     "PipeswarmError",
     "Plan",
+    "Poisson",
+    "Ramp",
+    "Replay",
     "Sample",
     "Scenario",
     "Schedule",
     "Span",
     "Spread",
+    "Stages",
     "Submission",
     "TargetUnreachableError",
     "Validity",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from math import sqrt
 from random import Random
 from typing import Any, Protocol
 
@@ -14,6 +15,11 @@ class Schedule(Protocol):
     @property
     def name(self) -> str:
         """One word for folder names and reports."""
+        ...
+
+    @property
+    def length_s(self) -> float:
+        """When the next schedule may begin, if one follows."""
         ...
 
     def offsets(self, seed: int) -> Iterator[float]:
@@ -38,6 +44,11 @@ class Constant:
     def __post_init__(self) -> None:
         _positive(rate=self.rate, duration=self.duration_s)
 
+    @property
+    def length_s(self) -> float:
+        """Its duration."""
+        return self.duration_s
+
     def offsets(self, seed: int) -> Iterator[float]:  # noqa: ARG002  # nothing random in it
         """Multiplied, never summed: no drift however long the test."""
         # The tolerance keeps 0.1/s for 60 s at 6 arrivals although 0.1 * 60 rounds above 6.
@@ -58,6 +69,11 @@ class Spread:
         _positive(runs=self.runs, over=self.over_s)
         if not 0 <= self.jitter <= 1:
             raise ConfigError(f"the jitter is {self.jitter:g}", "give a share between 0 and 1 of the spacing")
+
+    @property
+    def length_s(self) -> float:
+        """The time it is spread over."""
+        return self.over_s
 
     def offsets(self, seed: int) -> Iterator[float]:
         """Within its own slot of over_s / runs each arrival is moved later, so the order stays."""
@@ -81,6 +97,11 @@ class Burst:
         if self.times > 1:
             _positive(every=self.every_s)
 
+    @property
+    def length_s(self) -> float:
+        """A period for each burst; a single burst without a period takes no time."""
+        return self.times * self.every_s
+
     def offsets(self, seed: int) -> Iterator[float]:  # noqa: ARG002  # nothing random in it
         """All arrivals of a burst are due at the same instant."""
         for k in range(self.times):
@@ -88,23 +109,141 @@ class Burst:
                 yield k * self.every_s
 
 
-_KINDS: Mapping[str, type[Constant | Spread | Burst]] = {"constant": Constant, "spread": Spread, "burst": Burst}
+@dataclass(frozen=True, slots=True)
+class Poisson:
+    """Arrivals of many independent sources: exponential gaps of mean 1 / rate, for `duration_s`."""
+
+    rate: float
+    duration_s: float
+    name: str = "poisson"
+
+    def __post_init__(self) -> None:
+        _positive(rate=self.rate, duration=self.duration_s)
+
+    @property
+    def length_s(self) -> float:
+        """Its duration."""
+        return self.duration_s
+
+    def offsets(self, seed: int) -> Iterator[float]:
+        """Gaps are summed: arrivals of a Poisson process are defined by their gaps."""
+        random = Random(seed)
+        due_s = random.expovariate(self.rate)
+        while due_s < self.duration_s:
+            yield due_s
+            due_s += random.expovariate(self.rate)
+
+
+@dataclass(frozen=True, slots=True)
+class Ramp:
+    """The rate moves evenly from `start_rate` to `end_rate` within `duration_s`.
+
+    By time t, N(t) = a t + (b - a) t² / 2d arrivals are due; the k-th comes when N(t) = k.
+    """
+
+    start_rate: float
+    end_rate: float
+    duration_s: float
+    name: str = "ramp"
+
+    def __post_init__(self) -> None:
+        _positive(duration=self.duration_s)
+        if min(self.start_rate, self.end_rate) < 0 or max(self.start_rate, self.end_rate) <= 0:
+            raise ConfigError(
+                f"the ramp goes from {self.start_rate:g} to {self.end_rate:g} arrivals a second",
+                "give two rates of which none is below 0 and one is above",
+            )
+
+    @property
+    def length_s(self) -> float:
+        """Its duration."""
+        return self.duration_s
+
+    def offsets(self, seed: int) -> Iterator[float]:  # noqa: ARG002  # nothing random in it
+        """The root of N(t) = k in the form that stays exact when the rate hardly changes."""
+        a, slope = self.start_rate, (self.end_rate - self.start_rate) / self.duration_s
+        total = (self.start_rate + self.end_rate) / 2 * self.duration_s
+        for k in range(int(total * (1 + 1e-12) + 1e-9)):
+            yield 2 * k / (a + sqrt(max(a * a + 2 * slope * k, 0.0))) if k else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Due times as they were recorded or generated; `source` says where they come from."""
+
+    due_s: tuple[float, ...]
+    source: str = ""
+    name: str = "replay"
+
+    def __post_init__(self) -> None:
+        if not self.due_s:
+            raise ConfigError("the schedule to replay holds no arrival", "give a file with a row for each arrival")
+        if self.due_s[0] < 0 or any(b < a for a, b in zip(self.due_s, self.due_s[1:], strict=False)):
+            raise ConfigError("the due times to replay go back in time", "sort the file by due_s, from 0 on")
+
+    @property
+    def length_s(self) -> float:
+        """When the last arrival is due."""
+        return self.due_s[-1]
+
+    def offsets(self, seed: int) -> Iterator[float]:  # noqa: ARG002  # nothing random in it
+        """The recorded due times."""
+        yield from self.due_s
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Schedules one after the other; each begins when the one before it has had its length."""
+
+    parts: tuple[Schedule, ...]
+    name: str = "stages"
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise ConfigError("there is no stage", "give at least one")
+
+    @property
+    def length_s(self) -> float:
+        """The sum of its parts."""
+        return sum(part.length_s for part in self.parts)
+
+    def offsets(self, seed: int) -> Iterator[float]:
+        """Each part is seeded by its place, so that equal parts differ."""
+        begins_s = 0.0
+        for place, part in enumerate(self.parts):
+            for due_s in part.offsets(seed + place):
+                yield begins_s + due_s
+            begins_s += part.length_s
+
+
+_KINDS: Mapping[str, type[Any]] = {
+    "constant": Constant,
+    "spread": Spread,
+    "burst": Burst,
+    "poisson": Poisson,
+    "ramp": Ramp,
+}
 
 
 def to_mapping(schedule: Schedule) -> dict[str, object]:
-    """A schedule as plain values for the manifest; `from_mapping` reads it back."""
+    """A schedule as plain values for the manifest; of a replay only the source: its times lie in ``schedule.csv``."""
+    if isinstance(schedule, Replay):
+        return {"name": schedule.name, "source": schedule.source}
+    if isinstance(schedule, Stages):
+        return {"name": schedule.name, "parts": [to_mapping(part) for part in schedule.parts]}
     return asdict(schedule)  # type: ignore[call-overload, no-any-return]  # every schedule is a dataclass
 
 
 def from_mapping(values: Mapping[str, Any]) -> Schedule:
-    """The schedule of a manifest.
+    """The schedule of a manifest; a replay is read from the run's ``schedule.csv`` instead.
 
     Raises:
         ConfigError: there is no such schedule, or its values are not its own.
     """
     try:
-        return _KINDS[str(values["name"])](**values)
+        if values["name"] == "stages":
+            return Stages(tuple(from_mapping(part) for part in values["parts"]))
+        schedule: Schedule = _KINDS[str(values["name"])](**values)
     except (KeyError, TypeError) as error:
-        raise ConfigError(
-            f"{dict(values)} is not a schedule: {error}", "is the run folder of a newer version?"
-        ) from error
+        raise ConfigError(f"{dict(values)} is no schedule: {error}", "is the run of a newer version?") from error
+    return schedule

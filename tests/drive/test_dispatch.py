@@ -1,9 +1,7 @@
 import gevent
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from harness.drive.dispatch import Arrival, Clock, Dispatcher, most_at_once, stripe
+from harness.drive.dispatch import Arrival, Clock, Dispatcher, most_at_once
 from harness.model import Outcome, Scenario
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
@@ -89,18 +87,6 @@ def test_what_does_not_fit_in_flight_is_missed_not_delayed():
 def test_stopping_books_the_rest_as_missed_at_once():
     rows = dispatch(5, answer, spacing_s=60.0, before=lambda d: gevent.spawn_later(0.05, d.stop))
     assert [row.outcome for row in rows] == [Outcome.ACCEPTED] + [Outcome.MISSED] * 4
-
-
-SCENARIOS = [Scenario(str(k), "s", {}, {}) for k in range(3)]
-
-
-@given(st.lists(st.floats(0, 100), max_size=60).map(sorted), st.integers(1, 7))
-def test_stripes_hold_every_arrival_exactly_once(offsets, count):
-    stripes = [list(stripe(offsets, SCENARIOS, 10**18, index, count)) for index in range(count)]
-    together = sorted((a for one in stripes for a in one), key=lambda a: a.seq)
-    assert together == list(stripe(offsets, SCENARIOS, 10**18, 0, 1))
-    assert len({a.scenario.run_name for a in together}) == len(offsets), "run names are distinct"
-    assert max(map(len, stripes)) - min(map(len, stripes)) <= 1
 
 
 @pytest.mark.parametrize(

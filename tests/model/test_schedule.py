@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model import Burst, ConfigError, Constant, Spread
+from harness.model import Burst, ConfigError, Constant, Poisson, Ramp, Replay, Spread, Stages
 from harness.model.schedule import from_mapping, to_mapping
 
 
@@ -17,6 +17,12 @@ from harness.model.schedule import from_mapping, to_mapping
         (Spread(1, 60.0), [0.0]),
         (Burst(3), [0.0, 0.0, 0.0]),
         (Burst(2, every_s=30.0, times=3), [0.0, 0.0, 30.0, 30.0, 60.0, 60.0]),
+        (Ramp(2.0, 2.0, 2.0), [0.0, 0.5, 1.0, 1.5]),
+        (Ramp(0.0, 2.0, 2.0), [0.0, 2**0.5]),  # N(t) = t²/2
+        (Ramp(4.0, 0.0, 2.0), [0.0, 2 - 3**0.5, 2 - 2**0.5, 1.0]),  # N(t) = 4t - t²
+        (Replay((0.0, 0.0, 7.5)), [0.0, 0.0, 7.5]),
+        (Stages((Constant(1.0, 2.0), Burst(2), Spread(2, 10.0))), [0.0, 1.0, 2.0, 2.0, 2.0, 7.0]),
+        (Stages((Burst(1, every_s=5.0, times=2), Burst(1))), [0.0, 5.0, 10.0]),
     ],
 )
 def test_offsets_are_a_table(schedule, offsets):
@@ -28,11 +34,14 @@ def test_a_constant_rate_does_not_drift_in_an_hour():
     assert abs(last - (3600.0 - 1 / 500.0)) < 1e-3
 
 
-schedules = st.one_of(
+simple = st.one_of(
     st.builds(Constant, st.floats(0.01, 50), st.floats(0.1, 50)),
     st.builds(Spread, st.integers(1, 200), st.floats(0.1, 1e4), st.floats(0, 1)),
     st.builds(Burst, st.integers(1, 50), st.floats(0.1, 100), st.integers(1, 5)),
+    st.builds(Poisson, st.floats(0.01, 50), st.floats(0.1, 50)),
+    st.builds(Ramp, st.floats(0.01, 50), st.floats(0.0, 50), st.floats(0.1, 50)),
 )
+schedules = simple | st.builds(Stages, st.lists(simple, min_size=1, max_size=4).map(tuple))
 
 
 @given(schedules, st.integers(0, 2**32))
@@ -48,6 +57,28 @@ def test_a_schedule_comes_back_from_the_manifest(schedule, seed):
     again = from_mapping(to_mapping(schedule))
     assert again == schedule
     assert list(again.offsets(seed)) == list(schedule.offsets(seed))
+
+
+@given(simple, st.integers(0, 99))
+def test_every_arrival_is_due_within_the_schedules_length(schedule, seed):
+    for offset in schedule.offsets(seed):
+        assert offset <= schedule.length_s * (1 + 1e-9) or isinstance(schedule, Burst)
+
+
+@given(st.floats(0.5, 20), st.floats(0.5, 20), st.floats(1, 60))
+def test_a_ramp_has_as_many_arrivals_as_its_mean_rate_says(start, end, duration_s):
+    count = len(list(Ramp(start, end, duration_s).offsets(1)))
+    assert abs(count - (start + end) / 2 * duration_s) <= 1
+
+
+def test_poisson_arrivals_have_the_rate_and_the_dispersion_of_a_poisson_process():
+    counts = [0] * 2000
+    for offset in Poisson(5.0, 2000.0).offsets(seed=3):
+        counts[int(offset)] += 1
+    mean = sum(counts) / len(counts)
+    dispersion = sum((count - mean) ** 2 for count in counts) / (len(counts) - 1) / mean
+    assert mean == pytest.approx(5.0, rel=0.03)
+    assert dispersion == pytest.approx(1.0, abs=0.1)  # variance = mean
 
 
 @given(st.integers(1, 300), st.floats(0, 1), st.integers(0, 99))
@@ -66,7 +97,14 @@ def test_jitter_keeps_every_arrival_in_its_own_slot(runs, jitter, seed):
         lambda: Spread(1, 1, jitter=1.5),
         lambda: Burst(0),
         lambda: Burst(1, every_s=0, times=2),
+        lambda: Poisson(1, 0),
+        lambda: Ramp(0, 0, 5),
+        lambda: Ramp(-1, 5, 5),
+        lambda: Replay(()),
+        lambda: Replay((3.0, 2.0)),
+        lambda: Stages(()),
         lambda: from_mapping({"name": "moonlight"}),
+        lambda: from_mapping({"name": "burst", "colour": "red"}),
     ],
 )
 def test_impossible_schedules_are_configuration_errors(make):

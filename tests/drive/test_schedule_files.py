@@ -1,0 +1,75 @@
+import pytest
+
+from harness.drive.schedule_files import read_replay, read_stages
+from harness.model import Burst, ConfigError, Constant, Ramp, Replay, Spread, Stages
+from harness.store import RunFolder
+
+
+def write(tmp_path, text):
+    path = tmp_path / "file"
+    path.write_text(text)
+    return path
+
+
+def test_stages_are_schedules_in_the_words_of_the_options(tmp_path):
+    path = write(
+        tmp_path,
+        "- {schedule: constant, rate: 2/s, for: 10m}\n"
+        "- {schedule: ramp, rate: 1/s..5/s, for: 1m}\n"
+        "- {schedule: burst, runs: 50, every: 5m, times: 2}\n"
+        "- {schedule: spread, runs: 10, over: 1h, jitter: 0.5}\n",
+    )
+    assert read_stages(path) == Stages(
+        (Constant(2.0, 600.0), Ramp(1.0, 5.0, 60.0), Burst(50, 300.0, 2), Spread(10, 3600.0, 0.5))
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [", "is not YAML"),
+        ("", "is not a list of stages"),
+        ("schedule: burst", "is not a list of stages"),
+        ("- {runs: 5}", "stage 1: it names no schedule"),
+        ("- {schedule: burst, runs: 5}\n- {schedule: constant, rate: 1/s}", "stage 2: constant needs 'for'"),
+        ("- {schedule: burst, runs: many}", "stage 1: 'many' is not a whole number"),
+        ("- {schedule: burst, runs: 5, colour: red}", "stage 1: burst has no 'colour'"),
+        ("- {schedule: ramp, rate: 5/s, for: 1m}", "stage 1: '5/s' is not a ramp"),
+    ],
+)
+def test_a_fault_in_stages_names_file_and_stage(tmp_path, text, said):
+    with pytest.raises(ConfigError) as raised:
+        read_stages(write(tmp_path, text))
+    assert said in str(raised.value)
+    assert "file" in str(raised.value)
+
+
+def test_a_replay_takes_its_times_from_a_csv_or_from_a_run(tmp_path):
+    path = write(tmp_path, "seq,due_s,tenant\n0,0.0,a\n1,2.5,b\n")
+    assert read_replay(path) == Replay((0.0, 2.5), str(path))
+    folder = RunFolder.create(tmp_path, "run")
+    folder.replace("manifest.json", b"{}")
+    folder.write_schedule([0.0, 1.5, 1.5])
+    assert read_replay(folder.path).due_s == (0.0, 1.5, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("seq,when\n0,1\n", "no column due_s"),
+        ("seq,due_s\n0,soon\n", "row 2: 'soon' is not a number"),
+        ("seq,due_s\n", "holds no arrival"),
+        ("seq,due_s\n0,5\n1,2\n", "go back in time"),
+    ],
+)
+def test_a_fault_in_a_replay_names_file_and_row(tmp_path, text, said):
+    with pytest.raises(ConfigError) as raised:
+        read_replay(write(tmp_path, text))
+    assert said in str(raised.value)
+    assert "file" in str(raised.value)
+
+
+def test_a_missing_file_says_where_it_was_named(tmp_path):
+    for read in (read_stages, read_replay):
+        with pytest.raises(ConfigError, match="--schedule-file"):
+            read(tmp_path / "none")
