@@ -138,7 +138,10 @@ def _schedule(texts: Mapping[str, str], default_runs: int) -> Schedule:
         return read(Path(words["schedule-file"]))
     for name, parse in (("for", parse_duration), ("over", parse_duration), ("runs", int), ("times", int)):
         _read(words, name, parse)
-    return make(words)
+    try:
+        return make(words)
+    except ConfigError as error:
+        raise ConfigError(f"--schedule {words['schedule']}: {error.message}", error.hint) from error
 
 
 def _duration(texts: Mapping[str, str], name: str) -> float:

@@ -3,7 +3,7 @@ import argparse
 import pytest
 
 from harness.drive.options import register, settings
-from harness.model import Burst, ConfigError, Constant, Spread
+from harness.model import Burst, ConfigError, Constant, Poisson, Ramp, Spread
 from harness.targets.kfp import OPTIONS
 
 
@@ -37,6 +37,8 @@ def parse(*arguments, host=""):
         (["--schedule", "burst", "--runs", "500"], Burst(500)),
         (["--schedule", "burst", "--runs", "5", "--every", "10m", "--times", "3"], Burst(5, 600.0, 3)),
         (["--schedule", "burst", "--scenarios", "x.csv"], Burst(42)),
+        (["--schedule", "poisson", "--rate", "500/h", "--for", "1h"], Poisson(500 / 3600, 3600.0)),
+        (["--schedule", "ramp", "--rate", "1/s..5/s", "--for", "1m"], Ramp(1.0, 5.0, 60.0)),
     ],
 )
 def test_schedules_as_options(arguments, schedule):
@@ -61,9 +63,11 @@ def test_limits_and_texts():
     [
         (["--runs", "many"], "--runs: 'many' is not a number"),
         (["--over", "soon"], "--over: 'soon' is not a duration"),
-        (["--schedule", "constant", "--rate", "fast"], "--rate: 'fast' is not a rate"),
+        (["--schedule", "constant", "--rate", "fast"], "--schedule constant: 'fast' is not a rate"),
         (["--runs", "0"], "runs is 0"),
         (["--jitter", "2"], "jitter is 2"),
+        (["--schedule", "stages"], "--schedule-file"),
+        (["--schedule", "replay", "--schedule-file", "none.csv"], "no schedule file none.csv"),
     ],
 )
 def test_what_cannot_be_understood_names_the_option(arguments, said):
