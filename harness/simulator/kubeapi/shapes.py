@@ -152,9 +152,7 @@ def human_duration(seconds: float) -> str:
     whole = int(seconds)
     if whole < 0:
         return "0s" if whole == -1 else "<invalid>"  # clocks differ by a moment
-    for limit, unit, lesser_unit in _AGES:
-        if whole < limit:
-            break
+    unit, lesser_unit = next((unit, lesser) for limit, unit, lesser in _AGES if whole < limit)
     count, rest = divmod(whole, _SECONDS[unit])
     lesser = rest // _SECONDS[lesser_unit] if lesser_unit else 0
     return f"{count}{unit}{lesser}{lesser_unit}" if lesser else f"{count}{unit}"

@@ -64,6 +64,7 @@ class Resource:
     selectable: tuple[str, ...] = ("metadata.name", "metadata.namespace")  # the field selectors that are supported
     categories: tuple[str, ...] = ()
     scalable: bool = False  # has the scale subresource
+    returns_deleted: bool = False  # a delete answers with the object, not with a Status
     custom: bool = False  # defined by a CustomResourceDefinition: items of lists name their type
 
     @property
