@@ -33,8 +33,7 @@ def mount(app: web.Application, store: ObjectStore, actions: Actions, now: Calla
         actions: does what clients ask for.
         now: UTC nanoseconds; the ages in tables refer to it.
     """
-    open_watches: set[asyncio.Task[Any]] = set()
-    app[_watches] = open_watches
+    app[_watches] = set()
     app.on_shutdown.append(_end_watches)
     app.middlewares.append(_errors_of(store))
     for path in ("/healthz", "/readyz", "/livez"):
@@ -47,7 +46,8 @@ def mount(app: web.Application, store: ObjectStore, actions: Actions, now: Calla
 
 async def _end_watches(app: web.Application) -> None:
     """A server that ends does not wait for watches to time out."""
-    for task in tuple(app[_watches]):
+    open_watches = app[_watches]
+    for task in tuple(open_watches):
         task.cancel()
 
 

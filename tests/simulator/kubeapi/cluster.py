@@ -57,6 +57,15 @@ def pod(
     }
 
 
+_MACHINE = dict.fromkeys(
+    (
+        "architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion",
+        "machineID", "operatingSystem", "osImage", "systemUUID",
+    ),
+    "",
+)  # fmt: skip
+
+
 def node(name: str, *, labels: dict[str, str] | None = None) -> Manifest:
     room = {"cpu": "4", "memory": "16Gi", "pods": "110"}
     ready = {
@@ -66,7 +75,7 @@ def node(name: str, *, labels: dict[str, str] | None = None) -> Manifest:
     return {
         "metadata": metadata(name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
         "spec": {},
-        "status": {"capacity": room, "allocatable": room, "conditions": [ready], "nodeInfo": {}},
+        "status": {"capacity": room, "allocatable": room, "conditions": [ready], "nodeInfo": _MACHINE},
     }
 
 
