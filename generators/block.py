@@ -1,0 +1,73 @@
+"""Some consecutive rows in the making: what a kind of field sees when it draws."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+
+from generators import streams
+from generators.columns import Column
+from generators.sources import Sources
+from generators.streams import Floats, Ints, Words
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows [start, stop) of `total`. `columns` holds the fields that the one being drawn refers to.
+
+    `path` names the field being drawn; `attempt` counts the redraws of a row whose value was taken already; `ranks`
+    are uniforms that replace a field's own, so that it is correlated with another.
+    """
+
+    start: int
+    stop: int
+    total: int
+    seed: int
+    sources: Sources
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    path: str = ""
+    attempt: int = 0
+    ranks: Mapping[str, Floats] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def at(self, path: str) -> "Block":
+        """The same rows of another field, or of a part of this one."""
+        return replace(self, path=path)
+
+    def row(self, index: int, attempt: int) -> "Block":
+        """Only row `index` (absolute), drawn for the `attempt`-th time."""
+        offset = index - self.start
+        columns = {name: Column(c.values.slice(offset, 1), c.is_json) for name, c in self.columns.items()}
+        ranks = {name: rank[offset : offset + 1] for name, rank in self.ranks.items()}
+        return replace(self, start=index, stop=index + 1, columns=columns, ranks=ranks, attempt=attempt)
+
+    def rows(self) -> Ints:
+        """The absolute numbers of the rows, from 0."""
+        return np.arange(self.start, self.stop, dtype=np.int64)
+
+    def words(self, purpose: str = "", per_row: int = 1) -> Words:
+        """Random 64-bit words, `per_row` for each row, flat."""
+        if self.attempt:
+            purpose = f"{purpose} again {self.attempt}"
+        return streams.words(self.seed, self.path, purpose, self.start, self.stop, per_row)
+
+    def uniform(self, purpose: str = "") -> Floats:
+        """One number strictly between 0 and 1 for each row."""
+        if not purpose and self.path in self.ranks:
+            return self.ranks[self.path]
+        return streams.uniform(self.words(purpose))
+
+    def index_below(self, size: int, purpose: str = "") -> Ints:
+        """One integer in [0, size) for each row."""
+        return np.minimum((self.uniform(purpose) * size).astype(np.int64), size - 1)
+
+    def permuted(self, size: int) -> Ints:
+        """The rows' places in a random permutation of [0, size): no two rows get the same."""
+        return streams.permuted(self.seed, self.path, self.rows(), size)
+
+    def constant(self, value: object) -> pl.Series:
+        """The same value for every row."""
+        return pl.Series([value]).new_from_index(0, len(self))

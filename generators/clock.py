@@ -1,0 +1,60 @@
+"""A clock that stands still while Faker draws: "a date this year" must not change with the day it is asked on.
+
+Faker's providers read the clock through the names `datetime`, `date` and `dtdate` of their own modules. While a
+vocabulary is drawn, these stand for classes whose present is a fixed instant; afterwards everything is as before.
+"""
+
+import datetime as real
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+PRESENT = real.datetime(2026, 1, 1, tzinfo=real.UTC)
+
+
+class _Instances(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.__mro__[1])
+
+
+class _Date(real.date, metaclass=_Instances):
+    @classmethod
+    def today(cls) -> Any:
+        return PRESENT.date()
+
+
+class _Datetime(real.datetime, metaclass=_Instances):
+    @classmethod
+    def now(cls, tz: real.tzinfo | None = None) -> Any:
+        return PRESENT.astimezone(tz) if tz else PRESENT.replace(tzinfo=None)
+
+    @classmethod
+    def today(cls) -> Any:
+        return PRESENT.replace(tzinfo=None)
+
+    @classmethod
+    def utcnow(cls) -> Any:
+        return PRESENT.replace(tzinfo=None)
+
+
+_MODULE = SimpleNamespace(**{**vars(real), "date": _Date, "datetime": _Datetime})
+_FROZEN = {id(real.date): _Date, id(real.datetime): _Datetime, id(real): _MODULE}
+
+
+@contextmanager
+def frozen_faker() -> Iterator[None]:
+    """Within this context every loaded Faker provider believes that it is `PRESENT`."""
+    changed: list[tuple[ModuleType, str, object]] = []
+    try:
+        for module in [m for name, m in sys.modules.items() if name.startswith("faker.providers.")]:
+            for name in ("datetime", "date", "dtdate"):
+                value = vars(module).get(name)
+                if value is not None and id(value) in _FROZEN:
+                    changed.append((module, name, value))
+                    setattr(module, name, _FROZEN[id(value)])
+        yield
+    finally:
+        for module, name, value in changed:
+            setattr(module, name, value)

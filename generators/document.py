@@ -1,0 +1,121 @@
+"""A YAML document that knows where each of its values stands, so that an error can name line and key."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.model.errors import ConfigError
+
+Key = str | int
+KeyPath = tuple[Key, ...]
+
+_LARGEST = 200_000  # values in one document: what aliases of aliases unfold to is bounded
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Plain values and the line of each. `source` is the file's name, or what the values were inferred from."""
+
+    data: Any
+    source: str
+    lines: Mapping[KeyPath, int] = field(default_factory=dict)
+    folder: Path = Path()  # relative file names in the document start here
+
+    def error(self, path: KeyPath, message: str, hint: str) -> ConfigError:
+        """The error that names the place of `path`, or of its nearest ancestor that stands in the file."""
+        known = path
+        while known and known not in self.lines:
+            known = known[:-1]
+        line = f":{self.lines[known]}" if known in self.lines else ""
+        where = f"{self.source}{line}"
+        return ConfigError(f"{where}: {dotted(path)}: {message}" if path else f"{where}: {message}", hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path inside a document: where a definition stands, and how to complain about it."""
+
+    document: Document
+    path: KeyPath = ()
+
+    def __truediv__(self, key: Key) -> "Place":
+        return Place(self.document, (*self.path, key))
+
+    def error(self, message: str, hint: str) -> ConfigError:
+        """The error that names this place."""
+        return self.document.error(self.path, message, hint)
+
+
+def dotted(path: KeyPath) -> str:
+    """A path as people write it: ``fields.lr.values[2]``."""
+    text = ""
+    for key in path:
+        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
+    return text
+
+
+def read_yaml(path: Path) -> Document:
+    """Parse a YAML file.
+
+    Raises:
+        ConfigError: there is no such file, it is not YAML, or it has a key twice.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}", "check the file's name") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8: {error.reason}", "save the file as UTF-8") from error
+    return parse_yaml(text, str(path), path.parent)
+
+
+def parse_yaml(text: str, source: str, folder: Path = Path()) -> Document:
+    """Parse YAML text; see `read_yaml`."""
+    # The C loader is ten times faster; libyaml is part of every PyYAML wheel, but not of every build from source.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    lines: dict[KeyPath, int] = {}
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            raise ConfigError(f"{source} is empty", "see docs/scenarios.md for what goes into it")
+        _locate(node, (), source, lines, ())
+        data = loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f":{mark.line + 1}" if mark else ""
+        raise ConfigError(f"{source}{line}: not valid YAML: {error.problem}", "mend the YAML at this line") from error
+    except (yaml.YAMLError, ValueError) as error:
+        first = str(error).splitlines()[0]
+        raise ConfigError(f"{source}: not valid YAML: {first}", "mend the YAML") from error
+    except RecursionError as error:
+        raise ConfigError(f"{source}: nested too deeply", "flatten the document") from error
+    finally:
+        loader.dispose()
+    return Document(data, source, lines, folder)
+
+
+def _locate(
+    node: yaml.Node, path: KeyPath, source: str, lines: dict[KeyPath, int], above: tuple[yaml.Node, ...]
+) -> None:
+    lines.setdefault(path, node.start_mark.line + 1)
+    if len(lines) > _LARGEST:
+        raise ConfigError(f"{source}: more than {_LARGEST:,} values", "put lists of values in a CSV and use from_file")
+    if node in above:
+        raise ConfigError(f"{source}:{node.start_mark.line + 1}: an alias refers to itself", "write the values out")
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            name = str(key.value)
+            if name in seen and name != "<<":
+                raise ConfigError(
+                    f"{source}:{key.start_mark.line + 1}: the key '{name}' is there twice", "keep one of them"
+                )
+            seen.add(name)
+            lines[(*path, name)] = key.start_mark.line + 1
+            _locate(value, (*path, name), source, lines, (*above, node))
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            _locate(item, (*path, index), source, lines, (*above, node))

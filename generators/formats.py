@@ -1,0 +1,161 @@
+"""File formats: how drawn columns become bytes. Adding one is one class here and its entry in `FORMATS`."""
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Protocol
+
+import polars as pl
+
+from generators.columns import Column, join
+
+Columns = Mapping[str, Column]
+_ROWS_PER_GROUP = 131_072  # of Parquet: fixed, so that the file does not depend on how it was drawn
+_FORMULA = r"^[=+\-@\t\r]"  # a cell that begins so is run as a formula by spreadsheets (OWASP, "CSV Injection")
+
+
+class Sink(Protocol):
+    """Takes pieces in the order of their rows and writes them to one file."""
+
+    def add(self, piece: bytes) -> None:
+        """Write the next piece."""
+        ...
+
+    def finish(self) -> None:
+        """Write what is still held back, and what comes last."""
+        ...
+
+
+class Format(Protocol):
+    """Turns columns into pieces, in any process, and pieces into a file, in one."""
+
+    def piece(self, columns: Columns) -> bytes:
+        """The rows of a block."""
+        ...
+
+    def sink(self, out: BinaryIO, columns: Columns) -> Sink:
+        """Something that writes pieces to `out`; `columns` are any block's, for their names and types."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A file that is just its pieces, one after the other."""
+
+    out: BinaryIO
+
+    def add(self, piece: bytes) -> None:
+        """Write it."""
+        self.out.write(piece)
+
+    def finish(self) -> None:
+        """Nothing is held back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Csv:
+    """RFC 4180 in UTF-8; a missing value is an empty cell, an empty text is ``""``.
+
+    With `excel_safe` a text that a spreadsheet would run as a formula gets an apostrophe in front.
+    """
+
+    excel_safe: bool = False
+    line_end: str = "\n"
+
+    def piece(self, columns: Columns) -> bytes:
+        """Rows without header."""
+        frame = pl.DataFrame({name: self._cells(column) for name, column in columns.items()})
+        return self._written(frame, header=False)
+
+    def sink(self, out: BinaryIO, columns: Columns) -> Sink:
+        """The header is written at once."""
+        out.write(self._written(pl.DataFrame({name: [""] for name in columns}).clear(), header=True))
+        return Stream(out)
+
+    def _cells(self, column: Column) -> pl.Series:
+        values = column.values
+        if not isinstance(values.dtype, pl.String):
+            # Numbers are written by Polars itself, which spares a copy; they can't be formulas.
+            return values if values.dtype.is_numeric() else column.text()
+        if self.excel_safe:
+            risky = values.str.contains(_FORMULA).fill_null(value=False)
+            if risky.any():
+                return join(["'", values], len(values)).zip_with(risky, values)
+        return values
+
+    def _written(self, frame: pl.DataFrame, *, header: bool) -> bytes:
+        buffer = io.BytesIO()
+        frame.write_csv(buffer, include_header=header, line_terminator=self.line_end, quote_style="necessary")
+        return buffer.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """One JSON object a line; a field that is a JSON document is nested, a missing value is null."""
+
+    def piece(self, columns: Columns) -> bytes:
+        """Lines."""
+        import orjson
+
+        parts: list[str | pl.Series] = []
+        for index, (name, column) in enumerate(columns.items()):
+            parts += [("," if index else "{") + orjson.dumps(name).decode() + ":", column.json()]
+        rows = len(next(iter(columns.values())))
+        lines = join([*parts, "}\n"], rows)
+        return "".join(lines.to_list()).encode()
+
+    def sink(self, out: BinaryIO, columns: Columns) -> Sink:  # noqa: ARG002  # there is no header
+        """Lines need no header."""
+        return Stream(out)
+
+
+@dataclass(frozen=True, slots=True)
+class Parquet:
+    """Apache Parquet with typed columns; JSON documents are text."""
+
+    def piece(self, columns: Columns) -> bytes:
+        """An Arrow stream of one block."""
+        buffer = io.BytesIO()
+        self._frame(columns).write_ipc_stream(buffer, compat_level=pl.CompatLevel.oldest())
+        return buffer.getvalue()
+
+    def sink(self, out: BinaryIO, columns: Columns) -> Sink:
+        """Collects pieces into row groups of a fixed size."""
+        return _RowGroups(out, self._frame(columns).clear().to_arrow(compat_level=pl.CompatLevel.oldest()).schema)
+
+    @staticmethod
+    def _frame(columns: Columns) -> pl.DataFrame:
+        return pl.DataFrame({name: column.values for name, column in columns.items()})
+
+
+class _RowGroups:
+    def __init__(self, out: BinaryIO, schema: Any) -> None:
+        import pyarrow.parquet as pq
+
+        self._writer = pq.ParquetWriter(out, schema, compression="zstd")
+        self._held: list[Any] = []
+        self._rows = 0
+
+    def add(self, piece: bytes) -> None:
+        import pyarrow as pa
+
+        table = pa.ipc.open_stream(piece).read_all()
+        self._held.append(table)
+        self._rows += table.num_rows
+        while self._rows >= _ROWS_PER_GROUP:
+            whole = pa.concat_tables(self._held)
+            self._writer.write_table(whole.slice(0, _ROWS_PER_GROUP).combine_chunks())
+            self._held = [whole.slice(_ROWS_PER_GROUP)]
+            self._rows -= _ROWS_PER_GROUP
+
+    def finish(self) -> None:
+        import pyarrow as pa
+
+        if self._rows:
+            self._writer.write_table(pa.concat_tables(self._held).combine_chunks())
+        self._writer.close()
+
+
+# Format by the ending of a file's name.
+SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+FORMATS = ("csv", "jsonl", "parquet")

@@ -1,0 +1,52 @@
+"""A spec in the making: fields found so far, and helper fields that they share."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Definition = dict[str, Any]
+
+# Helper fields of training scenarios, added where a guess refers to them.
+VOCABULARY: dict[str, Definition] = {
+    "region": {"choice": {"eu-central": 4, "eu-west": 3, "us-east": 2, "ap-south": 1}},
+    "plant": {"choice": {"augsburg": 5, "graz": 4, "linz": 3, "porto": 2, "dayton": 1, "pune": 1}},
+    "sensor_type": {"choice": {"temperature": 4, "vibration": 3, "pressure": 2, "flow": 1}},
+    "sensor": {"template": "{sensor_type}-{sensor_number:04d}"},
+    "sensor_number": {"zipf": 500, "exponent": 0.9},
+    "date": {"datetime": ["2025-01-01", "2025-12-31"]},
+}
+_NEEDS = {"sensor": ("sensor_type", "sensor_number")}
+
+
+@dataclass(slots=True)
+class Draft:
+    """`columns` in the order of the file; `helpers` are hidden fields; `notes` are for the user to read."""
+
+    columns: dict[str, Definition] = field(default_factory=dict)
+    helpers: dict[str, Definition] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    reserved: frozenset[str] = frozenset()
+
+    def word(self, name: str) -> str:
+        """The field of the shared vocabulary that is called `name`: added when nothing is called so yet."""
+        taken = f"{name}_" if name in self.reserved else name
+        if taken not in self.helpers:
+            for needed in _NEEDS.get(name, ()):
+                self.word(needed)
+            definition = dict(VOCABULARY[name])
+            if name == "sensor":
+                parts = {need: self.word(need) for need in _NEEDS["sensor"]}
+                definition = {"template": f"{{{parts['sensor_type']}}}-{{{parts['sensor_number']}:04d}}"}
+            self.helpers[taken] = {**definition, "hidden": True}
+        return taken
+
+    def helper(self, base: str, definition: Definition) -> str:
+        """A new hidden field for a part of the column `base`; its name is returned."""
+        number = 1
+        while f"{base}_{number}" in self.helpers or f"{base}_{number}" in self.reserved:
+            number += 1
+        self.helpers[f"{base}_{number}"] = {**definition, "hidden": True}
+        return f"{base}_{number}"
+
+    def document(self) -> dict[str, Any]:
+        """The spec as plain values."""
+        return {"version": 1, "fields": {**self.columns, **self.helpers}}

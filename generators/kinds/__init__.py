@@ -1,0 +1,19 @@
+"""The kinds of fields. Adding one is one module here, its `KINDS`, and its part of the JSON Schema."""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+
+from generators.kinds.kind import Kind, KindType
+
+__all__ = ["Kind", "KindType", "kinds"]
+
+
+@cache
+def kinds() -> Mapping[str, KindType]:
+    """All kinds by the name that a spec uses."""
+    found: dict[str, KindType] = {}
+    for module in pkgutil.iter_modules(__path__):
+        found |= getattr(importlib.import_module(f"{__name__}.{module.name}"), "KINDS", {})
+    return found

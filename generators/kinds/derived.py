@@ -1,0 +1,107 @@
+"""Values that follow from other fields: expression, and one definition for each value of another field."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from generators.block import Block
+from generators.columns import Column
+from generators.document import Place
+from generators.formula import Formula, FormulaError, formula
+from generators.kinds.kind import Definition, Kind, KindType
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A formula of other fields; a result outside [low, high] is moved to the nearer end."""
+
+    formula: Formula
+    low: float | None = None
+    high: float | None = None
+
+    main: ClassVar[str] = "formula"
+    monotone: ClassVar[bool] = False
+    derived: ClassVar[bool] = True
+
+    @classmethod
+    def read(cls, definition: Definition, place: Place) -> Kind:
+        """The formula, min, max."""
+        try:
+            checked = formula(str(definition["formula"]))
+        except FormulaError as error:
+            raise (place / "formula").error(str(error), "see the list of operators in docs/scenarios.md") from error
+        return cls(checked, definition.get("min"), definition.get("max"))
+
+    def inputs(self) -> frozenset[str]:
+        """The names in the formula."""
+        return self.formula.names
+
+    def draw(self, block: Block) -> Column:
+        """The formula's value."""
+        columns = {name: block.columns[name].values for name in self.formula.names}
+        values = self.formula.evaluate(columns, len(block))
+        if self.low is None and self.high is None:
+            return Column(values)
+        if not values.dtype.is_numeric():
+            raise FormulaError("min and max need a number")
+        return Column(values.clip(self.low, self.high))
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """The kind that `cases` has for the value of the field `by`, else `otherwise`."""
+
+    by: str
+    cases: Mapping[str, Kind]
+    otherwise: Kind | None = None
+
+    monotone: ClassVar[bool] = False
+
+    @property
+    def derived(self) -> bool:
+        """True when every case is."""
+        return all(kind.derived for kind in self._kinds())
+
+    def _kinds(self) -> list[Kind]:
+        return [*self.cases.values(), *([self.otherwise] if self.otherwise else [])]
+
+    def inputs(self) -> frozenset[str]:
+        """The field `by`, and what the cases need."""
+        return frozenset({self.by}).union(*(kind.inputs() for kind in self._kinds()))
+
+    def draw(self, block: Block) -> Column:
+        """Every case is drawn for all rows, then each row takes its own: a row does not depend on the others."""
+        keys = block.columns[self.by].text()
+        present = keys.unique().to_list()
+        drawn: list[tuple[pl.Series, Column]] = []
+        for key in self.cases:
+            if key in present:
+                drawn.append(
+                    ((keys == key).fill_null(value=False), self.cases[key].draw(block.at(f"{block.path}?{key}")))
+                )
+        rest = ~keys.is_in(list(self.cases)).fill_null(value=False)
+        if rest.any():
+            if self.otherwise is None:
+                value = keys.filter(rest)[0]
+                raise FormulaError(f"there is no case for {self.by} = {value!r}; add one, or `otherwise`")
+            drawn.append((rest, self.otherwise.draw(block.at(f"{block.path}?"))))
+        return _merged(drawn)
+
+
+def _merged(drawn: list[tuple[pl.Series, Column]]) -> Column:
+    columns = [column for _, column in drawn]
+    if len({column.values.dtype for column in columns}) == 1 and len({column.is_json for column in columns}) == 1:
+        parts = [column.values for column in columns]
+    elif all(column.values.dtype.is_numeric() for column in columns):
+        parts = [column.values.cast(pl.Float64) for column in columns]
+    else:
+        parts = [column.text() for column in columns]
+    result = parts[0]
+    for (mask, _), part in zip(drawn[1:], parts[1:], strict=True):
+        result = part.zip_with(mask, result)
+    return Column(result, all(column.is_json for column in columns))
+
+
+KINDS: dict[str, KindType] = {"expression": Computed}

@@ -1,0 +1,81 @@
+"""Values that never come twice: sequence, uuid."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from generators.block import Block
+from generators.columns import Column, join
+from generators.document import Place
+from generators.kinds.kind import Definition, Kind, KindType
+from generators.kinds.numbers import NO_FIELDS
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """start, start + step, …; with `prefix` or `width` as text, zero-padded to `width` digits."""
+
+    start: int = 1
+    step: int = 1
+    prefix: str = ""
+    width: int = 0
+
+    main: ClassVar[str] = "start"
+    monotone: ClassVar[bool] = False
+    derived: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema says it all
+        """Start, step, prefix, width."""
+        return cls(**{key: definition[key] for key in ("start", "step", "prefix", "width") if key in definition})
+
+    def inputs(self) -> frozenset[str]:
+        """None."""
+        return NO_FIELDS
+
+    def draw(self, block: Block) -> Column:
+        """Start + step * row."""
+        numbers = pl.Series(self.start + self.step * block.rows())
+        if not self.prefix and not self.width:
+            return Column(numbers)
+        return Column(join([self.prefix, numbers.cast(pl.String).str.zfill(self.width)], len(block)))
+
+
+_HEX_PAIRS = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), dtype="<u2")
+# Where the 16 bytes' digits go among the 36 characters (RFC 9562, section 4).
+_GROUPS = ((0, 8, 0), (9, 13, 8), (14, 18, 12), (19, 23, 16), (24, 36, 20))
+
+
+@dataclass(frozen=True, slots=True)
+class Uuid:
+    """Random UUIDs, version 4."""
+
+    main: ClassVar[str] = "version"
+    monotone: ClassVar[bool] = False
+    derived: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # nothing to choose
+        """Version 4 is the only one."""
+        return cls()
+
+    def inputs(self) -> frozenset[str]:
+        """None."""
+        return NO_FIELDS
+
+    def draw(self, block: Block) -> Column:
+        """122 random bits, as text."""
+        raw = block.words(per_row=2).astype("<u8", copy=False).view(np.uint8).reshape(-1, 16)
+        raw[:, 6] = raw[:, 6] & 0x0F | 0x40
+        raw[:, 8] = raw[:, 8] & 0x3F | 0x80
+        digits = _HEX_PAIRS[raw].view(np.uint8)
+        text = np.full((len(block), 36), ord("-"), dtype=np.uint8)
+        for left, right, digit in _GROUPS:
+            text[:, left:right] = digits[:, digit : digit + right - left]
+        # Through Polars' own casts: handing 36-byte strings over from NumPy costs three times as much.
+        return Column(pl.Series(text).cast(pl.List(pl.UInt8)).cast(pl.Binary).cast(pl.String))
+
+
+KINDS: dict[str, KindType] = {"sequence": Sequence, "uuid": Uuid}

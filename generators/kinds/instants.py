@@ -1,0 +1,171 @@
+"""Dates and times: a range, a step, business hours."""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from generators.block import Block
+from generators.columns import Column
+from generators.document import Place
+from generators.kinds.kind import Definition, Kind, KindType
+from generators.kinds.numbers import NO_FIELDS
+from generators.streams import Ints
+from harness.model.errors import ConfigError
+from harness.model.units import parse_duration
+
+_DAY_MS = 86_400_000
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_LONGEST_DAYS = 40_000
+
+
+@dataclass(frozen=True, slots=True)
+class Instants:
+    """Instants on a grid of `step_ms`, in [start, end), each equally likely; milliseconds since 1970, UTC.
+
+    The grid starts anew each day at `opens_ms` after midnight and ends at `closes_ms`, on the given `weekdays` (0 is
+    Monday); without business hours it is one grid from start to end. Written as a date when `as_date`, with `pattern`
+    where one is given.
+    """
+
+    start_ms: int
+    end_ms: int
+    step_ms: int = 1000
+    opens_ms: int = 0
+    closes_ms: int = _DAY_MS
+    weekdays: tuple[int, ...] = tuple(range(7))
+    business: bool = False
+    as_date: bool = False
+    pattern: str = ""
+    unique: bool = False
+
+    main: ClassVar[str] = "range"
+    monotone: ClassVar[bool] = True
+    derived: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, definition: Definition, place: Place) -> Kind:
+        """Range, step, business hours, format."""
+        start, date_start = parse_instant(definition["range"][0], place / "range")
+        end, date_end = parse_instant(definition["range"][1], place / "range")
+        if date_end:
+            end += _DAY_MS  # a range of days includes the last one
+        step = _step_ms(definition, place, whole_days=date_start and date_end)
+        hours = definition.get("business_hours")
+        kind = cls(
+            start,
+            end,
+            step,
+            *(_hours(hours, place / "business_hours") if hours else (0, _DAY_MS, tuple(range(7)))),
+            business=bool(hours),
+            as_date=date_start and date_end and not hours and step % _DAY_MS == 0,
+            pattern=definition.get("format", ""),
+            unique=definition.get("unique", False),
+        )
+        if end - start > _LONGEST_DAYS * _DAY_MS or kind.size < 1:
+            raise (place / "range").error(
+                f"there is no instant between {definition['range'][0]} and {definition['range'][1]} to choose"
+                if kind.size < 1
+                else "the range is longer than a century",
+                "give a range that holds at least one step, in business hours where they are asked for",
+            )
+        return kind
+
+    @property
+    def size(self) -> int:
+        """How many different instants there are."""
+        return int(self._days()[1][-1]) if self.end_ms > self.start_ms else 0
+
+    def inputs(self) -> frozenset[str]:
+        """None."""
+        return NO_FIELDS
+
+    def draw(self, block: Block) -> Column:
+        """The instant with a random index on the grid."""
+        opens, slots = self._days()
+        size = int(slots[-1])
+        index = block.permuted(size) if self.unique else block.index_below(size)
+        if len(slots) == 1:
+            instants = opens[0] + index * self.step_ms
+        else:
+            day = np.searchsorted(slots, index, side="right")
+            before = np.concatenate([[0], slots[:-1]])
+            instants = opens[day] + (index - before[day]) * self.step_ms
+        values = pl.Series(instants.view("datetime64[ms]"))
+        if self.pattern:
+            return Column(values.dt.strftime(self.pattern))
+        return Column(values.cast(pl.Date) if self.as_date else values)
+
+    def _days(self) -> tuple[Ints, Ints]:
+        """When each stretch of the grid begins, and how many instants it and those before it hold."""
+        if not self.business:
+            count = -(-(self.end_ms - self.start_ms) // self.step_ms)
+            return np.array([self.start_ms]), np.array([max(count, 0)])
+        days = np.arange(self.start_ms // _DAY_MS, -(-self.end_ms // _DAY_MS), dtype=np.int64)
+        days = days[np.isin((days + 3) % 7, self.weekdays)]  # 1970-01-01 was a Thursday
+        midnight = days * _DAY_MS
+        late = np.maximum(self.start_ms - midnight - self.opens_ms, 0)
+        opens = midnight + self.opens_ms + -(-late // self.step_ms) * self.step_ms
+        closes = np.minimum(midnight + self.closes_ms, self.end_ms)
+        slots = np.cumsum(np.maximum(-(-(closes - opens) // self.step_ms), 0))
+        return (opens, slots) if len(days) else (np.array([0]), np.array([0]))
+
+
+def parse_instant(value: object, place: Place) -> tuple[int, bool]:
+    """Milliseconds since 1970 of an ISO date or instant (UTC unless it has an offset), and whether it is a date."""
+    if isinstance(value, dt.datetime):
+        moment = value
+    elif isinstance(value, dt.date):
+        return value.toordinal() * _DAY_MS - dt.date(1970, 1, 1).toordinal() * _DAY_MS, True
+    else:
+        try:
+            return parse_instant(dt.date.fromisoformat(str(value)), place)
+        except ValueError:
+            pass
+        try:
+            moment = dt.datetime.fromisoformat(str(value))
+        except ValueError as error:
+            raise place.error(f"'{value}' is no date or time", "write 2026-01-31 or 2026-01-31T08:00:00Z") from error
+    utc = moment.replace(tzinfo=dt.UTC) if moment.tzinfo is None else moment
+    return (utc - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1), False
+
+
+def _step_ms(definition: Definition, place: Place, *, whole_days: bool) -> int:
+    if "step" not in definition:
+        return _DAY_MS if whole_days and "business_hours" not in definition and "format" not in definition else 1000
+    try:
+        step = round(parse_duration(definition["step"]) * 1000)
+    except ConfigError as error:
+        raise (place / "step").error(error.message, error.hint) from error
+    if step < 1:
+        raise (place / "step").error(f"the step is {definition['step']}", "give a step of at least 1ms")
+    return step
+
+
+def _hours(hours: Definition | bool, place: Place) -> tuple[int, int, tuple[int, ...]]:
+    if hours is True:
+        hours = {}
+    assert isinstance(hours, dict)
+    opens, closes = (
+        _time_ms(hours.get(key, given), place / key) for key, given in (("from", "08:00"), ("to", "18:00"))
+    )
+    if opens >= closes:
+        raise place.error("business hours end before they begin", "give `from` before `to`")
+    days = tuple(_WEEKDAYS.index(day) for day in hours.get("days", _WEEKDAYS[:5]))
+    return opens, closes, days
+
+
+def _time_ms(value: object, place: Place) -> int:
+    try:
+        # YAML 1.1 reads 08:00 as text but 18:00 as the sexagesimal number 1080.
+        hour, minute = divmod(value, 60) if isinstance(value, int) else (int(part) for part in str(value).split(":"))
+    except ValueError as error:
+        raise place.error(f"'{value}' is no time of day", 'write "08:30"') from error
+    if not (0 <= hour <= 24 and 0 <= minute < 60 and hour * 60 + minute <= 1440):
+        raise place.error(f"'{value}' is no time of day", 'write "08:30"')
+    return int(hour * 60 + minute) * 60_000
+
+
+KINDS: dict[str, KindType] = {"datetime": Instants}

@@ -1,0 +1,43 @@
+"""What a kind of field must offer."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from generators.block import Block
+from generators.columns import Column
+from generators.document import Place
+
+Definition = Mapping[str, Any]
+
+
+class Kind(Protocol):
+    """How the values of one field come about. Frozen: all randomness comes from the block.
+
+    `monotone`: the value grows with the block's `uniform()`, so the field can be correlated with another.
+    `derived`: the value follows from other fields alone, so drawing it again can't make it unique.
+    """
+
+    monotone: bool
+    derived: bool
+
+    def inputs(self) -> frozenset[str]:
+        """The fields whose columns `draw` needs."""
+        ...
+
+    def draw(self, block: Block) -> Column:
+        """The values of the block's rows; each depends on its row's number, the seed and the inputs only."""
+        ...
+
+
+class KindType(Protocol):
+    """How a kind is read from a spec. `main` is the key that the short form ``{kind: value}`` gives."""
+
+    main: str
+
+    def read(self, definition: Definition, place: Place) -> Kind:
+        """The kind that a definition, already checked by the schema, describes.
+
+        Raises:
+            ConfigError: the definition contradicts itself.
+        """
+        ...

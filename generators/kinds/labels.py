@@ -1,0 +1,138 @@
+"""Values out of a list: choice, boolean, scale."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from generators.block import Block
+from generators.columns import Column, from_values
+from generators.document import Place
+from generators.kinds.kind import Definition, Kind, KindType
+from generators.kinds.numbers import NO_FIELDS
+from generators.streams import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of `values`, in proportion to `weights`; `unique` ones in a random order."""
+
+    values: tuple[object, ...]
+    weights: tuple[float, ...] = ()
+    unique: bool = False
+
+    main: ClassVar[str] = "values"
+    monotone: ClassVar[bool] = False
+    derived: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, definition: Definition, place: Place) -> Kind:
+        """A list of values with or without weights, or a mapping of values to weights."""
+        given, weights = definition["values"], tuple(definition.get("weights", ()))
+        unique = definition.get("unique", False)
+        if isinstance(given, Mapping):
+            if weights:
+                raise (place / "weights").error("weights are given twice", "keep those beside the values")
+            given, weights = list(given), tuple(given.values())
+        if weights and len(weights) != len(given):
+            raise (place / "weights").error(f"{len(weights)} weights for {len(given)} values", "give one for each")
+        if weights and not sum(weights) > 0:
+            raise place.error("the weights add up to 0", "give at least one weight above 0")
+        if weights and unique:
+            raise place.error("unique values can't have weights", "drop one of the two")
+        return cls(tuple(given), weights, unique)
+
+    @property
+    def size(self) -> int:
+        """How many different values there are."""
+        return len(self.values)
+
+    def inputs(self) -> frozenset[str]:
+        """None."""
+        return NO_FIELDS
+
+    def draw(self, block: Block) -> Column:
+        """The value whose share of the cumulative weight holds u."""
+        labels = from_values(list(self.values))
+        return Column(labels.values.gather(self._index(block)), labels.is_json)
+
+    def _index(self, block: Block) -> Ints:
+        if self.unique:
+            return block.permuted(self.size)
+        if not self.weights:
+            return block.index_below(self.size)
+        cumulative = np.cumsum(self.weights)
+        last = int(np.flatnonzero(self.weights)[-1])
+        index = np.searchsorted(cumulative, block.uniform() * cumulative[-1], side="right")
+        return np.minimum(index, last).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """True with probability `p`."""
+
+    p: float = 0.5
+
+    main: ClassVar[str] = "p"
+    monotone: ClassVar[bool] = False
+    derived: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema says it all
+        """The probability."""
+        return cls(definition.get("p", 0.5))
+
+    def inputs(self) -> frozenset[str]:
+        """None."""
+        return NO_FIELDS
+
+    def draw(self, block: Block) -> Column:
+        """U < p."""
+        return Column(pl.Series(block.uniform() < self.p))
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The levels of a sweep, balanced exactly: after any number of rows no level is ahead of another by more than one.
+
+    Each round of len(values) rows has every level once, in a random order ("shuffled") or in the given one
+    ("in_turn"). "sorted" writes all rows of the first level, then all of the second: its rows depend on how many
+    there are in all.
+    """
+
+    values: tuple[object, ...]
+    order: str = "shuffled"
+
+    main: ClassVar[str] = "values"
+    monotone: ClassVar[bool] = False
+    derived: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema says it all
+        """Levels and order."""
+        return cls(tuple(definition["values"]), definition.get("order", "shuffled"))
+
+    def inputs(self) -> frozenset[str]:
+        """None."""
+        return NO_FIELDS
+
+    def draw(self, block: Block) -> Column:
+        """The level of each row."""
+        levels = from_values(list(self.values))
+        return Column(levels.values.gather(self._index(block)), levels.is_json)
+
+    def _index(self, block: Block) -> Ints:
+        count = len(self.values)
+        if self.order == "in_turn":
+            return block.rows() % count
+        if self.order == "sorted":
+            return block.rows() * count // block.total
+        first, last = block.start // count, -(-block.stop // count)
+        rounds = Block(first, last, last, block.seed, block.sources, path=block.path)
+        order = np.argsort(rounds.words(per_row=count).reshape(-1, count), axis=1, kind="stable").ravel()
+        return order[block.start - first * count : block.stop - first * count].astype(np.int64)
+
+
+KINDS: dict[str, KindType] = {"choice": Choice, "boolean": Truth, "scale": Scale}

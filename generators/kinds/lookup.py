@@ -1,0 +1,144 @@
+"""Values that come from elsewhere: Faker's vocabularies, rows of a file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from generators import streams
+from generators.block import Block
+from generators.columns import Column
+from generators.document import Place
+from generators.kinds.kind import Definition, Kind, KindType
+from generators.kinds.numbers import NO_FIELDS
+from generators.sources import Vocabulary
+from generators.streams import Ints
+from harness.model.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Fake:
+    """Values of a Faker provider: drawn from a pool of `vocabulary.size`, or `unique`."""
+
+    vocabulary: Vocabulary
+    unique: bool = False
+
+    main: ClassVar[str] = "provider"
+    monotone: ClassVar[bool] = False
+    derived: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, definition: Definition, place: Place) -> Kind:
+        """Provider, locale, arguments, size of the pool."""
+        provider, _, inline = definition["provider"].partition(".")
+        if not provider.isidentifier() or provider.startswith("_"):
+            raise (place / "provider").error(f"'{provider}' is no provider", "write its method name, such as company")
+        args = definition.get("args", [])
+        kwargs = dict(args) if isinstance(args, dict) else {}
+        positional = tuple(args) if isinstance(args, list) else ()
+        for part in inline.split(",") if inline else ():
+            key, equals, value = part.partition("=")
+            if not equals:
+                raise (place / "provider").error(
+                    f"'{part}' is no argument", "write arguments as pyint.min_value=1,max_value=9, or under args:"
+                )
+            kwargs[key.strip()] = _literal(value.strip())
+        vocabulary = Vocabulary(
+            provider,
+            definition.get("locale", "en_US"),
+            tuple(_frozen(arg) for arg in positional),
+            tuple(sorted((key, _frozen(value)) for key, value in kwargs.items())),
+            definition.get("pool", 1000),
+        )
+        return cls(vocabulary, definition.get("unique", False))
+
+    def inputs(self) -> frozenset[str]:
+        """None."""
+        return NO_FIELDS
+
+    def draw(self, block: Block) -> Column:
+        """A random value of the pool, or the row's own value of the unique ones."""
+        seed = streams.seed_of(block.seed, block.path, "faker")
+        if self.unique:
+            return block.sources.distinct(self.vocabulary, seed, block.start, block.stop)
+        pool = block.sources.pool(self.vocabulary, seed)
+        return Column(pool.values.gather(block.index_below(self.vocabulary.size)), pool.is_json)
+
+
+def _literal(text: str) -> object:
+    for convert in (int, float):
+        try:
+            return convert(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False, "none": None}.get(text.lower(), text)
+
+
+def _frozen(value: object) -> object:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, slots=True)
+class FromFile:
+    """A column of a user's CSV or Parquet file.
+
+    Fields of the same file, draw and group use the same row, so that values which belong together stay together.
+    `draw` is "with_replacement", "without_replacement" (each row at most once, in a random order), "in_order", or
+    "in_order_then_random" (the file's rows first, then rows drawn with replacement).
+    """
+
+    path: Path
+    column: str
+    how: str = "with_replacement"
+    group: str = ""
+
+    main: ClassVar[str] = "path"
+    monotone: ClassVar[bool] = False
+    derived: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, definition: Definition, place: Place) -> Kind:
+        """Path, column, draw, group."""
+        path = place.document.folder / definition["path"]
+        column = definition.get("column", str(place.path[-1]) if place.path else "")
+        return cls(path, column, definition.get("draw", "with_replacement"), definition.get("group", ""))
+
+    def inputs(self) -> frozenset[str]:
+        """None."""
+        return NO_FIELDS
+
+    def draw(self, block: Block) -> Column:
+        """The cell of the row drawn."""
+        table = block.sources.table(self.path)
+        if self.column not in table.columns:
+            raise ConfigError(
+                f"{self.path} has no column '{self.column}', which the field {block.path} wants",
+                f"its columns are {', '.join(table.columns)}",
+            )
+        rows = self._rows(block.at(f"file {self.path.name} {self.how} {self.group}"), table.height, block.path)
+        return Column(table[self.column].gather(rows))
+
+    def _rows(self, block: Block, height: int, path: str) -> Ints:
+        if self.how == "with_replacement":
+            return block.index_below(height)
+        if self.how == "in_order_then_random":
+            rows = block.rows()
+            return np.where(rows < height, rows, block.index_below(height))
+        if block.total > height:
+            raise ConfigError(
+                f"the field {path} takes each row of {self.path} once, but {block.total:,} rows are wanted of {height:,}",
+                f"ask for at most {height:,} rows, or draw with_replacement",
+            )
+        return block.rows() if self.how == "in_order" else block.permuted(height)
+
+
+def as_frame(rows: list[dict[str, str]], columns: list[str]) -> pl.DataFrame:
+    """Rows of text cells as a table that `FromFile` can draw from; an empty cell is missing."""
+    return pl.DataFrame(
+        {name: [row[name] or None for row in rows] for name in columns}, schema=dict.fromkeys(columns, pl.String)
+    )
+
+
+KINDS: dict[str, KindType] = {"faker": Fake, "from_file": FromFile}

@@ -1,0 +1,220 @@
+"""Numbers: uniform, normal, lognormal, integer, zipf."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from generators import portable
+from generators.block import Block
+from generators.columns import Column
+from generators.document import Place
+from generators.kinds.kind import Definition, Kind, KindType
+from generators.streams import Floats
+
+NO_FIELDS: frozenset[str] = frozenset()
+_WIDEST = 2**53
+
+
+def _rounded(values: Floats, decimals: int | None) -> Column:
+    if decimals is not None:
+        factor = 10.0**decimals
+        values = np.rint(values * factor) / factor
+    return Column(pl.Series(values + 0.0))  # + 0.0 turns -0.0 into 0.0
+
+
+def _ends(definition: Definition, key: str, place: Place) -> tuple[float, float]:
+    low, high = definition[key]
+    if low > high:
+        raise (place / key).error(f"the range begins at {low:g}, above its end {high:g}", "swap the two")
+    return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Evenly in [low, high], rounded to `decimals`."""
+
+    low: float
+    high: float
+    decimals: int | None = None
+
+    main: ClassVar[str] = "range"
+    monotone: ClassVar[bool] = True
+    derived: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, definition: Definition, place: Place) -> Kind:
+        """Range, decimals."""
+        low, high = _ends(definition, "range", place)
+        return cls(low, high, definition.get("decimals"))
+
+    def inputs(self) -> frozenset[str]:
+        """None."""
+        return NO_FIELDS
+
+    def draw(self, block: Block) -> Column:
+        """Low + u (high - low)."""
+        values = self.low + block.uniform() * (self.high - self.low)
+        return _rounded(np.clip(values, self.low, self.high), self.decimals)
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """Normal with `mean` and `sd`, truncated to [low, high]: what is cut off is drawn elsewhere, not piled up there.
+
+    With `exponential` the value is e to the power of that: lognormal, with bounds in the logarithm.
+    """
+
+    mean: float
+    sd: float
+    low: float = -math.inf
+    high: float = math.inf
+    decimals: int | None = None
+    exponential: bool = False
+
+    monotone: ClassVar[bool] = True
+    derived: ClassVar[bool] = False
+
+    def inputs(self) -> frozenset[str]:
+        """None."""
+        return NO_FIELDS
+
+    def draw(self, block: Block) -> Column:
+        """Mean + sd * quantile(u), u between the probabilities of the bounds."""
+        u = block.uniform()
+        if math.isfinite(self.low) or math.isfinite(self.high):
+            below, above = self._probability(self.low), self._probability(self.high)
+            u = np.clip(below + u * (above - below), 2.0**-53, 1.0 - 2.0**-53)
+        values = np.clip(self.mean + self.sd * portable.normal_quantile(u), self.low, self.high)
+        return _rounded(portable.exp(values) if self.exponential else values, self.decimals)
+
+    def _probability(self, bound: float) -> float:
+        if math.isinf(bound):
+            return 0.0 if bound < 0 else 1.0
+        return float(portable.normal_cdf(np.array([(bound - self.mean) / self.sd]))[0])
+
+
+def _bounded(kind: Normal, place: Place) -> Kind:
+    if kind.low >= kind.high:
+        raise place.error("min is not below max", "swap the two")
+    away = min(abs(kind.low - kind.mean), abs(kind.high - kind.mean)) / kind.sd
+    if not kind.low <= kind.mean <= kind.high and away > 6:
+        raise place.error(
+            "min and max leave only values more than 6 standard deviations away", "move the centre between min and max"
+        )
+    return kind
+
+
+class NormalType:
+    """``normal: [mean, sd]`` with min, max, decimals."""
+
+    main = "mean_sd"
+
+    @staticmethod
+    def read(definition: Definition, place: Place) -> Kind:
+        """Mean and standard deviation, as a pair or by name."""
+        mean, sd = definition.get("mean_sd") or (definition["mean"], definition["sd"])
+        if sd <= 0:
+            raise place.error(f"the standard deviation is {sd:g}", "give one above 0")
+        low, high = definition.get("min", -math.inf), definition.get("max", math.inf)
+        return _bounded(Normal(mean, sd, low, high, definition.get("decimals")), place)
+
+
+class LognormalType:
+    """``lognormal: [median, sigma]`` with min, max, decimals; sigma is the standard deviation of the logarithm."""
+
+    main = "median_sigma"
+
+    @staticmethod
+    def read(definition: Definition, place: Place) -> Kind:
+        """Median and sigma, as a pair or by name."""
+        median, sigma = definition.get("median_sigma") or (definition["median"], definition["sigma"])
+        if median <= 0 or sigma <= 0:
+            raise place.error(f"median {median:g} and sigma {sigma:g}", "give both above 0")
+        low, high = definition.get("min", 0), definition.get("max", math.inf)
+        if high <= 0:
+            raise place.error(f"max is {high:g}", "a lognormal value is above 0: give a max above 0")
+        log_low = _log(low) if low > 0 else -math.inf
+        log_high = _log(high) if math.isfinite(high) else math.inf
+        return _bounded(
+            Normal(_log(median), sigma, log_low, log_high, definition.get("decimals"), exponential=True), place
+        )
+
+
+def _log(x: float) -> float:
+    return float(portable.log(np.array([float(x)]))[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """Integers low, low + step, …, at most high, each equally likely; `unique` ones in a random order."""
+
+    low: int
+    high: int
+    step: int = 1
+    unique: bool = False
+
+    main: ClassVar[str] = "range"
+    monotone: ClassVar[bool] = True
+    derived: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, definition: Definition, place: Place) -> Kind:
+        """Range, step, unique."""
+        low, high = (int(end) for end in _ends(definition, "range", place))
+        kind = cls(low, high, definition.get("step", 1), definition.get("unique", False))
+        if kind.size > _WIDEST or not -(2**63) <= low <= high < 2**63:
+            raise (place / "range").error("the range holds more than 2**53 integers", "narrow it, or use uuid")
+        return kind
+
+    @property
+    def size(self) -> int:
+        """How many different values there are."""
+        return (self.high - self.low) // self.step + 1
+
+    def inputs(self) -> frozenset[str]:
+        """None."""
+        return NO_FIELDS
+
+    def draw(self, block: Block) -> Column:
+        """Low + step * index."""
+        index = block.permuted(self.size) if self.unique else block.index_below(self.size)
+        return Column(pl.Series(self.low + index * self.step))
+
+
+@dataclass(frozen=True, slots=True)
+class Zipf:
+    """Ranks 1 … size, rank k with a probability in proportion to k**-exponent: a few are popular, most are rare."""
+
+    size: int
+    exponent: float
+
+    main: ClassVar[str] = "size"
+    monotone: ClassVar[bool] = True
+    derived: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema says it all
+        """Size, exponent."""
+        return cls(definition["size"], float(definition.get("exponent", 1.1)))
+
+    def inputs(self) -> frozenset[str]:
+        """None."""
+        return NO_FIELDS
+
+    def draw(self, block: Block) -> Column:
+        """The rank whose share of the cumulative weight holds u."""
+        cumulative = np.cumsum(portable.exp(-self.exponent * portable.log(np.arange(1.0, self.size + 1.0))))
+        rank = np.searchsorted(cumulative, block.uniform() * cumulative[-1], side="right")
+        return Column(pl.Series(np.minimum(rank, self.size - 1).astype(np.int64) + 1))
+
+
+KINDS: dict[str, KindType] = {
+    "uniform": Uniform,
+    "normal": NormalType,
+    "lognormal": LognormalType,
+    "integer": Integer,
+    "zipf": Zipf,
+}

@@ -1,0 +1,88 @@
+"""Text with other fields in it: template."""
+
+import string
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from generators.block import Block
+from generators.columns import Column, join
+from generators.document import Place
+from generators.kinds.kind import Definition, Kind, KindType
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Literal text and ``{field}`` or ``{field:format}``; a date's format is strftime's, a number's is Python's.
+
+    `parts` are (literal, field or none, format). A row in which a field is missing is missing.
+    """
+
+    parts: tuple[tuple[str, str | None, str], ...]
+
+    main: ClassVar[str] = "pattern"
+    monotone: ClassVar[bool] = False
+    derived: ClassVar[bool] = True
+
+    @classmethod
+    def read(cls, definition: Definition, place: Place) -> Kind:
+        """The pattern."""
+        return cls(parse_template(definition["pattern"], place / "pattern"))
+
+    def inputs(self) -> frozenset[str]:
+        """The fields in braces."""
+        return frozenset(name for _, name, _ in self.parts if name is not None)
+
+    def draw(self, block: Block) -> Column:
+        """Literals and formatted fields, put together."""
+        pieces: list[str | pl.Series] = []
+        for literal, name, form in self.parts:
+            if literal:
+                pieces.append(literal)
+            if name is not None:
+                pieces.append(formatted(block.columns[name], form))
+        return Column(join(pieces, len(block)))
+
+
+def parse_template(pattern: str, place: Place) -> tuple[tuple[str, str | None, str], ...]:
+    """The parts of a pattern.
+
+    Raises:
+        ConfigError: a brace stands alone, or something other than a field's name is in braces.
+    """
+    try:
+        parsed = [
+            (literal, name, form or "", conversion)
+            for literal, name, form, conversion in string.Formatter().parse(pattern)
+        ]
+    except ValueError as error:
+        raise place.error(
+            f"'{pattern}' is no template: {error}", "write a brace that is meant as text twice: {{"
+        ) from error
+    for _, name, form, conversion in parsed:
+        if name is not None and (not name.isidentifier() or conversion or "{" in form):
+            raise place.error(f"'{{{name}}}' is not a field's name", "write {field} or {field:format}")
+    return tuple((literal, name, form) for literal, name, form, _ in parsed)
+
+
+def formatted(column: Column, form: str) -> pl.Series:
+    """A column as text, by a format as of Python's `format`; each different value is formatted once.
+
+    Raises:
+        ValueError: the format does not suit the values.
+    """
+    if not form:
+        return column.text()
+    values = column.values
+    if values.dtype.is_temporal():
+        return values.dt.strftime(form)
+    if values.dtype.is_integer() and form.startswith("0") and form.rstrip("d").isdigit():
+        return values.cast(pl.String).str.zfill(int(form.rstrip("d")))
+    different = values.unique().drop_nulls()
+    return values.replace_strict(
+        different, [format(value, form) for value in different], return_dtype=pl.String, default=None
+    )
+
+
+KINDS: dict[str, KindType] = {"template": Template}

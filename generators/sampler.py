@@ -1,0 +1,111 @@
+"""Draws the columns of a spec, block by block."""
+
+import math
+from collections.abc import Mapping
+
+import polars as pl
+
+from generators import portable, streams
+from generators.block import Block
+from generators.columns import Column
+from generators.sources import Sources
+from generators.spec import Field, Spec
+from generators.streams import Floats
+from harness.model.errors import ConfigError, PipeswarmError
+
+_REDRAWS = 1000
+
+
+class Sampler:
+    """All rows of a spec with a seed. `total` is how many rows there are to be.
+
+    Any block can be asked for alone, unless the spec is `sequential`: then blocks come from the first row on.
+
+    Raises:
+        ConfigError: a unique field has fewer values than rows are wanted.
+    """
+
+    def __init__(self, spec: Spec, seed: int, total: int, sources: Sources | None = None) -> None:
+        self._spec = spec
+        self._fields = {field.name: field for field in spec.fields}
+        self._seed = seed
+        self._total = total
+        self.sources = sources or Sources()
+        self._seen: dict[str, dict[object, int]] = {f.name: {} for f in spec.fields if f.unique}
+        for field in spec.fields:
+            size = getattr(field.kind, "size", None) if getattr(field.kind, "unique", False) else None
+            if size is not None and size < total:
+                raise ConfigError(
+                    f"{spec.source}: fields.{field.name} is unique but has only {size:,} values for {total:,} rows",
+                    "widen it, ask for fewer rows, or drop `unique`",
+                )
+
+    def block(self, start: int, stop: int) -> dict[str, Column]:
+        """The columns of rows [start, stop), in the order of the file.
+
+        Raises:
+            ConfigError: a field can't be drawn; the message names it.
+        """
+        drawn: dict[str, Column] = {}
+        whole = Block(start, stop, self._total, self._seed, self.sources, drawn, ranks=self._ranks(start, stop))
+        for name in self._spec.order:
+            drawn[name] = self._column(self._fields[name], whole.at(name))
+        return {name: drawn[name] for name in self._spec.columns}
+
+    def _column(self, field: Field, block: Block) -> Column:
+        try:
+            column = field.kind.draw(block)
+            if field.unique:
+                column = self._made_unique(field, block, column)
+        except PipeswarmError:
+            raise
+        except (ValueError, ArithmeticError, pl.exceptions.PolarsError) as error:
+            first = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise ConfigError(
+                f"{self._spec.source}: fields.{field.name}: {first}", "mend the definition, or what it refers to"
+            ) from error
+        if not field.nullable:
+            return column
+        missing = pl.Series(streams.uniform(block.words("null")) < field.nullable)
+        return Column(column.values.set(missing, None), column.is_json)
+
+    def _ranks(self, start: int, stop: int) -> Mapping[str, Floats]:
+        """The uniforms of correlated fields: a Gaussian copula over the fields' own uniforms."""
+        latent: dict[str, Floats] = {}
+
+        def normal(name: str) -> Floats:
+            if name not in latent:
+                field = self._fields[name]
+                own = portable.normal_quantile(streams.uniform(streams.words(self._seed, name, "", start, stop)))
+                if field.correlated_with is not None:
+                    # Spearman's rho of a Gaussian copula is 6/pi asin(r/2) (Pearson, 1907).
+                    r = min(1.0, max(-1.0, 2.0 * math.sin(math.pi * field.rank / 6.0)))
+                    own = r * normal(field.correlated_with) + math.sqrt(1.0 - r * r) * own
+                latent[name] = own
+            return latent[name]
+
+        chosen = [field.name for field in self._spec.fields if field.correlated_with is not None]
+        return {name: portable.normal_cdf(normal(name)) for name in chosen}
+
+    def _made_unique(self, field: Field, block: Block, column: Column) -> Column:
+        """Row by row: a value that an earlier row has is drawn again, so a prefix is never changed by what follows."""
+        values = column.values.to_list()
+        seen = self._seen[field.name]
+        changed = False
+        for index, value in enumerate(values):
+            row = block.start + index
+            attempt = 0
+            while value in seen and seen[value] != row:
+                attempt += 1
+                if field.kind.derived or getattr(field.kind, "unique", False) or attempt > _REDRAWS:
+                    raise ConfigError(
+                        f"{self._spec.source}: fields.{field.name} is unique, but rows {seen[value] + 1:,} and {row + 1:,} "
+                        f"are both {value!r}",
+                        "make one of the fields that it is made of unique"
+                        if field.kind.derived
+                        else "widen its range, give it more decimals, or ask for fewer rows",
+                    )
+                value = field.kind.draw(block.row(row, attempt)).values[0]
+                values[index], changed = value, True
+            seen[value] = row
+        return Column(pl.Series(values, dtype=column.values.dtype), column.is_json) if changed else column

@@ -1,0 +1,174 @@
+"""What generated values are taken from: vocabularies drawn once from Faker, and the rows of users' files."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from generators.columns import Column, from_values
+from harness.model.errors import ConfigError
+
+_PATIENCE = 20_000  # draws in a row without a new value, until a provider counts as exhausted
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Which Faker provider to ask, and how: the identity of a pool of values."""
+
+    provider: str
+    locale: str = "en_US"
+    args: tuple[object, ...] = ()
+    kwargs: tuple[tuple[str, object], ...] = ()
+    size: int = 1000
+
+    def __str__(self) -> str:
+        shown = [repr(arg) for arg in self.args] + [f"{key}={value!r}" for key, value in self.kwargs]
+        return f"{self.provider}({', '.join(shown)}) in {self.locale}"
+
+    def source(self, seed: int) -> Callable[[], object]:
+        """The provider's function, seeded.
+
+        Raises:
+            ConfigError: Faker has no such locale, provider or argument.
+        """
+        from faker import Faker
+
+        try:
+            faker = Faker(self.locale)
+        except (AttributeError, ValueError) as error:
+            raise ConfigError(
+                f"Faker has no locale '{self.locale}'", "use one such as en_US, de_DE, fr_FR, ja_JP"
+            ) from error
+        faker.seed_instance(seed)
+        try:
+            provider = getattr(faker, self.provider)
+        except AttributeError as error:
+            raise ConfigError(
+                f"Faker has no provider '{self.provider}' for {self.locale}",
+                "see Faker's list of standard providers; ours are used by their method name, such as name or company",
+            ) from error
+
+        def draw() -> object:
+            try:
+                value: object = provider(*self.args, **dict(self.kwargs))
+            except Exception as error:
+                raise ConfigError(f"Faker can't draw {self}: {error}", "check the provider's arguments") from error
+            return list(value) if isinstance(value, set | frozenset) else value
+
+        return draw
+
+
+@dataclass(slots=True)
+class Sources:
+    """Vocabularies and files, each drawn or read once per process."""
+
+    _pools: dict[tuple[Vocabulary, int], Column] = field(default_factory=dict)
+    _distinct: dict[tuple[Vocabulary, int], "_Distinct"] = field(default_factory=dict)
+    _tables: dict[Path, pl.DataFrame] = field(default_factory=dict)
+
+    def pool(self, vocabulary: Vocabulary, seed: int) -> Column:
+        """`vocabulary.size` values, with the provider's own frequencies."""
+        key = vocabulary, seed
+        if key not in self._pools:
+            from generators.clock import frozen_faker
+
+            draw = vocabulary.source(seed)  # loads the provider, which only then can be frozen
+            with frozen_faker():
+                self._pools[key] = from_values([draw() for _ in range(vocabulary.size)])
+        return self._pools[key]
+
+    def distinct(self, vocabulary: Vocabulary, seed: int, start: int, stop: int) -> Column:
+        """The values [start, stop) of the endless sequence of the provider's different values.
+
+        Raises:
+            ConfigError: the provider has fewer values than that.
+        """
+        key = vocabulary, seed
+        if key not in self._distinct:
+            self._distinct[key] = _Distinct(vocabulary, seed)
+        return from_values(self._distinct[key].upto(stop)[start:stop])
+
+    def table(self, path: Path) -> pl.DataFrame:
+        """The rows of a CSV (every cell as text) or Parquet file.
+
+        Raises:
+            ConfigError: the file can't be read, or has no rows.
+        """
+        if path not in self._tables:
+            self._tables[path] = _read_table(path)
+        return self._tables[path]
+
+    def adopt(self, path: Path, table: pl.DataFrame) -> None:
+        """Let `path` stand for rows that are not in a file of their own."""
+        self._tables[path] = table
+
+    def identities(self) -> Mapping[str, Mapping[str, object]]:
+        """What was drawn and read, with digests: a Faker upgrade that changes a value changes a digest."""
+        pools = {
+            f"{vocabulary}": {"values": vocabulary.size, "sha256": _digest(pool.text())}
+            for (vocabulary, _), pool in sorted(self._pools.items(), key=lambda item: str(item[0]))
+        }
+        distinct = {
+            f"{vocabulary}, distinct": {"sha256": _digest(from_values(drawn.values[:1000]).text())}
+            for (vocabulary, _), drawn in sorted(self._distinct.items(), key=lambda item: str(item[0]))
+        }
+        files = {
+            path.name: {"rows": table.height, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+            for path, table in sorted(self._tables.items())
+            if path.is_file()
+        }
+        return {"vocabularies": pools | distinct, "files": files}
+
+
+class _Distinct:
+    """The different values of a provider in the order in which they come."""
+
+    def __init__(self, vocabulary: Vocabulary, seed: int) -> None:
+        self._vocabulary = vocabulary
+        self._draw = vocabulary.source(seed)
+        self._seen: set[str] = set()
+        self.values: list[object] = []
+
+    def upto(self, count: int) -> list[object]:
+        from generators.clock import frozen_faker
+
+        misses = 0
+        with frozen_faker():
+            while len(self.values) < count:
+                value = self._draw()
+                if str(value) in self._seen:
+                    misses += 1
+                    if misses > _PATIENCE:
+                        raise ConfigError(
+                            f"{self._vocabulary} has only about {len(self.values):,} different values, {count:,} are needed",
+                            "take a richer provider, combine it with another field in a template, or drop `unique`",
+                        )
+                    continue
+                misses = 0
+                self._seen.add(str(value))
+                self.values.append(value)
+        return self.values
+
+
+def _digest(text: pl.Series) -> str:
+    return hashlib.sha256("\n".join("" if cell is None else cell for cell in text).encode()).hexdigest()
+
+
+def _read_table(path: Path) -> pl.DataFrame:
+    try:
+        if path.suffix.lower() in {".parquet", ".pq"}:
+            table = pl.read_parquet(path)
+        else:
+            # Cells stay as the user wrote them: 007 is no number, and 1e400 no infinity.
+            table = pl.read_csv(path, infer_schema=False, encoding="utf8", missing_utf8_is_empty_string=False)
+    except FileNotFoundError as error:
+        raise ConfigError(f"there is no file {path}", "relative names start at the spec's folder") from error
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ConfigError(
+            f"{path} can't be read: {str(error).splitlines()[0]}", "give a CSV with a header, or a Parquet file"
+        ) from error
+    if table.height == 0:
+        raise ConfigError(f"{path} has no rows", "give a file with a header and at least one row")
+    return table

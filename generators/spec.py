@@ -1,0 +1,224 @@
+"""A scenario spec: the fields of a scenario, checked, in the order in which they can be drawn."""
+
+import difflib
+import graphlib
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from generators.document import Document, Place, parse_yaml, read_yaml
+from generators.kinds import Kind, kinds
+from generators.kinds.derived import Conditional
+
+# What a definition may say of any kind.
+OPTIONS = frozenset({"nullable", "hidden", "correlation", "unique", "description"})
+_WITHOUT_MAIN = ("sequence", "uuid", "boolean")
+_MAPPING_IS_MAIN = ("choice", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column. `rank` is Spearman's correlation with the field `correlated_with`; a `hidden` one is not written."""
+
+    name: str
+    kind: Kind
+    nullable: float = 0.0
+    unique: bool = False
+    hidden: bool = False
+    correlated_with: str | None = None
+    rank: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """Fields in the order of the file's columns; `order` names them so that each comes after those it needs."""
+
+    fields: tuple[Field, ...]
+    order: tuple[str, ...]
+    digest: str
+    source: str = ""
+    seed: int | None = None
+    rows: int | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns written."""
+        return [field.name for field in self.fields if not field.hidden]
+
+    @property
+    def sequential(self) -> bool:
+        """True when a row depends on those before it, so that blocks can't be drawn in parallel."""
+        return any(field.unique and not _unique_by_itself(field.kind) for field in self.fields)
+
+
+def _unique_by_itself(kind: Kind) -> bool:
+    return getattr(kind, "unique", False) or type(kind).__name__ in {"Sequence", "Uuid"}
+
+
+def default_spec() -> Spec:
+    """The training scenarios that are generated when no spec is given."""
+    path = Path(__file__).parent / "default.scenario.yaml"
+    return read_spec(parse_yaml(path.read_text(encoding="utf-8"), path.name, path.parent))
+
+
+def load_spec(path: Path) -> Spec:
+    """Read a spec from a YAML file.
+
+    Raises:
+        ConfigError: the file, or what it says, can't work; the message names line and key.
+    """
+    from generators.schema import validate
+
+    document = read_yaml(path)
+    validate(document)
+    return read_spec(document)
+
+
+def read_spec(document: Document) -> Spec:
+    """The spec of a document whose outer shape is right.
+
+    Raises:
+        ConfigError: fields contradict themselves or each other.
+    """
+    place = Place(document, ("fields",))
+    fields = {
+        str(name): _read_field(str(name), raw, place / str(name)) for name, raw in document.data["fields"].items()
+    }
+    for name, definition in (("id", "sequence"), ("scenario_name", {"template": "scenario-{id}"})):
+        if name not in fields:
+            fields[name] = _read_field(name, definition, place)
+    first = [fields[name] for name in ("id", "scenario_name")]
+    ordered = tuple(first + [field for name, field in fields.items() if name not in {"id", "scenario_name"}])
+    _check_references(fields, place)
+    _check_correlations(fields, place)
+    return Spec(
+        ordered,
+        _drawing_order(fields, place),
+        hashlib.sha256(orjson.dumps(document.data, default=str, option=orjson.OPT_NON_STR_KEYS)).hexdigest(),
+        document.source,
+        document.data.get("seed"),
+        document.data.get("rows"),
+    )
+
+
+def _read_field(name: str, raw: object, place: Place) -> Field:
+    if not name or name != name.strip() or any(ord(character) < 32 for character in name):
+        raise place.error(f"'{name}' is no name for a column", "use letters, digits and _")
+    kind, options = read_kind(raw, place)
+    correlation = options.get("correlation") or {}
+    return Field(
+        name,
+        kind,
+        float(options.get("nullable", 0.0)),
+        bool(options.get("unique", False)),
+        bool(options.get("hidden", False)),
+        correlation.get("with"),
+        float(correlation.get("rank", 0.0)),
+    )
+
+
+def read_kind(raw: object, place: Place) -> tuple[Kind, Mapping[str, Any]]:
+    """The kind that a definition describes, in the long, the short or the conditional form, and its options.
+
+    Raises:
+        ConfigError: there is no such kind, or its keys can't work.
+    """
+    from generators.schema import check_definition
+
+    if isinstance(raw, Mapping) and "by" in raw:
+        return _read_conditional(raw, place)
+    name, definition = _normalised(raw, place)
+    check_definition(name, definition, place)
+    return kinds()[name].read(definition, place), definition
+
+
+def _normalised(raw: object, place: Place) -> tuple[str, dict[str, Any]]:
+    known = kinds()
+    if isinstance(raw, str) and raw in _WITHOUT_MAIN:
+        return raw, {}
+    if not isinstance(raw, Mapping):
+        raise place.error(
+            f"{raw!r} is not a definition", "write {kind: value}, such as {integer: [1, 10]} or {faker: name}"
+        )
+    definition = {str(key): value for key, value in raw.items()}
+    if "kind" in definition:
+        name = str(definition.pop("kind"))
+        if name not in known:
+            raise (place / "kind").error(f"there is no kind '{name}'", _suggestion(name, known, "kinds"))
+        return name, definition
+    named = [key for key in definition if key in known]
+    if len(named) != 1:
+        strange = [key for key in definition if key not in known and key not in OPTIONS]
+        what = f"there is no kind '{strange[0]}'" if not named and strange else "exactly one kind must be named"
+        raise place.error(what, _suggestion(strange[0] if strange else "", known, "kinds"))
+    name = named[0]
+    value = definition.pop(name)
+    if isinstance(value, Mapping) and (name not in _MAPPING_IS_MAIN or (name == "choice" and "values" in value)):
+        definition |= {str(key): item for key, item in value.items()}
+    elif value is not None or name == "json":
+        definition[known[name].main] = value
+    return name, definition
+
+
+def _read_conditional(raw: Mapping[str, Any], place: Place) -> tuple[Kind, Mapping[str, Any]]:
+    from generators.schema import check_definition
+
+    check_definition("by", dict(raw), place)
+    cases = {}
+    for key, case in raw["cases"].items():
+        text = {True: "true", False: "false"}.get(key, str(key)) if isinstance(key, bool) else str(key)
+        cases[text], _ = read_kind(case, place / "cases" / str(key))
+    otherwise = read_kind(raw["otherwise"], place / "otherwise")[0] if "otherwise" in raw else None
+    return Conditional(str(raw["by"]), cases, otherwise), raw
+
+
+def _check_references(fields: Mapping[str, Field], place: Place) -> None:
+    for field in fields.values():
+        wanted = field.kind.inputs() | ({field.correlated_with} if field.correlated_with else set())
+        for name in sorted(wanted - fields.keys()):
+            raise (place / field.name).error(f"there is no field '{name}'", _suggestion(name, fields, "fields"))
+        if field.unique and field.kind.derived and not field.kind.inputs():
+            raise (place / field.name).error("the same in every row, so it can't be unique", "drop `unique`")
+
+
+def _check_correlations(fields: Mapping[str, Field], place: Place) -> None:
+    for field in fields.values():
+        if field.correlated_with is None:
+            continue
+        here = place / field.name / "correlation"
+        for end in (field, fields[field.correlated_with]):
+            if not end.kind.monotone or end.unique:
+                raise here.error(
+                    f"{end.name} can't be correlated",
+                    "both fields must be uniform, normal, lognormal, integer, zipf or datetime, and not unique",
+                )
+        seen = {field.name}
+        at = fields[field.correlated_with]
+        while at.correlated_with:
+            if at.name in seen:
+                raise here.error(
+                    "the correlation comes back to this field", "correlate fields in a chain, not in a ring"
+                )
+            seen.add(at.name)
+            at = fields[at.correlated_with]
+
+
+def _drawing_order(fields: Mapping[str, Field], place: Place) -> tuple[str, ...]:
+    try:
+        return tuple(
+            graphlib.TopologicalSorter({f.name: sorted(f.kind.inputs()) for f in fields.values()}).static_order()
+        )
+    except graphlib.CycleError as error:
+        ring = list(reversed(error.args[1]))
+        raise (place / ring[0]).error(
+            f"needs itself: {' needs '.join(ring)}", "let one of these fields stand on its own"
+        ) from error
+
+
+def _suggestion(name: str, known: Iterable[str], what: str) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean '{close[0]}'?" if close else f"{what} are: {', '.join(sorted(known))}"

@@ -1,0 +1,81 @@
+"""Random numbers that belong to a row, not to the order in which rows are drawn.
+
+Every field has streams of its own, keyed by (seed, path, purpose). Word `i` of a stream is a pure function of the key
+and `i` (Philox 4x64, a counter-based generator: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011),
+so any prefix, any chunk size and any number of processes gives the same rows.
+"""
+
+import hashlib
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+_WORDS_PER_COUNT = 4
+_DIRECT_LIMIT = 65_536  # up to here a permutation is a table
+_ROUNDS = 8
+
+
+@cache
+def _key(seed: int, path: str, purpose: str) -> tuple[int, int]:
+    digest = hashlib.sha256(f"{seed}\0{path}\0{purpose}".encode()).digest()
+    return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:16], "little")
+
+
+def seed_of(seed: int, path: str, purpose: str) -> int:
+    """A 128-bit seed for a foreign generator, as different from the stream's own words as another path's."""
+    low, high = _key(seed, path, f"seed {purpose}")
+    return low | high << 64
+
+
+def words(seed: int, path: str, purpose: str, start: int, stop: int, per_row: int = 1) -> Words:
+    """The random 64-bit words of rows [start, stop), `per_row` for each row, flat."""
+    first, count = start * per_row, (stop - start) * per_row
+    generator = np.random.Philox(key=np.array(_key(seed, path, purpose), dtype=np.uint64))
+    generator.advance(first // _WORDS_PER_COUNT)
+    skip = first % _WORDS_PER_COUNT
+    return generator.random_raw(count + skip)[skip:]
+
+
+def uniform(raw: Words) -> Floats:
+    """Words as numbers strictly between 0 and 1, on a grid of 2**-52 that is symmetric about 0.5."""
+    return ((raw >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+
+
+def permuted(seed: int, path: str, rows: Ints, size: int) -> Ints:
+    """Where each of `rows` (all in [0, size)) lands in a random permutation of [0, size).
+
+    Small sizes shuffle a table. Large ones walk a Feistel network (Black & Rogaway, "Ciphers with arbitrary finite
+    domains", 2002): memory does not grow with `size`, and any row can be asked for alone.
+    """
+    if size <= _DIRECT_LIMIT:
+        return _shuffle(seed, path, size)[rows]
+    half = np.uint64(((size - 1).bit_length() + 1) // 2)
+    mask = np.uint64((1 << int(half)) - 1)
+    keys = words(seed, path, "permutation", 0, _ROUNDS)
+    landed = rows.astype(np.uint64)
+    outside = np.ones(len(landed), dtype=bool)
+    while outside.any():
+        left, right = landed[outside] >> half, landed[outside] & mask
+        for key in keys:
+            left, right = right, left ^ (_mixed(right, key) & mask)
+        landed[outside] = left << half | right
+        outside[outside] = landed[outside] >= size
+    return landed.astype(np.int64)
+
+
+@cache
+def _shuffle(seed: int, path: str, size: int) -> Ints:
+    return np.argsort(words(seed, path, "permutation", 0, size), kind="stable").astype(np.int64)
+
+
+def _mixed(value: Words, key: np.uint64) -> Words:
+    """The finaliser of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014); products wrap modulo 2**64 on every machine."""
+    value = value + key
+    value = (value ^ value >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ value >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return value ^ value >> np.uint64(31)
