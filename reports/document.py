@@ -1,0 +1,162 @@
+"""``report.json``: the report for machines. Its schema ships beside this file as ``report.schema.json``."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from harness.analysis.quantiles import Summary
+from harness.analysis.slo import SloResult
+from harness.model.findings import Finding
+from harness.model.phases import RUN_PHASES
+from reports.report import Report
+
+SCHEMA_VERSION = "1.0"
+_DIGITS = 6
+
+
+def render(report: Report) -> bytes:
+    """The document as JSON: keys sorted, figures with six significant digits, so that it is the same everywhere."""
+    options = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
+    return orjson.dumps(document(report), option=options) + b"\n"
+
+
+def document(report: Report) -> dict[str, Any]:
+    """The report as plain values."""
+    plan, diagnosis = report.timeline.plan, report.diagnosis
+    whole: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "name": report.name,
+        "headline": report.headline,
+        "exit_code": int(report.exit_code),
+        "exit_meaning": report.exit_code.meaning,
+        "started_at": report.timeline.start_at,
+        "validity": {
+            "verdict": report.verdict,
+            "reasons": list(diagnosis.validity.reasons),
+            "figures": dict(diagnosis.validity.figures),
+        },
+        "slos": [_slo(result) for result in report.slos],
+        "findings": [_finding(finding) for finding in diagnosis.findings],
+        "not_judged": [{"name": silent.name, "reason": silent.reason} for silent in diagnosis.not_judged],
+        "ledger": _ledger(report),
+        "throughput": _throughput(report),
+        "phases": _phases(report),
+        "latencies": {
+            "lag_s": _summary(report.latencies.lag),
+            "latency_s": _summary(report.latencies.latency),
+            "service_s": _summary(report.latencies.service),
+            "duration_s": _summary(report.latencies.duration),
+        },
+        "errors": [
+            {"message": g.message, "count": g.count, "first_s": g.first_s, "last_s": g.last_s, "example": g.example}
+            for g in report.errors
+        ],
+        "plan": {
+            "target": plan.target,
+            "host": plan.host,
+            "simulated": plan.simulated,
+            "schedule": dict(plan.schedule),
+            "intended": plan.intended,
+            "seed": plan.seed,
+            "workers": plan.workers,
+            "command": list(plan.command),
+            "digests": dict(plan.digests),
+            "versions": dict(plan.versions),
+        },
+    }
+    rounded: dict[str, Any] = tidy(whole)
+    return rounded
+
+
+def tidy(value: Any) -> Any:
+    """Figures with six significant digits, NaN and infinity as null: sums may differ in the last bits of a machine."""
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: tidy(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [tidy(item) for item in value]
+    return value
+
+
+def _slo(result: SloResult) -> dict[str, Any]:
+    return {
+        "text": result.slo.text,
+        "met": result.met,
+        "value": result.value,
+        "limit": result.slo.limit,
+        "unit": result.slo.unit,
+        "interval": [result.low, result.high],
+        "why": result.why,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "name": finding.name,
+        "title": finding.title,
+        "confidence": finding.confidence,
+        "severity": finding.severity,
+        "evidence": [
+            {"statement": e.statement, "value": e.value, "unit": e.unit, "table": e.table, "filter": e.filter}
+            for e in finding.evidence
+        ],
+        "knob": finding.knob,
+        "commands": list(finding.commands),
+    }
+
+
+def _ledger(report: Report) -> dict[str, Any]:
+    counts = report.ledger
+    names = ("intended", "succeeded", "failed", "canceled", "skipped", "in_flight", "rejected", "missed", "foreign")
+    return {name: getattr(counts, name) for name in (*names, "terminal", "accepted", "unaccounted")}
+
+
+def _throughput(report: Report) -> dict[str, Any]:
+    flow = report.throughput
+    columns = ("due", "succeeded", "failed", "nodes", "in_flight", "running", "pending")
+    windows: dict[str, Any] = {name: getattr(flow, name).tolist() for name in columns}
+    return {
+        "succeeded_per_hour": flow.per_hour,
+        "over_per_hour": flow.over_per_hour,
+        "makespan_s": flow.makespan_s,
+        "peak_nodes": report.peak_nodes,
+        "windows": {"width_s": flow.width_s, "starts_s": flow.edges_s[:-1].tolist(), **windows},
+    }
+
+
+def _phases(report: Report) -> dict[str, Any]:
+    split = report.waits
+    count = int(split.row.size)
+    shares = split.shares()
+    return {
+        "runs": count,
+        "mean_total_s": float(split.total.mean()) if count else None,
+        "reversed_spans": split.reversed,
+        "phases": [
+            {
+                "name": name,
+                "mean_s": float(split.of(name).mean()) if count else None,
+                "share": shares[name],
+                "least_s": float(split.of(name).min()) if count else None,
+                "most_s": float(split.of(name).max()) if count else None,
+            }
+            for name in RUN_PHASES
+        ],
+    }
+
+
+def _summary(summary: Summary) -> dict[str, Any]:
+    return {
+        "count": summary.count,
+        "censored": summary.censored,
+        "mean": summary.mean,
+        "min": summary.least,
+        "max": summary.most,
+        "quantiles": {
+            f"p{q.level * 100:g}": {"value": q.value, "low": q.low, "high": q.high, "at_least": q.at_least}
+            for q in summary.quantiles
+        },
+    }

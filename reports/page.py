@@ -1,0 +1,91 @@
+"""``report.html``: one offline file, the verdict and its evidence first."""
+
+import shlex
+import time
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import orjson
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
+
+from harness.model.units import format_duration
+from reports.figures import figures
+from reports.report import Report, schedule_text
+from reports.tables import error_table, latency_table, phase_table, raw_tables, seconds_text
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One key figure of the head of the page."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+def render(report: Report) -> bytes:
+    """The page as UTF-8. The same report gives the same bytes: no clock, no random ids."""
+    drawn = figures(report)
+    specs = orjson.dumps({key: f.spec for key, f in drawn.items()}, option=orjson.OPT_SORT_KEYS).decode()
+    plan = report.timeline.plan
+    page = _template().render(
+        report=report,
+        plan=plan,
+        ledger=report.ledger,
+        started=when(report.timeline.start_at),
+        tiles=tiles(report),
+        figures=drawn,
+        store_keys=[key for key in drawn if key.startswith("store-")],
+        phase_table=phase_table(report),
+        latency_table=latency_table(report),
+        error_table=error_table(report),
+        raw=raw_tables(report),
+        schedule=schedule_text(report.timeline),
+        command=shlex.join(plan.command),
+        options=sorted((name, value) for name, value in plan.target_options.items() if value not in {"", None}),
+        # Inside a script element only "</" could end it early; "<" may be written as an escape in JSON.
+        specs=Markup(specs.replace("<", "\\u003c")),  # noqa: S704  # JSON of our own figures, escaped here
+        css=_asset("report.css"),
+        js=_asset("report.js"),
+        plotly=_plotly(),
+    )
+    return page.encode()
+
+
+def tiles(report: Report) -> list[Tile]:
+    """The figures everyone asks for first."""
+    counts, flow = report.ledger, report.throughput
+    p50, p95 = report.latencies.duration.at(0.5), report.latencies.duration.at(0.95)
+    return [
+        Tile("Runs succeeded", f"{counts.succeeded:,}", f"of {counts.intended:,} intended"),
+        Tile("Throughput", f"{flow.per_hour:,.0f}/h", f"over {format_duration(flow.makespan_s)}"),
+        Tile("Run, typical", seconds_text(p50.value) or "unknown", "half of the runs took longer"),
+        Tile("Run, p95", seconds_text(p95.value) or "unknown", "from due to over"),
+        Tile("Nodes", "unknown" if report.peak_nodes is None else f"{report.peak_nodes:,}", "ready at once, at most"),
+        Tile("Answered in", seconds_text(report.latencies.latency.at(0.95).value) or "unknown", "p95 from due"),
+    ]
+
+
+def when(instant: int) -> str:
+    """An instant for people, in UTC."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(instant // 10**9)) if instant else "time unknown"
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False, keep_trailing_newline=True)
+    return environment.from_string((files("reports") / "templates" / "report.html.j2").read_text(encoding="utf-8"))
+
+
+def _asset(name: str) -> Markup:
+    return Markup((files("reports") / "templates" / name).read_text(encoding="utf-8"))  # noqa: S704  # our own file
+
+
+@cache
+def _plotly() -> Markup:
+    """Plotly's own script, once, so that the page needs no network."""
+    from plotly.offline import get_plotlyjs
+
+    return Markup(get_plotlyjs())  # noqa: S704  # the library's script

@@ -1,0 +1,113 @@
+"""A report as a value: everything the renderers say, computed once from the timeline."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.failures import Group, failure_groups
+from harness.analysis.latency import Latencies, latencies
+from harness.analysis.ledger import Ledger, ledger
+from harness.analysis.slo import SloResult, judge
+from harness.analysis.throughput import Throughput, throughput
+from harness.analysis.timeline import Timeline, floats
+from harness.analysis.volumes import Volume, volumes
+from harness.analysis.waits import Waits, waits
+from harness.model.errors import ExitCode
+from harness.model.findings import Diagnosis
+from harness.model.units import format_duration
+from harness.store.folder import run_name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Report:
+    """What a test showed. `timeline` is what it was computed from; the rest is ready to be rendered."""
+
+    timeline: Timeline
+    diagnosis: Diagnosis
+    ledger: Ledger
+    latencies: Latencies
+    throughput: Throughput
+    waits: Waits
+    slos: tuple[SloResult, ...]
+    errors: tuple[Group, ...]
+    volumes: tuple[Volume, ...]
+
+    @property
+    def name(self) -> str:
+        """The test's name, from its plan: a renamed folder gives the same report."""
+        plan = self.timeline.plan
+        return run_name(plan.target, schedule_kind(self.timeline), self.ledger.intended, self.timeline.start_at)
+
+    @property
+    def verdict(self) -> str:
+        """VALID or INVALID: whether the load was the one that was promised."""
+        return "VALID" if self.diagnosis.validity.valid else "INVALID"
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Interrupted beats invalid, invalid beats a failed objective. An objective that can't be judged is not met."""
+        if self.timeline.interrupted:
+            return ExitCode.INTERRUPTED
+        if not self.diagnosis.validity.valid:
+            return ExitCode.INVALID
+        return ExitCode.OK if all(result.met for result in self.slos) else ExitCode.SLO_FAILED
+
+    @property
+    def headline(self) -> str:
+        """One sentence a manager understands."""
+        if self.diagnosis.findings:
+            return self.diagnosis.findings[0].title
+        if not self.diagnosis.validity.valid:
+            return f"The test does not count: {self.diagnosis.validity.reasons[0]}"
+        if self.ledger.succeeded == self.ledger.intended:
+            return f"All {self.ledger.intended:,} runs succeeded and no bottleneck was found"
+        return f"{self.ledger.succeeded:,} of {self.ledger.intended:,} runs succeeded; no cause was found for the rest"
+
+    @property
+    def peak_nodes(self) -> int | None:
+        """The most nodes that were ready at once; none when no node was observed."""
+        if not np.isfinite(self.throughput.nodes).any():
+            return None
+        ready, gone = floats(self.timeline.nodes, "ready_s"), floats(self.timeline.nodes, "gone_s")
+        at = np.sort(np.clip(ready[np.isfinite(ready)], 0.0, None))
+        begun = np.searchsorted(np.sort(ready[np.isfinite(ready)]), at, side="right")
+        over = np.searchsorted(np.sort(gone[np.isfinite(gone)]), at, side="right")
+        return int((begun - over).max(initial=0))
+
+
+def build(timeline: Timeline, diagnosis: Diagnosis) -> Report:
+    """Compute everything a report says.
+
+    Raises:
+        ConfigError: an objective of the plan can't be understood.
+    """
+    return Report(
+        timeline=timeline,
+        diagnosis=diagnosis,
+        ledger=ledger(timeline),
+        latencies=latencies(timeline),
+        throughput=throughput(timeline),
+        waits=waits(timeline),
+        slos=judge(timeline),
+        errors=tuple(failure_groups(timeline)),
+        volumes=tuple(volumes(timeline)),
+    )
+
+
+def schedule_kind(timeline: Timeline) -> str:
+    """The schedule's name, "observed" for a run without a load of ours."""
+    schedule = timeline.plan.schedule
+    return str(schedule.get("kind") or schedule.get("name") or "observed")
+
+
+def schedule_text(timeline: Timeline) -> str:
+    """The schedule in words: ``burst, runs 200``."""
+    named = {k: v for k, v in timeline.plan.schedule.items() if k not in {"kind", "name"} and v not in {None, ""}}
+    parts = [f"{key.removesuffix('_s')} {_value(key, value)}" for key, value in sorted(named.items())]
+    return ", ".join((schedule_kind(timeline), *parts))
+
+
+def _value(key: str, value: object) -> str:
+    if key.endswith("_s") and isinstance(value, int | float):
+        return format_duration(float(value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,78 @@
+"""The verdict for a terminal: what a person reads before they open the report."""
+
+from harness.analysis.slo import SloResult
+from harness.model.units import format_duration
+from reports.report import Report
+
+_MOST_EVIDENCE = 3
+_MOST_REASONS = 4
+
+
+def summary(report: Report) -> str:
+    """Ten to twenty lines of plain text: verdict, objectives, top finding, its commands, ledger."""
+    return "\n".join([*_verdict(report), *map(slo_line, report.slos), *_finding(report), *_figures(report)])
+
+
+def slo_line(result: SloResult) -> str:
+    """One objective and what was measured."""
+    word = {True: "met", False: "FAILED", None: "not judged"}[result.met]
+    measured = measured_text(result)
+    return f"SLO {word}: {result.slo.text}" + (f" ({measured})" if measured else "")
+
+
+def measured_text(result: SloResult) -> str:
+    """The measured value in the objective's unit, or why there is none."""
+    if result.value is None or result.met is None:
+        return result.why
+    match result.slo.unit:
+        case "s":
+            return format_duration(result.value)
+        case "/s":
+            return f"{result.value * 3600:,.0f}/h"
+        case _:
+            return f"{result.value:.2%}"
+
+
+def ledger_line(report: Report) -> str:
+    """The identity of the ledger in one line."""
+    counts = report.ledger
+    parts = [("succeeded", counts.succeeded), ("failed", counts.failed), ("canceled", counts.canceled),
+             ("from the cache", counts.skipped), ("in flight", counts.in_flight), ("rejected", counts.rejected),
+             ("missed", counts.missed), ("not accounted for", counts.unaccounted)]  # fmt: skip
+    always = {"succeeded", "failed"}
+    shown = " + ".join(f"{count:,} {name}" for name, count in parts if count or name in always)
+    return f"{counts.intended:,} intended = {shown}"
+
+
+def _verdict(report: Report) -> list[str]:
+    reasons = report.diagnosis.validity.reasons
+    lines = [f"{report.verdict}: {report.headline}"]
+    lines += [f"  because {reason}" for reason in reasons[:_MOST_REASONS]]
+    if len(reasons) > _MOST_REASONS:
+        lines.append(f"  and {len(reasons) - _MOST_REASONS} reasons more")
+    return lines
+
+
+def _finding(report: Report) -> list[str]:
+    if not report.diagnosis.findings:
+        return []
+    top, *others = report.diagnosis.findings
+    lines = [f"Finding: {top.name} ({top.confidence:.0%} sure)"]
+    lines += [f"  - {evidence.statement}" for evidence in top.evidence[:_MOST_EVIDENCE]]
+    if top.commands:
+        lines += ["  What mends it:", *(f"    {command}" for command in top.commands)]
+    else:
+        lines.append(f"  What to turn: {top.knob}")
+    if others:
+        lines.append(f"  Also: {', '.join(dict.fromkeys(other.name for other in others))}")
+    return lines
+
+
+def _figures(report: Report) -> list[str]:
+    flow, duration = report.throughput, report.latencies.duration.at(0.95)
+    nodes = "nodes not observed" if report.peak_nodes is None else f"up to {report.peak_nodes} nodes"
+    p95 = "unknown" if duration.value is None else format_duration(duration.value)
+    return [
+        f"Runs: {ledger_line(report)}",
+        f"Throughput: {flow.per_hour:,.0f} runs/h over {format_duration(flow.makespan_s)}, run p95 {p95}, {nodes}",
+    ]

@@ -1,0 +1,188 @@
+"""The report's tables: cells as text, at most so many rows, and what was left out is said."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.quantiles import Summary
+from harness.analysis.timeline import floats
+from harness.model.phases import POD_PHASES, RUN_PHASES
+from harness.model.units import format_bytes, format_duration
+from reports.report import Report
+
+_MOST_ROWS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column's heading; numbers are set right, long texts may wrap."""
+
+    name: str
+    number: bool = False
+    long: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text below columns. `count` says how many rows there are in all."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    count: str = ""
+
+
+def phase_table(report: Report) -> Table:
+    """Seconds and share of each phase."""
+    split = report.waits
+    shares = split.shares()
+    rows = []
+    for name in RUN_PHASES if split.row.size else ():
+        seconds = split.of(name)
+        low, middle, high = (float(v) for v in np.quantile(seconds, (0.0, 0.5, 0.95), method="inverted_cdf"))
+        if seconds.any():
+            rows.append((name, f"{shares[name]:.1%}", *map(seconds_text, (float(seconds.mean()), middle, high, low))))
+    note = (
+        f"{split.row.size:,} runs that are over. Platforms stamp whole seconds: a phase of some runs may be up to "
+        "a second below 0, and is shown as such."
+    )
+    if split.reversed:
+        note += f" {split.reversed:,} stretches of pods end before they start and are left out."
+    return Table("Phases", _numbers("Phase", "Share", "Mean", "p50", "p95", "Least"), tuple(rows), note)
+
+
+def latency_table(report: Report) -> Table:
+    """Quantiles with their intervals."""
+    measured = report.latencies
+    rows = [
+        _summary_row("Lag: due to sent", measured.lag),
+        _summary_row("Latency: due to answered", measured.latency),
+        _summary_row("Service: sent to answered", measured.service),
+        _summary_row("Run: due to over", measured.duration),
+    ]
+    note = "In brackets: 95 % intervals. Runs whose end was not seen are censored (Kaplan-Meier), not dropped."
+    return Table("Latencies", _numbers("", "Count", "Censored", "Mean", "p50", "p90", "p95", "p99"), tuple(rows), note)
+
+
+def error_table(report: Report) -> Table:
+    """Messages grouped by what is the same in them."""
+    rows = [
+        (f"{group.count:,}", seconds_text(group.first_s), seconds_text(group.last_s), group.message)
+        for group in report.errors[:_MOST_ROWS]
+    ]
+    columns = (Column("Count", number=True), Column("First", number=True), Column("Last", number=True))
+    return Table(
+        "Errors", (*columns, Column("Message", long=True)), tuple(rows),
+        "First and last: after the start of the test. Ids and numbers that vary are left out of the messages.",
+    )  # fmt: skip
+
+
+def raw_tables(report: Report) -> list[Table]:
+    """Runs, pods by task, nodes and events."""
+    return [table for table in (_runs(report), _tasks(report), _nodes(report), _events(report)) if table.rows]
+
+
+def seconds_text(value: float | None) -> str:
+    """Seconds for people; nothing when they are missing."""
+    if value is None or not np.isfinite(value):
+        return ""
+    return f"{1000 * value:.1f} ms" if 0 < abs(value) < 0.1 else format_duration(value)
+
+
+def _runs(report: Report) -> Table:
+    runs = report.timeline.runs
+    chosen = runs.iloc[_spread(len(runs))]
+    columns = ("seq", "name", "run", "outcome", "state")
+    stamps = [floats(chosen, f"{name}_s") for name in ("due", "sent", "answered", "over")]
+    said = [str(text or error) for text, error in zip(chosen["message"], chosen["error"], strict=True)]
+    texts = zip(*(chosen[name].astype(str) for name in columns), strict=True)
+    rows = [
+        (*known, *map(seconds_text, times), message[:160])
+        for known, times, message in zip(texts, zip(*(s.tolist() for s in stamps), strict=True), said, strict=True)
+    ]
+    heads = (
+        Column("seq", number=True), Column("Name"), Column("Run"), Column("Outcome"), Column("State"),
+        Column("Due", number=True), Column("Sent", number=True), Column("Answered", number=True),
+        Column("Over", number=True), Column("Message", long=True),
+    )  # fmt: skip
+    return _table("Runs", heads, rows, len(runs))
+
+
+def _tasks(report: Report) -> Table:
+    """Pods by task: how many, and their mean seconds in each phase."""
+    pods = report.timeline.pods
+    if not len(pods):
+        return _table("Pods by task", (), [], 0)
+    length = floats(pods, "end_s") - floats(pods, "start_s")
+    sums = pods.assign(length=length).groupby(["task", "phase"], sort=True)["length"].sum()
+    counts = pods.groupby("task", sort=True)["step"].nunique()
+    rows = [
+        (str(task) or "(none)", f"{count:,}", *(
+            seconds_text(float(sums.get((task, phase), np.nan)) / count) for phase in range(len(POD_PHASES))
+        ))
+        for task, count in counts.items()
+    ]  # fmt: skip
+    return _table("Pods by task, mean seconds a phase", _numbers("Task", "Pods", *POD_PHASES), rows, len(rows))
+
+
+def _nodes(report: Report) -> Table:
+    nodes = report.timeline.nodes.sort_values(["created_s", "name"], kind="stable")
+    texts = (nodes["name"].astype(str), nodes["pool"].astype(str))
+    instants = (map(seconds_text, floats(nodes, f"{name}_s").tolist()) for name in ("created", "ready", "gone"))
+    memory = map(format_bytes, floats(nodes, "memory").tolist())
+    cpu, gpu = ([f"{value:g}" for value in floats(nodes, name).tolist()] for name in ("cpu", "gpu"))
+    spot = ["spot" if value else "" for value in nodes["spot"]]
+    rows = list(zip(*texts, *instants, cpu, memory, gpu, spot, strict=True))
+    heads = (
+        Column("Node"), Column("Pool"), Column("Created", number=True), Column("Ready", number=True),
+        Column("Gone", number=True), Column("CPU", number=True), Column("Memory", number=True),
+        Column("GPU", number=True), Column(""),
+    )  # fmt: skip
+    return _table("Nodes", heads, [rows[k] for k in _spread(len(rows))], len(rows))
+
+
+def _events(report: Report) -> Table:
+    """Events by kind and reason."""
+    events = report.timeline.events
+    rows = []
+    for (kind, reason), group in events.groupby(["kind", "reason"], sort=True):
+        at = floats(group, "at_s")
+        example = next((str(m) for m in group["message"] if m), "")
+        count = f"{int(group['count'].sum()):,}"
+        rows.append((str(kind), str(reason), count, seconds_text(at.min()), seconds_text(at.max()), example[:200]))
+    heads = (
+        Column("Kind"), Column("Reason"), Column("Count", number=True), Column("First", number=True),
+        Column("Last", number=True), Column("For example", long=True),
+    )  # fmt: skip
+    return _table("Events by kind", heads, rows, len(rows))
+
+
+def _table(title: str, columns: tuple[Column, ...], rows: Sequence[tuple[str, ...]], count: int) -> Table:
+    note = f"{len(rows):,} of {count:,}, evenly chosen" if len(rows) < count else ""
+    return Table(title, columns, tuple(rows), note, f"{count:,}")
+
+
+def _spread(count: int) -> list[int]:
+    """At most _MOST_ROWS positions, evenly over all."""
+    if count <= _MOST_ROWS:
+        return list(range(count))
+    return [int(k) for k in np.linspace(0, count - 1, _MOST_ROWS)]
+
+
+def _numbers(first: str, *names: str) -> tuple[Column, ...]:
+    return (Column(first), *(Column(name, number=True) for name in names))
+
+
+def _summary_row(name: str, summary: Summary) -> tuple[str, ...]:
+    return (name, f"{summary.count:,}", f"{summary.censored:,}", seconds_text(summary.mean), *_quantiles(summary))
+
+
+def _quantiles(summary: Summary) -> Iterable[str]:
+    for q in summary.quantiles:
+        if q.value is None:
+            yield f"> {seconds_text(q.at_least)}" if summary.count else ""
+            continue
+        low, high = seconds_text(q.low) or "…", seconds_text(q.high) or "…"
+        yield f"{seconds_text(q.value)} ({low}, {high})"

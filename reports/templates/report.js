@@ -1,0 +1,41 @@
+"use strict";
+(() => {
+  const specs = JSON.parse(document.getElementById("figures").textContent);
+  const page = document.documentElement;
+  const resolve = (value) => {
+    if (typeof value === "string" && value.startsWith("--")) return getComputedStyle(page).getPropertyValue(value).trim();
+    if (Array.isArray(value)) return value.map(resolve);
+    if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, resolve(v)]));
+    return value;
+  };
+  const axis = (given) => ({ gridcolor: "--rule", zerolinecolor: "--rule", linecolor: "--rule", automargin: true, ...given });
+  const layout = (given) => {
+    const whole = {
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 56, r: 16, t: 8, b: 44 }, hovermode: "closest",
+      font: { family: "system-ui, sans-serif", size: 12.5, color: "--soft" }, hoverlabel: { bgcolor: "--card", bordercolor: "--rule", font: { color: "--ink" } },
+      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 12 } }, ...given,
+    };
+    for (const key of Object.keys(whole)) if (/^[xy]axis/.test(key)) whole[key] = axis(whole[key]);
+    return resolve(whole);
+  };
+  const settings = { displaylogo: false, responsive: true, displayModeBar: false };
+  const draw = () => {
+    for (const [key, spec] of Object.entries(specs)) {
+      Plotly.react(`plot-${key}`, resolve(spec.data), layout(spec.layout), settings);
+    }
+    page.dataset.drawn = Object.keys(specs).length;
+  };
+  draw();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  addEventListener("beforeprint", draw);
+  for (const button of document.querySelectorAll(".copy")) {
+    button.addEventListener("click", async () => {
+      const text = button.parentElement.querySelector("pre").innerText;
+      try { await navigator.clipboard.writeText(text); } catch {
+        getSelection().selectAllChildren(button.parentElement.querySelector("pre"));
+      }
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    });
+  }
+})();
