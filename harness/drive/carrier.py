@@ -1,6 +1,5 @@
 """Carries requests over gevent sockets: one attempt each, on connections that stay open."""
 
-from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 import gevent
@@ -56,7 +55,7 @@ class Carrier:
             raise TargetUnreachableError(
                 f"{self._host} does not answer: {what}", "is --host right, and the platform up?"
             ) from error
-        return HttpAnswer(response.status_code, body, _lower(response.headers))
+        return HttpAnswer(response.status_code, body, {name.lower(): value for name, value in response.headers})
 
     def warm(self, connections: int) -> None:
         """Open `connections` in advance, so that a burst does not wait for handshakes. Failures show when sending."""
@@ -79,7 +78,3 @@ class Carrier:
     def close(self) -> None:
         """Close idle connections."""
         self._client.close()
-
-
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}

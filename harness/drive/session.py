@@ -25,6 +25,7 @@ from harness.model.plan import Plan
 from harness.model.records import Event
 from harness.model.scenario import Scenario
 from harness.model.schedule import Schedule, to_mapping
+from harness.model.slo import parse_slo
 from harness.store.folder import PIPELINE, SCENARIOS, RunFolder, run_name
 from harness.targets.scenarios import Input, ParamMode, read_scenarios
 from harness.targets.target import Platform, Prepared
@@ -65,6 +66,8 @@ def check(settings: Settings, target: str, platform: Platform) -> Checked:
     Raises:
         ConfigError: it can't work; nothing has been started or written.
     """
+    for objective in settings.slos:
+        parse_slo(objective)
     prepared = platform.prepare(settings.texts, simulated=not settings.host)
     given = settings.text("scenarios")
     scenarios = None

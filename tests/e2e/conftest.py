@@ -1,0 +1,102 @@
+"""What the end-to-end tests share: Locust as a user starts it, and a served platform to load."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+_CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("LOCUST_", "PIPESWARM_", "KF_"))}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@dataclass
+class Finished:
+    code: int
+    out: str
+    err: str
+    folder: Path | None
+
+    def report(self):
+        return json.loads((self.folder / "report.json").read_text())
+
+    def rows(self):
+        lines = (self.folder / "submissions.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+
+class Locust:
+    """Starts Locust with our locustfile in a folder of the test's own."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.processes: list[subprocess.Popen] = []
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen:
+        command = [BIN / "locust", "-f", ROOT / "locustfiles/kfp.py", "--only-summary", *arguments]
+        if "--worker" not in arguments:
+            command += ["--runs-dir", self.place / "runs"]
+        process = subprocess.Popen(
+            list(map(str, command)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.place,
+            env={**_CLEAN, **environment},
+            start_new_session=True,
+        )
+        self.processes.append(process)
+        return process
+
+    def finish(self, process: subprocess.Popen, timeout: float = 120) -> Finished:
+        out, err = process.communicate(timeout=timeout)
+        folders = sorted((self.place / "runs").glob("*")) if (self.place / "runs").is_dir() else []
+        return Finished(process.returncode, out, err, folders[-1] if folders else None)
+
+    def headless(self, *arguments: str, timeout: float = 120, **environment: str) -> Finished:
+        if "--processes" in arguments:
+            arguments += ("--master-bind-port", str(free_port()), "--master-port", "0")[:2]
+        return self.finish(self.start("--headless", *arguments, **environment), timeout)
+
+
+@pytest.fixture
+def locust(tmp_path):
+    started = Locust(tmp_path)
+    yield started
+    for process in started.processes:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@dataclass
+class Served:
+    url: str
+    kubeconfig: str
+
+
+def serve(*arguments: str):
+    command = [sys.executable, "-P", "-m", "harness.simulator", "serve", "--port", "0", "--die-with-parent", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    ready = json.loads(process.stdout.readline())
+    return process, Served(ready["url"], ready["kubeconfig"])
+
+
+@pytest.fixture
+def platform():
+    process, served = serve("--profile", "demo", "--seed", "7")
+    yield served
+    process.terminate()
+    process.wait(20)

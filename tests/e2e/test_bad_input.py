@@ -1,0 +1,142 @@
+"""Whatever can't work ends with a clear error and the right exit code, and leaves nothing half-written."""
+
+import json
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tests.e2e.conftest import ROOT
+
+PIPELINE = str(ROOT / "harness/targets/training.yaml")
+NOWHERE = ("--host", "http://127.0.0.1:9", "--pipeline", PIPELINE)
+
+
+def scenarios(tmp_path, text):
+    path = tmp_path / "given.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--host", "http://127.0.0.1:9"], "no pipeline to run"),
+        (["--host", "http://127.0.0.1:9", "--pipeline", "none.yaml"], "no pipeline file none.yaml"),
+        ([*NOWHERE, "--scenarios", "none.csv"], "no scenario file none.csv"),
+        ([*NOWHERE, "--runs", "many"], "--runs"),
+        ([*NOWHERE, "--schedule", "constant", "--rate", "fast"], "is not a rate"),
+        ([*NOWHERE, "--param-mode", "json:"], "parameter mode"),
+        ([*NOWHERE, "--slo", "speed > 9000"], "speed"),
+        ([*NOWHERE, "--token-file", "none.txt"], "token file none.txt"),
+        (["--simulate", "utopia"], "utopia"),
+        (["--fault", "gremlins"], "gremlins"),
+    ],
+)
+def test_bad_options_end_with_2_before_anything_is_made(locust, arguments, said):
+    finished = locust.headless(*arguments)
+    assert (finished.code, finished.folder) == (2, None), finished.err
+    assert said in finished.err
+    assert "→" in finished.err
+    assert "Traceback" not in finished.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("id,scenario_name,scenario\n1,a,{}\n1,b,{}\n", "row 3, column id"),
+        (
+            "id,scenario_name,data_multiplier\n1,a,lots\n",
+            "row 2, column data_multiplier: 'lots' is not a NUMBER_INTEGER",
+        ),
+        ("id,scenario_name,colour\n1,a,red\n", "column colour"),
+        ("id,scenario_name\n1\n", "row 2: 1 cells"),
+    ],
+)
+def test_bad_scenarios_name_file_row_and_column(locust, tmp_path, text, said):
+    finished = locust.headless(*NOWHERE, "--scenarios", scenarios(tmp_path, text))
+    assert (finished.code, finished.folder) == (2, None), finished.err
+    assert "given.csv" in finished.err
+    assert said in finished.err
+
+
+def test_a_runs_folder_that_cannot_be_made_is_a_configuration_error(locust, tmp_path, platform):
+    (tmp_path / "runs").write_text("a file")
+    finished = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "1")
+    assert finished.code == 2, finished.err
+    assert "--runs-dir" in finished.err
+    assert (tmp_path / "runs").read_text() == "a file"
+
+
+class Stranger(BaseHTTPRequestHandler):
+    """An endpoint that is something else than KFP."""
+
+    status, body, kind = 200, b"", "text/html"
+
+    def do_GET(self):
+        self.send_response(self.status)
+        self.send_header("Content-Type", self.kind)
+        self.send_header("Content-Length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    do_POST = do_GET  # noqa: N815  # the standard library's name
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (200, b"<!DOCTYPE html><title>Sign in</title>", "login page"),
+        (401, b'{"code": 16, "message": "no identity"}', "no identity"),
+        (403, b"RBAC: access denied", "RBAC: access denied"),
+        (404, b"404 page not found", "404"),
+        (503, b"no healthy upstream", "no healthy upstream"),
+    ],
+)
+def test_an_endpoint_that_is_not_kfp_ends_with_5(locust, status, body, said):
+    handler = type("Handler", (Stranger,), {"status": status, "body": body})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        finished = locust.headless("--host", f"http://127.0.0.1:{server.server_port}", "--pipeline", PIPELINE)
+        server.shutdown()
+    assert (finished.code, finished.folder) == (5, None), finished.err
+    assert said in finished.err
+    assert "Traceback" not in finished.err
+
+
+def test_an_endpoint_that_refuses_ends_with_5(locust):
+    finished = locust.headless(*NOWHERE)
+    assert (finished.code, finished.folder) == (5, None)
+    assert "does not answer" in finished.err
+
+
+def test_an_endpoint_that_never_answers_ends_with_5_after_the_time_limit(locust):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        finished = locust.headless("--host", address, "--pipeline", PIPELINE, "--answer-timeout", "1s")
+    assert (finished.code, finished.folder) == (5, None)
+    assert "timed out" in finished.err
+
+
+def test_a_token_reaches_the_platform_and_no_file(locust, tmp_path):
+    asked = []
+
+    class Guarded(Stranger):
+        def do_GET(self):
+            asked.append(self.headers.get("Authorization"))
+            self.status, self.body = 401, json.dumps({"message": "still no"}).encode()
+            super().do_GET()
+
+    (tmp_path / "token").write_text("s3cret\n")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Guarded) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        locust.headless("--host", address, "--pipeline", PIPELINE, "--token-file", str(tmp_path / "token"))
+        locust.headless("--host", address, "--pipeline", PIPELINE, PIPESWARM_TOKEN="from-env")
+        server.shutdown()
+    assert asked == ["Bearer s3cret", "Bearer from-env"]
