@@ -7,12 +7,13 @@ which event leads where.
 import os
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import gevent
 
-from harness.drive import processes
+from harness.drive import processes, web_tab
 from harness.drive.crew import DONE, GO, ROWS, STOP, Crew, LocalCrew, RemoteCrew, Station
 from harness.drive.ledger import Finished
 from harness.drive.options import register, settings
@@ -56,6 +57,7 @@ class Desk:
         self._session: Session | None = None
         self._story: gevent.Greenlet | None = None
         self._environment: Any = None
+        self._live: Mapping[str, Any] = {}
 
     # --- events -------------------------------------------------------------------------------------------------
 
@@ -63,7 +65,7 @@ class Desk:
         """`init_command_line_parser`: our options beside Locust's own."""
         register(parser, self._platform.OPTIONS)
 
-    def open(self, environment: Any, runner: Any, **_: object) -> None:
+    def open(self, environment: Any, runner: Any, web_ui: Any, **_: object) -> None:
         """`init`: register messages; without web UI check the configuration now, while nothing has been started."""
         self._environment = environment
         options = environment.parsed_options
@@ -75,6 +77,8 @@ class Desk:
         if isinstance(runner, MasterRunner):
             runner.register_message(ROWS, self._receive)
             runner.register_message(DONE, self._receive)
+        if web_ui is not None:
+            web_tab.add(web_ui, self._state)
         try:
             checked = self._check()
             if not options.headless and not checked.settings.host:
@@ -213,13 +217,19 @@ class Desk:
     def _show(self, session: Session, progress: Progress) -> None:
         while True:
             self._publish(session)
-            observed = session.folder.read_live("observer") if session.folder else {}
-            progress.show(session.live(), observed)
+            progress.show(self._live, session.folder.read_live("observer") if session.folder else {})
             gevent.sleep(_SHOW_EVERY_S)
 
+    def _state(self) -> tuple[Mapping[str, Any], Mapping[str, Any], str]:
+        session = self._session
+        if session is None:
+            return {}, {}, ""
+        return self._live, session.folder.read_live("observer") if session.folder else {}, session.verdict
+
     def _publish(self, session: Session) -> None:
+        self._live = session.live()
         if session.folder is not None:
-            session.folder.write_live("load", session.live())
+            session.folder.write_live("load", self._live)
 
     def _on_row(self, row: Submission) -> None:
         """Locust's own statistics, from the due time: no coordinated omission in them either."""
