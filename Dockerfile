@@ -1,0 +1,19 @@
+# One image for every service of docker-compose.yml; which one it is, the command says.
+FROM python:3.11-slim AS build
+RUN python -m venv /opt/pipeswarm
+WORKDIR /src
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY harness harness
+COPY generators generators
+COPY reports reports
+RUN /opt/pipeswarm/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt .
+
+FROM python:3.11-slim
+RUN useradd --create-home --uid 10001 pipeswarm
+COPY --from=build /opt/pipeswarm /opt/pipeswarm
+ENV PATH=/opt/pipeswarm/bin:$PATH PYTHONUNBUFFERED=1
+WORKDIR /home/pipeswarm
+COPY --chown=pipeswarm locustfiles locustfiles
+USER pipeswarm
+RUN mkdir runs
+CMD ["locust", "-f", "locustfiles/kfp.py"]
