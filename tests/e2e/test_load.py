@@ -1,0 +1,145 @@
+"""The main job as a user does it: load a served platform, headless, and read the verdict."""
+
+import json
+import signal
+import subprocess
+import time
+
+from harness.store import RunFolder
+from tests.e2e.conftest import BIN, ROOT
+
+PIPELINE = str(ROOT / "harness/targets/training.yaml")
+
+
+def pipeswarm(*arguments):
+    return subprocess.run(
+        [BIN / "pipeswarm", *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def documents(folder):
+    names = ("report.html", "report.json", "report.md", "junit.xml")
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+def test_a_burst_against_a_served_platform_is_valid_and_reported(locust, platform):
+    finished = locust.headless(
+        "--host", platform.url, "--pipeline", PIPELINE, "--schedule", "burst", "--runs", "20",
+        "--slo", "failed_ratio < 0.01", KUBECONFIG=platform.kubeconfig,
+    )  # fmt: skip
+    assert finished.code == 0, finished.err + finished.out
+    report = finished.report()
+    assert report["validity"] == {**report["validity"], "verdict": "VALID", "reasons": []}
+    assert report["ledger"]["intended"] == report["ledger"]["succeeded"] == 20
+    assert sorted(row["seq"] for row in finished.rows()) == list(range(20))
+    assert "exit code 0" in finished.out
+    assert str(finished.folder / "report.html") in finished.out
+    frames = RunFolder.open(finished.folder)
+    assert frames.read_plan().digests.keys() == {"schedule", "scenarios", "pipeline"}
+
+
+def test_a_sealed_run_is_reported_again_with_the_same_bytes_and_no_platform(locust, platform):
+    finished = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "5", "--over", "2s")
+    first = documents(finished.folder)
+    again = pipeswarm("report", finished.folder)
+    assert again.returncode == finished.code == 0, again.stderr
+    assert documents(finished.folder) == first
+    told = pipeswarm("report", finished.folder, "--json")
+    assert json.loads(told.stdout) == json.loads(first["report.json"])
+    assert pipeswarm("report", finished.folder, "--quiet").stdout == ""
+
+
+def test_the_pipeline_is_uploaded_once_whatever_the_number_of_tests(locust, platform):
+    for _ in range(2):
+        assert locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "1").code == 0
+    plans = [RunFolder.open(path).read_plan() for path in sorted((locust.place / "runs").iterdir())]
+    assert len({plan.target_options["version_id"] for plan in plans}) == 1
+
+
+def test_a_pipeline_that_is_there_is_run_by_its_id_and_checked_against_its_inputs(locust, platform, tmp_path):
+    first = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "1")
+    pipeline_id = RunFolder.open(first.folder).read_plan().target_options["pipeline_id"]
+    (tmp_path / "bad.csv").write_text("id,scenario_name,colour\n1,a,red\n")
+    refused = locust.headless(
+        "--host", platform.url, "--pipeline-id", pipeline_id, "--scenarios", str(tmp_path / "bad.csv")
+    )
+    assert refused.code == 2
+    assert "column colour" in refused.err
+    (tmp_path / "good.csv").write_text("id,scenario_name,data_multiplier\n1,a,4000\n2,b,6000\n")
+    finished = locust.headless(
+        "--host", platform.url, "--pipeline-id", pipeline_id, "--scenarios", str(tmp_path / "good.csv"), "--over", "1s"
+    )
+    assert finished.code == 0, finished.err
+    assert [row["run_name"] for row in finished.rows()] == ["1-a", "2-b"]
+
+
+def test_without_kubernetes_the_report_says_what_could_not_be_judged(locust, platform, tmp_path):
+    finished = locust.headless(
+        "--host", platform.url, "--pipeline", PIPELINE, "--runs", "3", "--over", "1s", KUBECONFIG=str(tmp_path / "none")
+    )
+    assert finished.code == 0, finished.err + finished.out
+    assert finished.report()["not_judged"]
+
+
+def test_ctrl_c_seals_the_run_as_interrupted(locust):
+    process = locust.start("--headless", "--schedule", "constant", "--rate", "2/s", "--for", "10m")
+    runs = locust.place / "runs"
+    deadline = time.monotonic() + 60
+    while not list(runs.glob("*/submissions.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    finished = locust.finish(process)
+    assert finished.code == 130, finished.err
+    assert (finished.folder / "report.html").is_file()
+    report = finished.report()
+    assert report["validity"]["verdict"] == "INVALID"
+    assert any("interrupted" in reason for reason in report["validity"]["reasons"])
+    assert report["ledger"]["intended"] == 1200
+    assert len(finished.rows()) == 1200, "what was not sent is booked as missed"
+
+
+def test_locusts_time_limit_is_a_hard_one(locust):
+    finished = locust.headless("--schedule", "constant", "--rate", "2/s", "--for", "10m", "-t", "6s", timeout=90)
+    assert finished.code == 4, finished.err
+    assert len(finished.rows()) == 1200
+
+
+def test_two_processes_send_every_arrival_exactly_once(locust, platform):
+    finished = locust.headless(
+        "--processes", "2", "--host", platform.url, "--pipeline", PIPELINE, "--schedule", "spread", "--runs", "40", "--over", "4s",
+        KUBECONFIG=platform.kubeconfig,
+    )  # fmt: skip
+    assert finished.code == 0, finished.err + finished.out
+    rows = finished.rows()
+    assert sorted(row["seq"] for row in rows) == list(range(40))
+    assert {row["worker"] for row in rows} == {0, 1}
+    assert all(row["worker"] == row["seq"] % 2 for row in rows)
+
+
+def test_a_worker_killed_in_mid_test_makes_the_run_invalid_and_its_rows_are_saved(locust, platform):
+    from tests.e2e.conftest import free_port
+
+    port = str(free_port())
+    master = locust.start(
+        "--headless", "--master", "--master-bind-port", port, "--expect-workers", "2", "--host", platform.url,
+        "--pipeline", PIPELINE, "--schedule", "constant", "--rate", "5/s", "--for", "12s", KUBECONFIG=platform.kubeconfig,
+    )  # fmt: skip
+    workers = [locust.start("--worker", "--master-port", port) for _ in range(2)]
+    deadline = time.monotonic() + 60
+    while not list((locust.place / "runs").glob("*/submissions.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(3)
+    workers[0].kill()
+    finished = locust.finish(master)
+    workers[1].wait(30)
+    assert finished.code == 4, finished.err + finished.out
+    rows = finished.rows()
+    seqs = sorted(row["seq"] for row in rows)
+    assert len(seqs) == len(set(seqs)), "nothing is booked twice"
+    lost = sorted(set(range(60)) - set(seqs))
+    assert lost, "what the dead worker did not send is missing"
+    assert len({seq % 2 for seq in lost}) == 1, "only from its own stripe"
+    reasons = " ".join(finished.report()["validity"]["reasons"])
+    assert str(lost[0]) in reasons
+    assert "worker" in reasons

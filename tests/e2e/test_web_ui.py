@@ -1,0 +1,82 @@
+"""The web UI in a real browser: the form shows our options, Start runs the test, Stop drains and leaves a whole folder."""
+
+import shutil
+import time
+import urllib.request
+from contextlib import suppress
+
+import pytest
+
+from harness.model import Submission
+from harness.store import RunFolder
+from tests.e2e.conftest import free_port
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture
+def page():
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine: install Debian's package chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        )
+        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        yield page
+        browser.close()
+
+
+@pytest.fixture
+def ui(locust):
+    port = free_port()
+    process = locust.start("--web-host", "127.0.0.1", "--web-port", str(port), "--over", "3m", "--runs", "360")
+    address = f"http://127.0.0.1:{port}"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with suppress(OSError):
+            urllib.request.urlopen(address, timeout=2)
+            break
+        time.sleep(0.2)
+    return process, address
+
+
+def wait_until(true, seconds=60):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if true():
+            return
+        time.sleep(0.2)
+    raise AssertionError("it did not happen in time")
+
+
+def test_start_runs_the_test_and_stop_drains_it(locust, ui, page, tmp_path):
+    process, address = ui
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(address)
+    page.get_by_text("Custom parameters").click()
+    for label in ("Schedule", "Runs", "Over", "Scenarios", "Fault", "Pipeline"):
+        assert page.get_by_label(label, exact=True).first.is_visible(), label
+    assert page.locator("text=Token").count() == 0, "a token would stand in the page in clear"
+    page.screenshot(path=tmp_path / "form.png", full_page=True)
+
+    page.get_by_role("button", name="Start").click()
+    runs = locust.place / "runs"
+    wait_until(lambda: list(runs.glob("*/submissions.jsonl")))
+    (folder,) = runs.iterdir()
+    page.get_by_role("tab", name="Pipeline runs").click()
+    page.get_by_text("in flight").wait_for(timeout=20_000)
+    page.screenshot(path=tmp_path / "running.png")
+
+    page.get_by_role("button", name="Stop").click()
+    wait_until((folder / "report.html").is_file)
+    run = RunFolder.open(folder)
+    rows = {row.seq for row in run.records(Submission)}
+    assert rows == set(range(360)), "every arrival is booked: sent, or missed because the test was stopped"
+    assert run.read_live("observer")
+    assert errors == []
+    process.terminate()
+    assert locust.finish(process).code is not None
