@@ -1,4 +1,4 @@
-"""A recorded run as a report: ``report.html``, ``report.json``, ``report.md``, ``junit.xml``, and a few lines of text."""
+"""A recorded run as a report: a page, a JSON document, Markdown, JUnit XML, and a few lines for the terminal."""
 
 from collections.abc import Callable, Mapping
 

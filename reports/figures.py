@@ -109,16 +109,17 @@ def phases_by_order(report: Report) -> Figure | None:
     groups = np.array_split(np.arange(split.row.size), min(_BARS, split.row.size))
     seq = floats(report.timeline.runs, "seq")[split.row]
     x = [float(seq[g].mean()) for g in groups]
+    width = 0.9 * float(np.ptp(seq)) / max(len(groups) - 1, 1)
     traces = []
     for k, phase in enumerate(RUN_PHASES):
         means = [float(split.seconds[g, k].mean()) for g in groups]
         if any(abs(mean) > 1e-3 * float(split.total.mean()) for mean in means):
             traces.append({
-                "type": "bar", "name": phase, "x": x, "y": means, "marker": {"color": color(phase)},
+                "type": "bar", "name": phase, "x": x, "y": means, "width": width, "marker": {"color": color(phase)},
                 "hovertemplate": "%{y:.2f} s<extra>" + phase + "</extra>",
             })  # fmt: skip
     layout = {
-        "barmode": "relative", "bargap": 0.08, "showlegend": False,
+        "barmode": "relative", "showlegend": False,
         "xaxis": _axis("run, in the order of arrival"), "yaxis": _axis("mean seconds"),
     }  # fmt: skip
     caption = "The same phases in the order of arrival: what grows from left to right is what the load waits for."

@@ -1,7 +1,7 @@
 """``junit.xml``: a case for the test's validity and one for each objective, for CI servers."""
 
 import re
-from xml.etree import ElementTree as Xml  # noqa: S405  # writes only, parses nothing
+from xml.etree import ElementTree as ET
 
 from harness.analysis.slo import SloResult
 from reports.report import Report
@@ -14,35 +14,35 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 def render(report: Report) -> bytes:
     """The document as UTF-8. An invalid test is an error of the validity case, and its objectives are skipped."""
     valid = report.diagnosis.validity.valid
-    suite = Xml.Element("testsuite", name=_clean(f"pipeswarm {report.name}"))
+    suite = ET.Element("testsuite", name=_clean(f"pipeswarm {report.name}"))
     case = _case(suite, "validity", report)
     if not valid:
         reasons = report.diagnosis.validity.reasons
-        Xml.SubElement(case, "error", message=_clean(reasons[0])).text = _clean("\n".join(reasons))
+        ET.SubElement(case, "error", message=_clean(reasons[0])).text = _clean("\n".join(reasons))
     for result in report.slos:
         _judge(_case(suite, result.slo.text, report), result, valid=valid)
-    Xml.SubElement(suite, "system-out").text = _clean(summary(report))
+    ET.SubElement(suite, "system-out").text = _clean(summary(report))
     for kind, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         suite.set(attribute, str(len(suite.findall(f"testcase/{kind}"))))
     suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("time", f"{report.throughput.makespan_s:.3f}")
-    whole = Xml.Element("testsuites")
+    whole = ET.Element("testsuites")
     whole.append(suite)
-    Xml.indent(whole)
-    return b'<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(whole, encoding="utf-8") + b"\n"
+    ET.indent(whole)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(whole, encoding="unicode")}\n'.encode()
 
 
-def _case(suite: Xml.Element, name: str, report: Report) -> Xml.Element:
-    return Xml.SubElement(suite, "testcase", name=_clean(name), classname=f"pipeswarm.{report.timeline.plan.target}")
+def _case(suite: ET.Element, name: str, report: Report) -> ET.Element:
+    return ET.SubElement(suite, "testcase", name=_clean(name), classname=f"pipeswarm.{report.timeline.plan.target}")
 
 
-def _judge(case: Xml.Element, result: SloResult, *, valid: bool) -> None:
+def _judge(case: ET.Element, result: SloResult, *, valid: bool) -> None:
     if not valid:
-        Xml.SubElement(case, "skipped", message="the test is invalid: no verdict on the platform")
+        ET.SubElement(case, "skipped", message="the test is invalid: no verdict on the platform")
     elif not result.met:
         said = measured_text(result) or "not measured"
         word = "failed" if result.met is False else "can't be judged"
-        Xml.SubElement(case, "failure", message=_clean(f"{word}: {said}")).text = _clean(f"{result.slo.text}: {said}")
+        ET.SubElement(case, "failure", message=_clean(f"{word}: {said}")).text = _clean(f"{result.slo.text}: {said}")
 
 
 def _clean(text: str) -> str:

@@ -76,7 +76,7 @@ def _rest(report: Report) -> list[str]:
     lines = []
     if report.errors:
         lines = ["## What failed", ""]
-        lines += [f"- {group.count:,} ×: {cell(group.message)}" for group in report.errors[:10]]
+        lines += [f"- {group.count:,} times: {cell(group.message)}" for group in report.errors[:10]]
         lines.append("")
     if report.diagnosis.not_judged:
         lines += ["<details><summary>What could not be judged</summary>", ""]

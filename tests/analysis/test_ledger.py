@@ -1,0 +1,68 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.analysis.ledger import ledger, missing
+from harness.model import Outcome
+from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
+from tests.timelines import Story
+
+FATES = ("succeeded", "failed", "canceled", "skipped", "in_flight", "rejected", "missed", "lost")
+STATES = {"succeeded": SUCCEEDED, "failed": FAILED, "canceled": CANCELED, "skipped": SKIPPED}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(FATES), min_size=1, max_size=30))
+def test_every_arrival_is_counted_exactly_once(tmp_path_factory, fates):
+    story = Story(intended=len(fates))
+    for seq, fate in enumerate(fates):
+        if fate in STATES or fate == "in_flight":
+            run = story.submit(seq)
+            if fate in STATES:
+                story.run(run, 0.0, 5.0, STATES[fate])
+        elif fate == "rejected":
+            story.submit(seq, outcome=Outcome.REJECTED, status=503, error="busy")
+        elif fate == "missed":
+            story.submit(seq, lag=None, outcome=Outcome.MISSED, status=None, error="stopped")
+    timeline = story.timeline(tmp_path_factory.mktemp("runs"))
+    counts = ledger(timeline)
+    named = {name: getattr(counts, name) for name in FATES if name != "lost"}
+    assert named == {name: fates.count(name) for name in named}
+    assert counts.unaccounted == fates.count("lost")
+    assert counts.intended == counts.terminal + counts.in_flight + counts.rejected + counts.missed + counts.unaccounted
+    assert missing(timeline) == [seq for seq, fate in enumerate(fates) if fate == "lost"][:20]
+
+
+def test_a_lost_answer_of_a_run_that_exists_counts_as_accepted(tmp_path):
+    story = Story(intended=2)
+    for seq in range(2):
+        story.submit(seq, service=None, outcome=Outcome.REJECTED, status=None, error="no answer within 60 s")
+    story.run("found", 0.0, 9.0, name="s0-plant")
+    timeline = story.timeline(tmp_path)
+    counts = ledger(timeline)
+    assert (counts.succeeded, counts.rejected, counts.foreign) == (1, 1, 0)
+    assert timeline.runs["run"].tolist() == ["found", ""]
+
+
+def test_an_answered_rejection_stays_one_even_if_a_run_of_that_name_exists(tmp_path):
+    story = Story(intended=1)
+    story.submit(0, outcome=Outcome.REJECTED, status=500, error="boom")
+    story.run("older", 0.0, 9.0, name="s0-plant")
+    counts = ledger(story.timeline(tmp_path))
+    assert (counts.accepted, counts.rejected, counts.foreign) == (0, 1, 1)
+
+
+def test_runs_of_others_are_counted_apart(tmp_path):
+    story = Story(intended=1)
+    story.run(story.submit(0), 0.0, 5.0)
+    story.run("foreign", 0.0, 6.0)
+    assert ledger(story.timeline(tmp_path)).foreign == 1
+
+
+def test_without_a_load_what_was_observed_is_what_was_intended(tmp_path):
+    story = Story(started=False)
+    story.run("a", 3.0, 9.0, name="nightly")
+    story.run("b", 4.0, None)
+    timeline = story.timeline(tmp_path)
+    counts = ledger(timeline)
+    assert (counts.intended, counts.succeeded, counts.in_flight, counts.unaccounted) == (2, 1, 1, 0)
+    assert timeline.runs["due_s"].tolist() == [3.0, 4.0]
