@@ -1,0 +1,89 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.slo import judge
+from harness.model import ConfigError, Outcome
+from harness.model.phases import FAILED, UNSCHEDULABLE
+from harness.model.slo import QUANTITIES, RATIOS, parse_slo
+from tests.timelines import Story
+
+
+def test_an_objective_is_understood_in_its_parts():
+    slo = parse_slo(" p99.5( run.duration ) <= 1h30m ")
+    assert (slo.measure, slo.quantity, slo.percentile, slo.operator, slo.limit, slo.unit) == (
+        "percentile", "run.duration", 99.5, "<=", 5400.0, "s",
+    )  # fmt: skip
+    assert parse_slo("throughput > 360/h").limit == pytest.approx(0.1)
+    assert parse_slo("failed_ratio < 2%").limit == pytest.approx(0.02)
+    assert parse_slo("mean(phase.image_pull) < 500ms").quantity == "phase.image_pull"
+
+
+@given(st.sampled_from(QUANTITIES), st.sampled_from(["mean", "min", "max", "p50", "p99.9"]), st.integers(1, 10**6))
+def test_every_quantity_and_statistic_can_be_asked_for(quantity, statistic, seconds):
+    slo = parse_slo(f"{statistic}({quantity}) < {seconds}s")
+    assert (slo.quantity, slo.limit) == (quantity, seconds)
+
+
+@given(st.text(max_size=40))
+def test_any_other_text_is_a_configuration_error_with_a_hint(text):
+    with pytest.raises(ConfigError) as refused:
+        slo = parse_slo(text)
+        assert slo.quantity in QUANTITIES or slo.measure in {*RATIOS, "throughput"}
+        raise ConfigError("understood", "nothing to do")
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["", "p95(run.duration)", "p95 < 3s", "p0(run.duration) < 1s", "p101(run.duration) < 1s", "speed < 3",
+             "p95(run.speed) < 3s", "failed_ratio < many", "throughput > 3/w", "p95(run.duration) < soon"],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_refused(text):
+    with pytest.raises(ConfigError, match="SLO"):
+        parse_slo(text)
+
+
+def hundred(*slos, going_on=0):
+    """Runs of 1 s to 100 s, of which 5 failed; the last `going_on` were not over."""
+    story = Story(intended=100, slos=slos)
+    for seq in range(100):
+        run = story.submit(seq, lag=0.0, service=0.1)
+        story.pod(run, "a", "n", (UNSCHEDULABLE, 0.1, 0.6))
+        over = None if seq >= 100 - going_on else float(seq + 1)
+        story.run(run, 0.0, over, FAILED if seq < 5 else "SUCCEEDED")
+    if going_on:
+        story.event(100.0, "Test", "test", "DrainTimedOut")
+    return story
+
+
+def judged(tmp_path, *slos, going_on=0):
+    return judge(hundred(*slos, going_on=going_on).timeline(tmp_path))
+
+
+def test_objectives_are_judged_by_what_was_measured(tmp_path):
+    results = judged(
+        tmp_path, "p95(run.duration) < 95s", "p95(run.duration) <= 95s", "max(run.duration) < 101s",
+        "failed_ratio <= 5%", "succeeded_ratio > 0.95", "throughput > 3000/h", "throughput > 4000/h",
+        "mean(submit.latency) < 101ms", "p50(phase.unschedulable) < 0.51s", "missed_ratio < 0.01",
+    )  # fmt: skip
+    assert [r.met for r in results] == [False, True, True, True, False, True, False, True, True, True]
+    assert results[0].value == 95.0
+    assert (results[0].low, results[0].high) == (90.0, None)  # a hundred runs do not bound their p95 from above
+    assert results[5].value == pytest.approx(95 / 100)  # succeeded, not merely over
+
+
+def test_with_censored_runs_only_what_is_certain_is_said(tmp_path):
+    results = judged(
+        tmp_path, "max(run.duration) < 99s", "max(run.duration) < 200s", "max(run.duration) > 50s",
+        "p50(run.duration) < 60s", "min(run.duration) < 5s", going_on=10,
+    )  # fmt: skip
+    assert [r.met for r in results] == [False, None, True, True, None]
+    assert "10 runs were not over" in results[1].why
+
+
+def test_what_was_never_seen_cannot_be_judged(tmp_path):
+    story = Story(intended=1, slos=("p95(run.duration) < 1s",))
+    story.submit(0, outcome=Outcome.REJECTED, status=503, error="busy")
+    (result,) = judge(story.timeline(tmp_path))
+    assert result.met is None
+    assert "no run.duration was observed" in result.why

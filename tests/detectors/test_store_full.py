@@ -1,0 +1,85 @@
+import json
+import shlex
+
+import pytest
+
+from harness.detectors import diagnose
+from harness.detectors.store_full import NAME, detect
+from harness.model.phases import FAILED, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
+from tests.timelines import GIB, STORE_MESSAGE, Story, burst
+
+SAYINGS = (
+    "failed to put file: 507 Insufficient Storage",
+    "XMinioStorageFull: Storage backend has reached its minimum free drive threshold",
+    "write /data/1.dat: no space left on device",
+    "QuotaExceeded: 403 Forbidden",
+    "assign volume: no free volumes left for collection",
+)
+
+
+def failing(message, *, volume=None, count=40):
+    """The second half of the runs fails with a message; the volume's share free ends at `volume`."""
+    story = Story(intended=count)
+    for seq in range(count):
+        bad = seq >= count // 2
+        run = story.submit(seq)
+        story.run(run, 0.0, float(seq + 1), FAILED if bad else "SUCCEEDED", message.format(run=run) if bad else "")
+        if volume is not None:
+            free = max(volume, 1 - seq / (count / 2 - 2))
+            story.sample(seq + 0.5, STORE_CAPACITY_BYTES, 20 * GIB, volume="minio-pvc", namespace="ml")
+            story.sample(seq + 0.5, STORE_AVAILABLE_BYTES, 20 * GIB * free, volume="minio-pvc", namespace="ml")
+    return story
+
+
+def test_a_full_volume_and_the_stores_own_words_are_the_top_finding(tmp_path):
+    top = diagnose(burst(store_full_from=0.6).timeline(tmp_path)).findings[0]
+    assert top.name == NAME
+    assert top.confidence > 0.95
+    assert top.title == "The artifact store ran out of space (seaweedfs-pvc): 40% of the runs failed because of it"
+    said = " ".join(e.statement for e in top.evidence)
+    assert "80 of 80 failed runs" in said
+    assert "fell to 0 B of 10.0 GiB" in said
+    assert "before the first such failure" in said
+
+
+def test_the_remedy_carries_the_clusters_names_and_a_sufficient_size(tmp_path):
+    (finding,) = detect(failing(STORE_MESSAGE, volume=0.0).timeline(tmp_path))
+    down, patch, up, status = finding.commands
+    assert down == "kubectl scale deployment minio -n ml --replicas=0"
+    assert up == "kubectl scale deployment minio -n ml --replicas=1"
+    assert status == "kubectl rollout status deployment minio -n ml"
+    words = shlex.split(patch)
+    assert words[:6] == ["kubectl", "patch", "pvc", "minio-pvc", "-n", "ml"]
+    wanted = json.loads(words[7])["spec"]["resources"]["requests"]["storage"]
+    assert wanted == "100Gi"  # twice what 40 runs need when 20 filled 20 GiB: 80 GiB, rounded up
+
+
+def test_the_nodes_the_steps_ran_on_are_renewed(tmp_path):
+    (finding,) = detect(burst(60, store_full_from=0.5).timeline(tmp_path))
+    assert finding.commands[-1] == (
+        "kubectl drain node-0 node-1 node-2 node-3 --ignore-daemonsets --delete-emptydir-data"
+    )
+
+
+@pytest.mark.parametrize("saying", SAYINGS)
+def test_each_stores_words_for_full_are_known(tmp_path, saying):
+    (finding,) = detect(failing(saying).timeline(tmp_path))
+    assert finding.confidence >= 0.9
+    assert finding.commands[0].startswith("kubectl get pvc")  # the volume was not seen: look first
+
+
+def test_unwritten_outputs_with_room_on_the_volume_are_not_a_full_store(tmp_path):
+    message = "failed to save outputs: unable to write outputs: timed out waiting for the condition"
+    assert detect(failing(message, volume=0.6).timeline(tmp_path)) == []
+
+
+def test_other_failures_and_clean_runs_are_not_a_full_store(tmp_path):
+    assert detect(failing("OOMKilled: container main exceeded its memory limit").timeline(tmp_path)) == []
+    assert detect(burst(40).timeline(tmp_path)) == []
+
+
+def test_without_any_run_observed_it_is_not_judged(tmp_path):
+    story = Story(intended=1)
+    story.submit(0)
+    silent = {s.name: s.reason for s in diagnose(story.timeline(tmp_path)).not_judged}
+    assert silent[NAME] == "no run was observed on the platform"

@@ -1,0 +1,183 @@
+import json
+import re
+import shutil
+from importlib.resources import files
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import plotly.graph_objects as go
+import pytest
+
+import reports
+from harness.model import ExitCode, Outcome
+from harness.model.phases import FAILED
+from harness.store import RunFolder
+from reports.document import tidy
+from reports.figures import figures, thinned
+from reports.markdown import cell
+from tests.timelines import Story, burst
+
+FORMATS = (reports.HTML, reports.JSON, reports.MARKDOWN, reports.JUNIT)
+SLOS = ("p95(run.duration) < 20m", "failed_ratio < 0.01", "throughput > 100/h")
+EVIL = "</script><script>alert(1)</script> | `x` *y* \x00 <b>"
+
+
+@pytest.fixture(scope="module")
+def full_store(tmp_path_factory):
+    story = burst(store_full_from=0.6)
+    story.slos = SLOS
+    folder = story.write(tmp_path_factory.mktemp("runs"))
+    return folder, reports.rebuild(folder)
+
+
+def documented(folder):
+    return json.loads((folder.path / reports.JSON).read_bytes())
+
+
+def checked(document):
+    schema = json.loads((files("reports") / "report.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(document)
+    return document
+
+
+def test_the_json_fits_its_schema_and_names_the_fault(full_store):
+    document = checked(documented(full_store[0]))
+    assert document["validity"]["verdict"] == "VALID"
+    assert document["findings"][0]["name"] == "store-full"
+    assert [slo["met"] for slo in document["slos"]] == [True, False, True]
+    assert document["exit_code"] == 3
+    ledger = document["ledger"]
+    assert ledger["intended"] == ledger["terminal"] + ledger["in_flight"] + ledger["missed"] + ledger["rejected"] == 200
+    assert sum(phase["share"] for phase in document["phases"]["phases"]) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_a_report_is_the_same_bytes_wherever_the_folder_lies(full_store, tmp_path):
+    folder, _ = full_store
+    before = {name: (folder.path / name).read_bytes() for name in FORMATS}
+    elsewhere = tmp_path / "renamed"
+    shutil.copytree(folder.path, elsewhere)
+    for name in FORMATS:
+        (elsewhere / name).unlink()
+    reports.rebuild(RunFolder.open(elsewhere))
+    assert {name: (elsewhere / name).read_bytes() for name in FORMATS} == before
+
+
+def test_an_unsealed_folder_gives_the_same_report(full_store, tmp_path):
+    folder, _ = full_store
+    shutil.copytree(folder.path, tmp_path / "open")
+    shutil.rmtree(tmp_path / "open" / "tables")
+    reports.rebuild(RunFolder.open(tmp_path / "open"))
+    assert documented(RunFolder(tmp_path / "open")) == documented(folder)
+
+
+def test_the_page_is_one_small_file_that_asks_nobody(full_store):
+    page = (full_store[0].path / reports.HTML).read_text()
+    assert len(page.encode()) < 6_000_000
+    own = page.replace((files("plotly") / "package_data" / "plotly.min.js").read_text(), "")
+    assert len(own) < 500_000
+    assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", own)
+
+
+def test_the_summary_says_verdict_finding_commands_and_ledger(full_store):
+    text = reports.summary(full_store[1])
+    lines = text.splitlines()
+    assert lines[0].startswith("VALID: The artifact store ran out of space")
+    assert "SLO FAILED: failed_ratio < 0.01 (40.00%)" in lines
+    assert "kubectl patch pvc seaweedfs-pvc -n kubeflow" in text
+    assert "Runs: 200 intended = 120 succeeded + 80 failed" in lines
+    assert len(lines) <= 20
+
+
+def test_junit_has_a_case_for_validity_and_one_for_each_objective(full_store):
+    suite = ET.fromstring((full_store[0].path / reports.JUNIT).read_bytes()).find("testsuite")
+    assert [case.get("name") for case in suite.findall("testcase")] == ["validity", *SLOS]
+    assert [bool(case.findall("failure")) for case in suite.findall("testcase")] == [False, False, True, False]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "0")
+
+
+def test_every_figure_is_one_that_plotly_knows(full_store):
+    drawn = figures(full_store[1])
+    assert set(drawn) >= {"throughput", "phases", "phases-by-order", "submissions", "pending", "store-0"}
+    for figure in drawn.values():
+        plain = json.loads(re.sub(r'"--[a-z-]+"', '"#123456"', json.dumps(figure.spec)))
+        go.Figure(plain)  # raises on an unknown property or value
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "verdict"),
+    [
+        ("none", ExitCode.OK, "VALID"),
+        ("slo", ExitCode.SLO_FAILED, "VALID"),
+        ("unjudged", ExitCode.SLO_FAILED, "VALID"),
+        ("missed", ExitCode.INVALID, "INVALID"),
+        ("interrupted", ExitCode.INTERRUPTED, "INVALID"),
+    ],
+)
+def test_the_exit_code_says_how_it_ended(tmp_path, change, code, verdict):
+    story = burst(20)
+    story.slos = ("throughput > 1/h",)
+    if change == "slo":
+        story.slos = ("throughput > 1000000/h",)
+    elif change == "unjudged":
+        story.slos = ("p50(phase.start) < 9h", "max(run.duration) < 9h")
+        story.intended = 101
+        for seq in range(20, 101):
+            run = story.submit(seq)
+            story.run(run, 0.0, None if seq == 100 else 5.0)
+    elif change == "missed":
+        story.intended = 21
+        story.submit(20, lag=None, outcome=Outcome.MISSED, status=None, error="stopped")
+    elif change == "interrupted":
+        story.slos = ("throughput > 1000000/h",)
+        story.event(3.0, "Test", "test", "Interrupted")
+    folder = story.write(tmp_path)
+    report = reports.rebuild(folder)
+    assert (report.exit_code, report.verdict) == (code, verdict)
+    assert checked(documented(folder))["exit_code"] == code
+
+
+@pytest.mark.parametrize("records", ["nothing", "submissions only", "observed only"])
+def test_whatever_is_missing_a_report_comes(tmp_path, records):
+    story = Story(intended=0 if records == "observed only" else 2, started=records != "observed only")
+    if records == "submissions only":
+        story.submit(0, outcome=Outcome.REJECTED, status=503, error="busy")
+        story.submit(1)
+    elif records == "observed only":
+        story.run("a", 0.0, 5.0)
+        story.run("b", 1.0, 7.0, FAILED, "boom")
+    folder = story.write(tmp_path)
+    report = reports.rebuild(folder)
+    checked(documented(folder))
+    assert reports.summary(report)
+    assert (folder.path / reports.HTML).stat().st_size > 4_000_000
+
+
+def test_what_a_platform_says_cannot_become_markup(tmp_path):
+    story = Story(intended=1, slos=("failed_ratio < 0.5",))
+    story.run(story.submit(0), 0.0, 5.0, FAILED, EVIL)
+    folder = story.write(tmp_path)
+    reports.rebuild(folder)
+    assert "<script>alert" not in (folder.path / reports.HTML).read_text()
+    assert "<script" not in (folder.path / reports.MARKDOWN).read_text()
+    ET.fromstring((folder.path / reports.JUNIT).read_bytes())
+    assert cell("a|b\nc") == "a\\|b c"
+
+
+def test_thinning_keeps_the_extremes():
+    import numpy as np
+
+    x = np.arange(100_000.0)
+    y = np.sin(x / 9000)
+    y[[777, 88_888]] = [50.0, -50.0]
+    few, of = thinned(x, y, most=400)
+    assert few.size <= 402
+    assert {of.max(), of.min()} == {50.0, -50.0}
+    assert (np.diff(few) > 0).all()
+
+
+def test_figures_are_rounded_and_what_is_unknown_is_null():
+    assert tidy({"a": [1 / 3, float("nan"), float("inf")], "b": (1, True)}) == {
+        "a": [0.333333, None, None],
+        "b": [1, True],
+    }
