@@ -1,0 +1,5 @@
+import sys
+
+from harness.simulator.commands import main
+
+sys.exit(main())

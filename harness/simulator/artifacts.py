@@ -1,0 +1,97 @@
+"""The artifact store that steps write their outputs to and read their inputs from: capacity, bandwidth, errors."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+
+from harness.simulator.cluster import Node, Pod
+from harness.simulator.events import EventLoop
+from harness.simulator.profile import ArtifactStore as Settings
+from harness.simulator.stations import SharedCapacity
+
+_FULL = (
+    "unable to write outputs: XMinioStorageFull: Storage backend has reached its minimum free disk threshold. "
+    "Please delete a few objects to proceed.: timed out waiting for the condition"
+)
+_UNREACHABLE = (
+    'unable to write outputs: Put "http://seaweedfs.kubeflow.svc.cluster.local:9000/mlpipeline/": dial tcp: '
+    "i/o timeout: timed out waiting for the condition"
+)
+
+Done = Callable[[str], None]  # gets the error, "" when it went well
+
+
+class ArtifactStore:
+    """One object store behind one volume.
+
+    All transfers share its bandwidth. A write that finds no room, or comes from a node that can't reach the store, is
+    tried again until the client's timeout, and then fails with the sentence that Argo's executor reports.
+    """
+
+    def __init__(self, loop: EventLoop, settings: Settings) -> None:
+        self._loop = loop
+        self.settings = settings
+        self.capacity = settings.capacity
+        self.used = settings.used
+        self.link = SharedCapacity(loop, settings.bytes_per_s)
+        self.request_s = settings.request_s
+        self.unreachable: Callable[[Node], bool] = lambda _: False
+        self.requests: Counter[tuple[str, str]] = Counter()  # (type, HTTP status)
+        self.busy_s: defaultdict[str, float] = defaultdict(float)  # time of the requests by type
+
+    @property
+    def free(self) -> float:
+        """Bytes left on the volume."""
+        return max(0.0, self.capacity - self.used)
+
+    def full_for(self, size: float) -> bool:
+        """Whether a write of that size is refused."""
+        return self.used + size > self.capacity * (1 - self.settings.min_free)
+
+    def write(self, pod: Pod, size: float, done: Done) -> None:
+        """Store a step's output."""
+        if self._reaches(pod) and not self.full_for(size):
+            self._put(pod, size, done)
+        else:
+            self._loop.after(self.settings.timeout_s, self._last_try, pod, size, done)
+
+    def _last_try(self, pod: Pod, size: float, done: Done) -> None:
+        if pod.deleting is not None:
+            return
+        if not self._reaches(pod):
+            self._refused("PUT", "timeout", _UNREACHABLE, done)
+        elif self.full_for(size):
+            self._refused("PUT", "507", _FULL, done)
+        else:
+            self._put(pod, size, done)
+
+    def _refused(self, kind: str, status: str, error: str, done: Done) -> None:
+        self.requests[kind, status] += 1
+        self.busy_s[kind] += self.settings.timeout_s
+        done(error)
+
+    def _put(self, pod: Pod, size: float, done: Done) -> None:
+        self.used += size
+        self._transfer("PUT", pod, size, done)
+
+    def read(self, pod: Pod, size: float, done: Done) -> None:
+        """Fetch a step's inputs."""
+        if self._reaches(pod):
+            self._transfer("GET", pod, size, done)
+        else:
+            error = _UNREACHABLE.replace("write outputs: Put", "read inputs: Get")
+            self._loop.after(self.settings.timeout_s, self._refused, "GET", "timeout", error, done)
+
+    def _transfer(self, kind: str, pod: Pod, size: float, done: Done) -> None:
+        stream = self.settings.stream_bytes_per_s
+        begun = self._loop.now
+
+        def over() -> None:
+            self.requests[kind, "200"] += 1
+            self.busy_s[kind] += self._loop.now - begun
+            done("")
+
+        pod.station = self.link
+        pod.job = self.link.add(self.request_s + size / stream, stream, over)
+
+    def _reaches(self, pod: Pod) -> bool:
+        return pod.node is None or not self.unreachable(pod.node)

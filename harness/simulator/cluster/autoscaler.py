@@ -1,0 +1,223 @@
+"""cluster-autoscaler: looks at intervals, adds nodes for pods that fit nowhere, removes nodes without work."""
+
+from dataclasses import dataclass
+from math import ceil
+from random import Random
+from typing import Protocol
+
+from harness.simulator.cluster.nodes import Node, admits, allocatable, labels_of, taints_of
+from harness.simulator.cluster.pods import Change, Pod, Shape
+from harness.simulator.cluster.scheduler import Scheduler
+from harness.simulator.cluster.witness import Witness
+from harness.simulator.events import EventLoop
+from harness.simulator.profile import Autoscaler as Settings
+from harness.simulator.profile import Pool
+
+REGISTERED = 0.85  # share of the provisioning time after which the node is seen, still NotReady
+
+
+class Machines(Protocol):
+    """What the autoscaler may do to the cluster."""
+
+    def pool_nodes(self, pool: Pool) -> list[Node]:
+        """The nodes of a pool that are there."""
+        ...
+
+    def add_node(self, pool: Pool, ready_in_s: float) -> None:
+        """A machine registers now and is ready so much later."""
+        ...
+
+    def remove_node(self, node: Node) -> None:
+        """Take a node away, with what is on it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUp:
+    """One way to help: `count` nodes more of `pool` make room for `pods`."""
+
+    pool: Pool
+    count: int
+    pods: tuple[Pod, ...]
+    waste: float  # share of the new nodes that stays empty
+
+
+class Autoscaler:
+    """Adds and removes nodes of pools within their bounds."""
+
+    def __init__(
+        self,
+        loop: EventLoop,
+        settings: Settings,
+        pools: tuple[Pool, ...],
+        random: Random,
+        scheduler: Scheduler,
+        machines: Machines,
+        witness: Witness,
+    ) -> None:
+        self._loop = loop
+        self.settings = settings
+        self.pools = pools
+        self._random = random
+        self._scheduler = scheduler
+        self._machines = machines
+        self._witness = witness
+        self._armed = False
+        self._last_added = float("-inf")
+        self.upcoming: dict[str, int] = {pool.name: 0 for pool in pools}
+        self.most: dict[str, int] = {pool.name: pool.max for pool in pools}
+        self.slowdown = 1.0  # of provisioning
+
+    def look(self) -> None:
+        """Something changed: look at the next tick of the scan interval, if not already about to.
+
+        Between changes nobody looks, so that an idle simulation ends.
+        """
+        if not self._armed:
+            self._armed = True
+            interval = self.settings.scan_s
+            self._loop.at((self._loop.now // interval + 1) * interval, self._scan)
+
+    def _scan(self) -> None:
+        self._armed = False
+        blocked = [(shape, pods) for shape, pods in self._scheduler.blocked()]
+        if blocked:
+            self._scale_up(blocked)
+        leftover = self._scale_down()
+        if blocked or leftover or any(self.upcoming.values()):
+            self.look()
+
+    # --- up -----------------------------------------------------------------------------------------------------
+
+    def _scale_up(self, blocked: list[tuple[Shape, list[Pod]]]) -> None:
+        unserved = self._without_upcoming(blocked)
+        options = [option for pool in self.pools if (option := self._option(pool, unserved)) is not None]
+        helped: set[str] = set()
+        if options:
+            best = self._choose(options)
+            self._add(best)
+            helped = {pod.name for pod in best.pods}
+        for _, pods in unserved:
+            for pod in pods:
+                if pod.name not in helped and not pod.scale_up:
+                    pod.scale_up = "-"
+                    self._witness.pod_changed(pod, Change.NO_SCALE_UP, self._why_not(pod.shape))
+
+    def _without_upcoming(self, blocked: list[tuple[Shape, list[Pod]]]) -> list[tuple[Shape, list[Pod]]]:
+        """The pods that will not find room on the nodes that are on their way."""
+        for pool in self.pools:
+            if self.upcoming[pool.name]:
+                served, _ = _pack(pool, blocked, self.upcoming[pool.name])
+                names = {pod.name for pod in served}
+                blocked = [(shape, [pod for pod in pods if pod.name not in names]) for shape, pods in blocked]
+        return [(shape, pods) for shape, pods in blocked if pods]
+
+    def _size(self, pool: Pool) -> int:
+        return len(self._machines.pool_nodes(pool)) + self.upcoming[pool.name]
+
+    def _option(self, pool: Pool, pods: list[tuple[Shape, list[Pod]]]) -> ScaleUp | None:
+        served, nodes = _pack(pool, pods, self.most[pool.name] - self._size(pool))
+        if not served:
+            return None
+        cpu, memory, _ = allocatable(pool)
+        used_cpu = sum(pod.shape.cpu for pod in served) / (nodes * cpu or 1)
+        used_memory = sum(pod.shape.memory for pod in served) / (nodes * memory or 1)
+        return ScaleUp(pool, nodes, tuple(served), (2 - used_cpu - used_memory) / 2)
+
+    def _choose(self, options: list[ScaleUp]) -> ScaleUp:
+        match self.settings.expander:
+            case "random":
+                return self._random.choice(options)
+            case "price":
+                return min(options, key=lambda each: (each.pool.price or 0.0) * each.count / len(each.pods))
+            case _:
+                return min(options, key=lambda each: each.waste)
+
+    def _add(self, scale_up: ScaleUp) -> None:
+        pool, before = scale_up.pool, self._size(scale_up.pool)
+        self.upcoming[pool.name] += scale_up.count
+        self._last_added = self._loop.now
+        detail = f"pod triggered scale-up: [{{{pool.name} {before}->{before + scale_up.count} (max: {self.most[pool.name]})}}]"
+        for pod in scale_up.pods:
+            pod.scale_up = detail
+            self._witness.pod_changed(pod, Change.SCALE_UP, detail)
+        for _ in range(scale_up.count):
+            takes = self.settings.provisioning.sample(self._random, {}) * self.slowdown
+            if self._random.random() < self.settings.failing:
+                self._loop.after(takes, self._failed, pool)
+            else:
+                self._loop.after(takes * REGISTERED, self._arrived, pool, takes * (1 - REGISTERED))
+
+    def _arrived(self, pool: Pool, ready_in_s: float) -> None:
+        self._machines.add_node(pool, ready_in_s)
+        self.upcoming[pool.name] -= 1
+
+    def _failed(self, pool: Pool) -> None:
+        self.upcoming[pool.name] -= 1
+        self.look()
+
+    def _why_not(self, shape: Shape) -> str:
+        full = sum(1 for pool in self.pools if _suits(pool, shape) and self._size(pool) >= self.most[pool.name])
+        reasons = [f"{full} max node group size reached"] if full else []
+        unsuited = sum(1 for pool in self.pools if not _suits(pool, shape))
+        if unsuited:
+            reasons.append(f"{unsuited} node(s) didn't match Pod's node affinity/selector or taints")
+        return "pod didn't trigger scale-up: " + (", ".join(reasons) or "no node group could help")
+
+    # --- down ---------------------------------------------------------------------------------------------------
+
+    def _scale_down(self) -> bool:
+        """Remove what was idle for long; tells whether a node is left that may become or stay idle."""
+        now, settings = self._loop.now, self.settings
+        leftover = False
+        for pool in self.pools:
+            nodes = self._machines.pool_nodes(pool)
+            spare = len(nodes) - pool.min
+            for node in nodes if spare > 0 else ():
+                if node.idle_since is None:
+                    continue
+                leftover = True
+                due = max(node.idle_since + settings.unneeded_s, self._last_added + settings.after_add_s)
+                if spare > 0 and now >= due:
+                    self._machines.remove_node(node)
+                    spare -= 1
+        return leftover
+
+
+def _suits(pool: Pool, shape: Shape) -> bool:
+    cpu, memory, gpu = allocatable(pool)
+    fits = shape.cpu <= cpu and shape.memory <= memory and shape.gpu <= gpu
+    return fits and admits(labels_of(pool), taints_of(pool), shape)
+
+
+def _pack(pool: Pool, demand: list[tuple[Shape, list[Pod]]], most: int) -> tuple[list[Pod], int]:
+    """First fit, largest shapes first, on at most `most` new nodes: the pods served, and how many nodes it takes."""
+    nodes: list[list[int]] = []
+    served: list[Pod] = []
+    empty = [*allocatable(pool), pool.pods]
+    for shape, pods in sorted(
+        demand, key=lambda each: -max(each[0].cpu / (empty[0] or 1), each[0].memory / (empty[1] or 1))
+    ):
+        if not _suits(pool, shape):
+            continue
+        wants = (shape.cpu, shape.memory, shape.gpu, 1)
+        left = len(pods)
+        for node in nodes:
+            left -= _fill(node, wants, left)
+        each = _room(empty, wants)
+        for _ in range(min(most - len(nodes), ceil(left / each) if each else 0)):
+            nodes.append(list(empty))
+            left -= _fill(nodes[-1], wants, left)
+        served.extend(pods[: len(pods) - left])
+    return served, len(nodes)
+
+
+def _room(free: list[int], wants: tuple[int, ...]) -> int:
+    return min(has // want for has, want in zip(free, wants, strict=True) if want)
+
+
+def _fill(free: list[int], wants: tuple[int, ...], most: int) -> int:
+    count = min(most, _room(free, wants))
+    for index, want in enumerate(wants):
+        free[index] -= want * count
+    return count

@@ -1,0 +1,178 @@
+"""The cluster as a whole: nodes that come and go, pods that are placed, run and lost."""
+
+from collections.abc import Iterator
+from random import Random
+
+from harness.simulator.cluster.autoscaler import Autoscaler
+from harness.simulator.cluster.kubelet import Kubelet
+from harness.simulator.cluster.nodes import Node
+from harness.simulator.cluster.pods import Change, Pod, Shape
+from harness.simulator.cluster.scheduler import Scheduler
+from harness.simulator.cluster.witness import Witness
+from harness.simulator.events import EventLoop
+from harness.simulator.profile import Pool, Profile, Taint
+
+_SPOT_NOTICE_S = 30.0
+_EVICTION_TAINT = Taint("remediator.kubernetes.azure.com/unschedulable", "", "NoSchedule")
+
+
+class Cluster:
+    """Nodes, scheduler, kubelets and autoscaler of one profile."""
+
+    def __init__(self, loop: EventLoop, profile: Profile, seed: str, witness: Witness) -> None:
+        self._loop = loop
+        self._profile = profile
+        self.witness = witness
+        self._names = Random(f"{seed}/names")
+        self._evictions = Random(f"{seed}/evictions")
+        self.nodes: dict[str, Node] = {}
+        self.pods: dict[str, Pod] = {}
+        self._pools: dict[str, dict[str, Node]] = {pool.name: {} for pool in profile.pools}
+        self._scale_set = {pool.name: f"{self._names.randrange(10**8):08d}" for pool in profile.pools}
+        self._made = dict.fromkeys(self._pools, 0)  # machines ever
+        self.kubelet = Kubelet(loop, profile.kubelet, Random(f"{seed}/kubelet"), witness, self)
+        self.scheduler = Scheduler(loop, profile.scheduler, witness, self._bind)
+        self.autoscaler: Autoscaler | None = None
+        if profile.autoscaler is not None:
+            random = Random(f"{seed}/autoscaler")
+            self.autoscaler = Autoscaler(loop, profile.autoscaler, profile.pools, random, self.scheduler, self, witness)
+        for pool in profile.pools:
+            for _ in range(pool.initial):
+                self.add_node(pool, 0.0)
+
+    # --- pods ---------------------------------------------------------------------------------------------------
+
+    def create(self, pod: Pod) -> None:
+        """A pod enters the cluster."""
+        pod.created = self._loop.now
+        self.pods[pod.name] = pod
+        self.witness.pod_changed(pod, Change.CREATED)
+        self.scheduler.add(pod)
+        if self.autoscaler is not None:
+            self.autoscaler.look()
+
+    def forget(self, pod: Pod) -> None:
+        """Garbage collection: the object of a pod that is over is deleted."""
+        if self.pods.pop(pod.name, None) is not None:
+            self.kubelet.delete(pod, at_once=True)
+
+    def gone(self, pod: Pod) -> None:
+        """The pod's object is no more."""
+        self.pods.pop(pod.name, None)
+
+    def _bind(self, pod: Pod, node: Node) -> None:
+        node.idle_since = None
+        self.kubelet.bind(pod, node)
+
+    def freed(self, node: Node) -> None:
+        """A pod left the node."""
+        if not node.pods:
+            node.idle_since = self._loop.now
+            if self.autoscaler is not None:
+                self.autoscaler.look()
+        self.scheduler.room_made(node)
+
+    # --- nodes --------------------------------------------------------------------------------------------------
+
+    def pool_nodes(self, pool: Pool) -> list[Node]:
+        """The nodes of a pool that are there."""
+        return list(self._pools[pool.name].values())
+
+    def add_node(self, pool: Pool, ready_in_s: float) -> None:
+        """A machine registers now and is ready so much later."""
+        number = self._made[pool.name]
+        self._made[pool.name] += 1
+        name = f"aks-{pool.name}-{self._scale_set[pool.name]}-vmss{_base36(number)}"
+        node = Node(name, sum(self._made.values()), pool, self._loop)
+        self.nodes[name] = self._pools[pool.name][name] = node
+        if ready_in_s > 0:
+            self.witness.node_changed(
+                node, "RegisteredNode", f"Node {name} event: Registered Node {name} in Controller"
+            )
+            self._loop.after(ready_in_s, self._ready, node)
+        else:
+            self._ready(node)
+
+    def _ready(self, node: Node) -> None:
+        if node.gone is not None:
+            return
+        node.ready = node.idle_since = self._loop.now
+        self.witness.node_changed(node, "NodeReady", f"Node {node.name} status is now: NodeReady")
+        self.scheduler.room_made(node)
+        if node.pool.spot and node.pool.evictions_per_hour > 0:
+            lifetime = self._evictions.expovariate(node.pool.evictions_per_hour / 3600)
+            self._loop.after(lifetime, self.evict_node, node)
+        if self.autoscaler is not None:
+            self.autoscaler.look()
+
+    def evict_node(self, node: Node) -> None:
+        """The cloud takes a spot machine back: a notice, then it is gone."""
+        if node.gone is not None or node.cordoned:
+            return
+        self.cordon(node, cordoned=True)
+        node.taints = (*node.taints, _EVICTION_TAINT)
+        message = f"Node {node.name} is scheduled for preemption by the cloud provider"
+        self.witness.node_changed(node, "PreemptScheduled", message)
+        self._loop.after(_SPOT_NOTICE_S, self.remove_node, node, "spot")
+
+    def remove_node(self, node: Node, why: str = "ScaleDown") -> None:
+        """Take a node away; pods on it are lost."""
+        if node.gone is not None:
+            return
+        node.gone = self._loop.now
+        del self.nodes[node.name], self._pools[node.pool.name][node.name]
+        reason, message = _REMOVALS.get(why, _REMOVALS["ScaleDown"])
+        self.witness.node_changed(node, reason, message.format(node.name))
+        for pod in list(node.pods.values()):
+            self.kubelet.delete(pod, at_once=True)
+        self.scheduler.room_made(node)
+
+    def cordon(self, node: Node, *, cordoned: bool) -> None:
+        """Keep new pods off a node, or let them come again."""
+        node.cordoned = cordoned
+        reason, word = ("NodeNotSchedulable",) * 2 if cordoned else ("NodeSchedulable",) * 2
+        self.witness.node_changed(node, reason, f"Node {node.name} status is now: {word}")
+        self.scheduler.room_made(node)
+
+    def scale_pool(self, pool: Pool, count: int) -> None:
+        """Bring a pool to `count` nodes by hand: idle ones go first."""
+        nodes = sorted(self.pool_nodes(pool), key=lambda node: (len(node.pods), -node.index))
+        for node in nodes[: max(0, len(nodes) - count)]:
+            self.remove_node(node)
+        takes = self._profile.autoscaler.provisioning if self._profile.autoscaler is not None else None
+        for _ in range(count - len(nodes)):
+            self.add_node(pool, takes.sample(self._names, {}) if takes is not None else 60.0)
+
+    def place_system_pod(self, pod: Pod) -> None:
+        """A pod of the platform itself, running since before the test."""
+        for node in self._by_preference(pod.shape):
+            pod.node = node
+            node.take(pod)
+            self.scheduler.node_changed(node)
+            pod.created = pod.scheduled = pod.pulling = pod.pulled = pod.started = self._loop.now
+            pod.phase = "Running"
+            node.idle_since = None
+            self.pods[pod.name] = pod
+            self.witness.pod_changed(pod, Change.LABELLED)
+            return
+
+    def _by_preference(self, shape: Shape) -> Iterator[Node]:
+        """System pools first."""
+        nodes = [node for node in self.nodes.values() if node.ready is not None and node.fits(shape)]
+        yield from sorted(nodes, key=lambda node: node.labels.get("kubernetes.azure.com/mode") != "system")
+
+
+_REMOVALS = {
+    "ScaleDown": ("RemovingNode", "Node {0} event: Removing Node {0} from Controller"),
+    "spot": ("RemovingNode", "Node {0} event: Removing Node {0} from Controller: the spot instance was taken back"),
+    "deleted": ("RemovingNode", "Node {0} event: Removing Node {0} from Controller"),
+}
+
+
+def _base36(number: int) -> str:
+    """A virtual machine's suffix in a scale set, as AKS names them: ``000000``, ``00000a``."""
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
+    return digits.rjust(6, "0")

@@ -1,0 +1,132 @@
+"""What a node does with a pod: pull its images, start it, run it, end it."""
+
+from random import Random
+from typing import Protocol
+
+from harness.simulator.cluster.nodes import Node
+from harness.simulator.cluster.pods import Change, Pod
+from harness.simulator.cluster.witness import Witness
+from harness.simulator.events import EventLoop
+from harness.simulator.profile import Kubelet as Settings
+
+SIGKILLED = 137
+
+
+class Surroundings(Protocol):
+    """Who has to know when a pod leaves."""
+
+    def freed(self, node: Node) -> None:
+        """A pod left the node."""
+        ...
+
+    def gone(self, pod: Pod) -> None:
+        """The pod's object is no more."""
+        ...
+
+
+class Kubelet:
+    """Of all nodes: what they share is settings and a random stream.
+
+    Images are pulled one after the other on each node (``serializeImagePulls``), once, by whoever needs them first.
+    """
+
+    def __init__(
+        self, loop: EventLoop, settings: Settings, random: Random, witness: Witness, surroundings: Surroundings
+    ) -> None:
+        self._loop = loop
+        self.settings = settings
+        self._random = random
+        self._witness = witness
+        self._surroundings = surroundings
+        self.pull_factor = 1.0  # how much slower images are pulled
+
+    def bind(self, pod: Pod, node: Node) -> None:
+        """The scheduler chose this node."""
+        self._witness.pod_changed(pod, Change.SCHEDULED)
+        ready = max([self._image_ready(node, image) for image in pod.images], default=self._loop.now)
+        pod.pulling = self._loop.now
+        if ready > self._loop.now:
+            self._witness.pod_changed(pod, Change.PULLING)
+            self._loop.at(ready, self._pulled, pod)
+        else:
+            self._pulled(pod)
+
+    def _image_ready(self, node: Node, image: str) -> float:
+        """When the image is on the node; the first to ask begins the pull."""
+        ready = node.images.get(image)
+        if ready is None:
+            settings = self.settings
+            size = settings.images.get(image, settings.image_bytes)
+            begins = max(self._loop.now, node.pull_free)
+            ready = begins + (settings.pull_overhead_s + size / settings.pull_bytes_per_s) * self.pull_factor
+            node.images[image] = node.pull_free = ready
+        return ready
+
+    def _pulled(self, pod: Pod) -> None:
+        if pod.deleting is not None or pod.over:
+            return
+        pod.pulled = self._loop.now
+        self._witness.pod_changed(pod, Change.PULLED)
+        self._loop.after(self.settings.start.sample(self._random, {}), self._start, pod)
+
+    def _start(self, pod: Pod) -> None:
+        if pod.deleting is not None or pod.over:
+            return
+        pod.started = self._loop.now
+        pod.phase = "Running"
+        self._witness.pod_changed(pod, Change.STARTED)
+        if pod.on_running is not None:
+            pod.on_running(pod)
+
+    def end_main(self, pod: Pod, exit_code: int = 0, reason: str = "Completed", message: str = "") -> None:
+        """The main container ended; the pod goes on until `finish`."""
+        pod.main_ended = self._loop.now
+        pod.exit_code, pod.reason, pod.message = exit_code, reason, message
+        self._witness.pod_changed(pod, Change.MAIN_ENDED)
+
+    def finish(self, pod: Pod, exit_code: int = 0, reason: str = "Completed", message: str = "") -> None:
+        """All containers ended; with the main container still running, it ends this way too."""
+        if pod.main_ended is None:
+            pod.main_ended = self._loop.now
+        if exit_code or pod.reason == "":
+            pod.exit_code, pod.reason, pod.message = exit_code, reason, message
+        pod.finished = self._loop.now
+        pod.phase = "Failed" if pod.exit_code else "Succeeded"
+        self._witness.pod_changed(pod, Change.OVER)
+        self._leave(pod)
+
+    def delete(self, pod: Pod, *, at_once: bool = False) -> None:
+        """End a pod from outside: its work stops, and after the grace it is gone."""
+        if pod.deleting is not None:
+            return
+        pod.deleting = self._loop.now
+        self._stop_work(pod)
+        if at_once or pod.over or pod.node is None:
+            self._remove(pod)
+        else:
+            self._witness.pod_changed(pod, Change.TERMINATING)
+            self._loop.after(self.settings.termination_s, self._remove, pod)
+
+    def _remove(self, pod: Pod) -> None:
+        lost = not pod.over
+        if lost:
+            pod.finished = self._loop.now
+            pod.exit_code, pod.reason, pod.phase = SIGKILLED, "Error", "Failed"
+        self._witness.pod_changed(pod, Change.GONE)
+        self._surroundings.gone(pod)
+        if lost:
+            self._leave(pod)
+
+    @staticmethod
+    def _stop_work(pod: Pod) -> None:
+        if pod.station is not None and pod.job is not None:
+            pod.station.remove(pod.job)
+        pod.station = pod.job = None
+
+    def _leave(self, pod: Pod) -> None:
+        node = pod.node
+        if node is not None and node.pods.get(pod.name) is pod:
+            node.give_back(pod)
+            self._surroundings.freed(node)
+        if pod.on_over is not None:
+            pod.on_over(pod)

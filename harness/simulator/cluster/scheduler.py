@@ -1,0 +1,195 @@
+"""kube-scheduler: one pod at a time, first come first served; what fits nowhere waits until room appears."""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from heapq import heapify, heappop, heappush
+
+from harness.simulator.cluster.nodes import HOSTNAME, Node, admits, untolerated
+from harness.simulator.cluster.pods import Change, Pod, Shape
+from harness.simulator.cluster.witness import Witness
+from harness.simulator.events import EventLoop
+from harness.simulator.profile import Scheduler as Settings
+
+_MOST_SHAPES = 64
+_Ranked = list[tuple[float, int, int, Node]]
+
+
+class Scheduler:
+    """Places pods on nodes.
+
+    Nodes are ranked once per shape, in a heap that is kept up to date lazily: an entry counts only while its node is
+    unchanged since (`Node.version`), and every change of a node adds an entry for each shape it still fits. Placing a
+    pod thus costs O(log nodes), not O(nodes), as long as pods come in few shapes.
+    """
+
+    def __init__(
+        self, loop: EventLoop, settings: Settings, witness: Witness, bind: Callable[[Pod, Node], None]
+    ) -> None:
+        self._loop = loop
+        self.settings = settings
+        self._witness = witness
+        self._bind = bind
+        self._nodes: dict[str, Node] = {}
+        self._queue: deque[Pod] = deque()
+        self._blocked: dict[Shape, deque[Pod]] = {}
+        self._ranked: dict[Shape, _Ranked] = {}
+        self._admitted: dict[tuple[Shape, str], bool] = {}
+        self._busy = False
+
+    # --- pods ---------------------------------------------------------------------------------------------------
+
+    def add(self, pod: Pod) -> None:
+        """A pod wants a node."""
+        self._queue.append(pod)
+        self._go_on()
+
+    def blocked(self) -> Iterable[tuple[Shape, list[Pod]]]:
+        """The pods that fit nowhere, by shape, oldest first."""
+        for shape, pods in self._blocked.items():
+            waiting = [pod for pod in pods if pod.deleting is None and not pod.over]
+            if waiting:
+                yield shape, waiting
+
+    @property
+    def waiting(self) -> int:
+        """How many pods have no node."""
+        return len(self._queue) + sum(len(pods) for pods in self._blocked.values())
+
+    def _go_on(self) -> None:
+        if self._queue and not self._busy:
+            self._busy = True
+            self._loop.after(self.settings.pod_s, self._place)
+
+    def _place(self) -> None:
+        self._busy = False
+        pod = self._queue.popleft()
+        if pod.deleting is None and not pod.over:
+            node = self._best(pod.shape)
+            if node is None:
+                self._block(pod)
+            else:
+                node.take(pod)
+                self.node_changed(node)
+                pod.node = node
+                pod.scheduled = self._loop.now
+                self._bind(pod, node)
+        self._go_on()
+
+    def _block(self, pod: Pod) -> None:
+        self._blocked.setdefault(pod.shape, deque()).append(pod)
+        if pod.unschedulable is None:
+            pod.unschedulable = self._loop.now
+            self._witness.pod_changed(pod, Change.UNSCHEDULABLE)
+
+    # --- nodes --------------------------------------------------------------------------------------------------
+
+    def node_changed(self, node: Node) -> None:
+        """What is free on a node changed, or whether it takes pods at all."""
+        node.version += 1
+        if not node.schedulable:
+            return
+        for shape, ranked in self._ranked.items():
+            if node.fits(shape) and self._admits(node, shape):
+                heappush(ranked, (self._rank(node, shape), node.index, node.version, node))
+
+    def room_made(self, node: Node) -> None:
+        """A node came, or has more free than before: the longest-waiting pods that may fit are tried again."""
+        if node.gone is not None:
+            self._nodes.pop(node.name, None)
+        else:
+            self._nodes[node.name] = node
+        self.node_changed(node)
+        if self._blocked and node.schedulable:
+            self._retry(node)
+
+    def labels_changed(self) -> None:
+        """Labels or taints of nodes changed: what was remembered about them is void."""
+        self._admitted.clear()
+        self._ranked.clear()
+
+    def _retry(self, node: Node) -> None:
+        """As many pods as could fit if they were alone; the others are better off waiting than being tried in vain."""
+        hopeful: list[tuple[float, int, Pod]] = []
+        for shape, pods in self._blocked.items():
+            room = node.room(shape) if pods and self._admits(node, shape) else 0
+            for _ in range(min(room, len(pods))):
+                pod = pods.popleft()
+                heappush(hopeful, (pod.created, len(hopeful), pod))
+        while hopeful:
+            self._queue.append(heappop(hopeful)[2])
+        for shape in [shape for shape, pods in self._blocked.items() if not pods]:
+            del self._blocked[shape]
+        self._go_on()
+
+    # --- ranking ------------------------------------------------------------------------------------------------
+
+    def _best(self, shape: Shape) -> Node | None:
+        ranked = self._ranked.get(shape)
+        if ranked is None or len(ranked) > 4 * len(self._nodes) + 64:
+            ranked = self._rank_all(shape)
+        while ranked:
+            _, _, version, node = ranked[0]
+            if node.version == version:
+                return node
+            heappop(ranked)
+        return None
+
+    def _rank_all(self, shape: Shape) -> _Ranked:
+        if len(self._ranked) >= _MOST_SHAPES:
+            self._ranked.clear()
+        ranked = [
+            (self._rank(node, shape), node.index, node.version, node)
+            for node in self._nodes.values()
+            if node.schedulable and node.fits(shape) and self._admits(node, shape)
+        ]
+        heapify(ranked)
+        self._ranked[shape] = ranked
+        return ranked
+
+    def _rank(self, node: Node, shape: Shape) -> float:
+        """Lower is better: kube-scheduler's LeastAllocated, or MostAllocated, over cores and memory."""
+        free = (node.cpu_free - shape.cpu) / (node.cpu or 1) + (node.memory_free - shape.memory) / (node.memory or 1)
+        return free if self.settings.packing else -free
+
+    def _admits(self, node: Node, shape: Shape) -> bool:
+        if any(each.key == HOSTNAME for each in shape.requirements):
+            return admits(node.labels, node.taints, shape)
+        key = (shape, node.pool.name)
+        admitted = self._admitted.get(key)
+        if admitted is None:
+            admitted = self._admitted[key] = admits(node.labels, node.taints, shape)
+        return admitted
+
+    def explain(self, shape: Shape) -> str:
+        """Why no node fits, worded as kube-scheduler words its FailedScheduling events."""
+        reasons: Counter[str] = Counter()
+        for node in self._nodes.values():
+            taint = untolerated(node.taints, shape)
+            if node.cordoned:
+                reasons["node(s) were unschedulable"] += 1
+            elif taint is not None:
+                reasons[f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"] += 1
+            elif not all(each.met_by(node.labels) for each in shape.requirements):
+                reasons["node(s) didn't match Pod's node affinity/selector"] += 1
+            else:
+                lacking = _lacking(node, shape)
+                reasons.update(lacking)
+        total = len(self._nodes)
+        listed = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
+        helpless = "Preemption is not helpful for scheduling"
+        return (
+            f"0/{total} nodes are available: {listed}. preemption: 0/{total} nodes are available: {total} {helpless}."
+        )
+
+
+def _lacking(node: Node, shape: Shape) -> list[str]:
+    lacking = []
+    if node.pods_free < 1:
+        lacking.append("Too many pods")
+    if node.cpu_free < shape.cpu:
+        lacking.append("Insufficient cpu")
+    if node.memory_free < shape.memory:
+        lacking.append("Insufficient memory")
+    if node.gpu_free < shape.gpu:
+        lacking.append("Insufficient nvidia.com/gpu")
+    return lacking

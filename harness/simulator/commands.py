@@ -1,0 +1,74 @@
+"""``pipeswarm simulate``: serve a simulated platform, or list the ones there are."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from harness.model.errors import ExitCode, PipeswarmError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the verbs and their options."""
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    serving = verbs.add_parser("serve", help="serve a simulated platform until it is interrupted")
+    serving.add_argument("--profile", default="demo", help="a built-in profile, or a YAML file (default: demo)")
+    serving.add_argument(
+        "--fault", action="append", default=[], metavar="NAME[@WHEN][:STRENGTH]", help="plant a fault; may be repeated"
+    )
+    serving.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    serving.add_argument("--port", type=int, default=0, help="port to listen on; 0 takes a free one (default)")
+    serving.add_argument("--seed", type=int, default=0, help="the same seed gives the same durations and sizes")
+    serving.add_argument(
+        "--ready-file", type=Path, metavar="FILE", help="written when the platform answers: its address as JSON"
+    )
+    serving.add_argument(
+        "--die-with-parent", action="store_true", help="end when the process that started this one ends"
+    )
+    listing = verbs.add_parser("profiles", help="list the built-in profiles and the faults that can be planted")
+    listing.add_argument("--json", action="store_true", help="one JSON object on stdout")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out what was parsed; returns the exit code."""
+    return _profiles(as_json=args.json) if args.verb == "profiles" else _serve(args)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """``python -m harness.simulator``."""
+    parser = argparse.ArgumentParser(prog="python -m harness.simulator", description=__doc__)
+    configure(parser)
+    try:
+        return run(parser.parse_args(argv))
+    except PipeswarmError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+
+
+def _serve(args: argparse.Namespace) -> int:
+    from harness.simulator.faults import parse_fault
+    from harness.simulator.profile_file import load_profile
+    from harness.simulator.serve import ServeOptions, serve
+
+    faults = tuple(plan for text in args.fault if (plan := parse_fault(text)) is not None)
+    profile = load_profile(args.profile)
+    serve(ServeOptions(profile, faults, args.host, args.port, args.seed, args.ready_file, args.die_with_parent))
+    return ExitCode.OK
+
+
+def _profiles(*, as_json: bool) -> int:
+    from harness.simulator.faults import FAULTS
+    from harness.simulator.profile_file import built_in
+
+    profiles, faults = built_in(), {name: fault.title for name, fault in FAULTS.items()}
+    if as_json:
+        print(json.dumps({"profiles": profiles, "faults": faults}, indent=2))
+        return ExitCode.OK
+    width = max(map(len, (*profiles, *faults)))
+    for heading, entries in (("Profiles", profiles), ("Faults", faults)):
+        print(heading)
+        for name, title in entries.items():
+            print(f"  {name:<{width}}  {title}")
+    return ExitCode.OK

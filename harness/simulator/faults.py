@@ -1,0 +1,166 @@
+"""Faults that can be planted by name: what breaks on real platforms, so that a diagnosis can be held against the truth.
+
+A fault is written ``name``, ``name@30s`` (when it begins) or ``name@30s:0.8`` (and how strong it is, 1 by default).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from harness.model.errors import ConfigError
+from harness.model.units import parse_duration
+from harness.simulator.platform import Platform
+from harness.simulator.profile import FaultPlan
+
+Plant = Callable[[Platform, float], None]
+NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One way in which a platform can be broken."""
+
+    name: str
+    title: str
+    plant: Plant
+
+
+def _store_full(platform: Platform, strength: float) -> None:
+    store = platform.store
+    store.used = min(store.capacity, store.used + 0.78 * strength * store.capacity)
+
+
+def _store_slow(platform: Platform, strength: float) -> None:
+    store = platform.store
+    store.link.capacity = store.settings.bytes_per_s / (1 + 19 * strength)
+    store.request_s = store.settings.request_s * (1 + 19 * strength)
+
+
+def _store_unreachable(platform: Platform, strength: float) -> None:
+    nodes = sorted(platform.cluster.nodes.values(), key=lambda node: node.index)
+    cut_off = {node.name for node in nodes[: max(1, round(strength * len(nodes)))]}
+    platform.store.unreachable = lambda node: node.name in cut_off
+
+
+def _api_throttled(platform: Platform, strength: float) -> None:
+    bucket = platform.server.bucket
+    bucket.rate = min(bucket.rate, 5.0 / strength)
+    bucket.burst = min(bucket.burst, 10)
+
+
+def _api_errors(platform: Platform, strength: float) -> None:
+    platform.server.error_rate = min(1.0, 0.2 * strength)
+
+
+def _controller_backlog(platform: Platform, strength: float) -> None:
+    bucket = platform.controller.bucket
+    bucket.rate = min(bucket.rate, 8.0 / strength)
+    bucket.burst = min(bucket.burst, 10)
+
+
+def _parallelism_cap(platform: Platform, strength: float) -> None:
+    platform.controller.parallelism = max(1, round(10 / strength))
+
+
+def _agent_lag(platform: Platform, strength: float) -> None:
+    platform.agent.lag_s = max(platform.agent.lag_s, 15.0 * strength)
+
+
+def _nodes_exhausted(platform: Platform, strength: float) -> None:
+    """Nobody adds nodes, and there are few."""
+    if platform.cluster.autoscaler is not None:
+        platform.cluster.autoscaler.most = dict.fromkeys(platform.cluster.autoscaler.upcoming, 0)
+    del strength
+
+
+def _autoscaler_slow(platform: Platform, strength: float) -> None:
+    if platform.cluster.autoscaler is not None:
+        platform.cluster.autoscaler.slowdown = 1 + 5 * strength
+
+
+def _autoscaler_at_max(platform: Platform, strength: float) -> None:
+    scaler = platform.cluster.autoscaler
+    if scaler is not None:
+        for pool in scaler.pools:
+            here = len(platform.cluster.pool_nodes(pool))
+            scaler.most[pool.name] = here + max(0, round((pool.max - here) * (1 - 0.8 * min(1.0, strength))))
+
+
+def _image_pull(platform: Platform, strength: float) -> None:
+    platform.cluster.kubelet.pull_factor = 1 + 14 * strength
+
+
+def _oom(platform: Platform, strength: float) -> None:
+    platform.steps.memory_factor = 1 + 1.5 * strength
+
+
+def _cpu_starved(platform: Platform, strength: float) -> None:
+    platform.steps.cpu_factor = 1 + 3 * strength
+
+
+def _spot_evictions(platform: Platform, strength: float) -> None:
+    """A wave: that share of the nodes that carry work is taken back."""
+    nodes = [
+        node for node in platform.cluster.nodes.values() if node.labels.get("kubernetes.azure.com/mode") != "system"
+    ]
+    for node in sorted(nodes, key=lambda each: -each.index)[: max(1, round(len(nodes) * 0.5 * min(1.0, strength)))]:
+        platform.cluster.evict_node(node)
+
+
+def _driver_overhead(platform: Platform, strength: float) -> None:
+    platform.controller.driver_factor = 1 + 9 * strength
+
+
+_FAULTS = (
+    Fault("store-full", "other data takes most of the artifact store's volume", _store_full),
+    Fault("store-slow", "the artifact store is slow: bandwidth and requests", _store_slow),
+    Fault("store-unreachable-from-old-nodes", "nodes that were up cannot reach the artifact store", _store_unreachable),
+    Fault("api-throttled", "the API server's Kubernetes client is held at 5 requests a second", _api_throttled),
+    Fault("api-errors", "the API server answers part of the submissions with 500", _api_errors),
+    Fault("controller-backlog", "the workflow controller makes few pods a second", _controller_backlog),
+    Fault("parallelism-cap", "few workflows may run at once", _parallelism_cap),
+    Fault("agent-lag", "the persistence agent reports late", _agent_lag),
+    Fault("nodes-exhausted", "no node can be added", _nodes_exhausted),
+    Fault("autoscaler-slow", "new nodes take several times longer", _autoscaler_slow),
+    Fault("autoscaler-at-max", "the autoscaler's maximum is low", _autoscaler_at_max),
+    Fault("image-pull", "images are pulled slowly", _image_pull),
+    Fault("oom", "steps need more memory than their limits", _oom),
+    Fault("cpu-starved", "steps want more CPU than their limits and nodes give", _cpu_starved),
+    Fault("spot-evictions", "a wave of machines is taken back by the cloud", _spot_evictions),
+    Fault("driver-overhead", "driver pods take long", _driver_overhead),
+)
+FAULTS = {fault.name: fault for fault in _FAULTS}
+
+
+def parse_fault(text: str) -> FaultPlan | None:
+    """Understand ``name[@when][:strength]``; none for ``none``.
+
+    Raises:
+        ConfigError: there is no such fault, or its time or strength can't be.
+    """
+    name, _, strength = text.strip().partition(":")
+    name, _, when = name.partition("@")
+    if name == NONE and not when and not strength:
+        return None
+    if name not in FAULTS:
+        close = get_close_matches(name, FAULTS, 1)
+        meant = f"did you mean '{close[0]}'? " if close else ""
+        raise ConfigError(f"there is no fault '{name}'", f"{meant}faults are: {', '.join(FAULTS)}, {NONE}")
+    try:
+        factor = float(strength or 1.0)
+    except ValueError:
+        factor = 0.0
+    if not factor > 0:
+        raise ConfigError(f"the fault '{text}' has the strength '{strength}'", "give a number above 0; 1 is usual")
+    return FaultPlan(name, parse_duration(when) if when else 0.0, factor)
+
+
+def plant(platform: Platform, plan: FaultPlan) -> None:
+    """Let a fault begin at its time.
+
+    Raises:
+        ConfigError: a profile names a fault that there is not.
+    """
+    checked = parse_fault(plan.name)
+    if checked is not None:
+        platform.loop.at(plan.at_s, FAULTS[checked.name].plant, platform, plan.strength)

@@ -1,0 +1,1 @@
+"""The simulated Kubeflow Pipelines: compiled pipelines, workflow controller, API server, persistence agent."""

@@ -1,0 +1,83 @@
+"""The persistence agent: tells the API server what became of its runs, some time after it happened."""
+
+from collections import deque
+
+from harness.simulator.events import EventLoop
+from harness.simulator.kfp import workflow as phases
+from harness.simulator.kfp.records import CANCELED, CANCELING, FAILED, PENDING, RUNNING, SUCCEEDED, Run
+from harness.simulator.kfp.server import Server
+from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.profile import Agent as Settings
+
+_STATES = {
+    phases.PENDING: PENDING,
+    phases.RUNNING: RUNNING,
+    phases.SUCCEEDED: SUCCEEDED,
+    phases.FAILED: FAILED,
+}
+
+
+class Agent:
+    """Few workers, one report at a time each. A workflow that changes while its report waits is reported once.
+
+    The report of an end takes tokens from the API server's own bucket, so that runs that end slow down runs that start.
+    """
+
+    def __init__(self, loop: EventLoop, settings: Settings, server: Server, tokens_per_report: int) -> None:
+        self._loop = loop
+        self.settings = settings
+        self.lag_s = settings.lag_s
+        self.reports = 0
+        self._server = server
+        self._tokens = tokens_per_report
+        self._queue: deque[Workflow] = deque()
+        self._waiting: set[str] = set()
+        self._busy = 0
+
+    @property
+    def backlog(self) -> int:
+        """Workflows whose news was not reported yet."""
+        return len(self._waiting)
+
+    def changed(self, workflow: Workflow) -> None:
+        """The controller changed a workflow's status."""
+        if workflow.name not in self._waiting:
+            self._waiting.add(workflow.name)
+            self._loop.after(self.lag_s, self._push, workflow)
+
+    def _push(self, workflow: Workflow) -> None:
+        self._queue.append(workflow)
+        self._work()
+
+    def _work(self) -> None:
+        while self._queue and self._busy < self.settings.workers:
+            self._busy += 1
+            workflow = self._queue.popleft()
+            self._waiting.discard(workflow.name)
+            known_at = self._loop.now
+            done_at = known_at + self.settings.report_s
+            if workflow.over:
+                done_at = self._server.bucket.take(known_at, self._tokens) + self.settings.report_s
+            self._loop.at(done_at, self._reported, workflow, workflow.phase, known_at)
+
+    def _reported(self, workflow: Workflow, phase: str, known_at: float) -> None:
+        self._busy -= 1
+        self.reports += 1
+        run = self._server.runs.get(workflow.run_id)
+        if run is not None and run.workflow is workflow:
+            self._learn(run, workflow, phase, known_at)
+        self._work()
+
+    def _learn(self, run: Run, workflow: Workflow, phase: str, known_at: float) -> None:
+        now = self._loop.now
+        run.reported = known_at
+        run.changes += 1
+        state = _STATES[phase]
+        if run.state == CANCELING:
+            if phase not in {phases.SUCCEEDED, phases.FAILED}:
+                return
+            state = CANCELED
+        run.enter(state, now)
+        if phase in {phases.SUCCEEDED, phases.FAILED}:
+            run.finished = workflow.finished
+            run.error = workflow.message if phase == phases.FAILED else ""

@@ -1,0 +1,275 @@
+"""The Argo workflow controller: workers reconcile one workflow at a time, and pods are made at the rate of its client."""
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+
+from harness.simulator.cluster import Change, Cluster, Pod, Shape
+from harness.simulator.events import EventLoop
+from harness.simulator.kfp.graph import CONTAINER_DRIVER, DAG_DRIVER, IMPORTER, Plan, fnv1a
+from harness.simulator.kfp.steps import Steps
+from harness.simulator.kfp.workflow import ERROR, FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
+from harness.simulator.profile import Controller as Settings
+from harness.simulator.stations import TokenBucket
+
+DRIVER_IMAGE = "ghcr.io/kubeflow/kfp-driver:2.17.0"
+LAUNCHER_IMAGE = "ghcr.io/kubeflow/kfp-launcher:2.17.0"
+EXEC_IMAGE = "quay.io/argoproj/argoexec:v4.0.8"
+POSTPONED = "Workflow processing has been postponed because too many workflows are already running"
+Changed = Callable[[Workflow], None]
+
+
+class Controller:
+    """Makes the pods of workflows in the order of their graphs.
+
+    A workflow is looked at when it is new, and `requeue_s` after any of its pods changed. Looking takes a worker for
+    `operation_s` and for as long as the client's token bucket makes it wait: one token for each pod, one for the
+    workflow's status.
+    """
+
+    def __init__(
+        self, loop: EventLoop, settings: Settings, random: Random, cluster: Cluster, steps: Steps, changed: Changed
+    ) -> None:
+        self._loop = loop
+        self.settings = settings
+        self.bucket = TokenBucket(settings.qps, settings.burst)
+        self.parallelism = settings.parallelism
+        self.requeue_s = settings.requeue_s
+        self.workflows: dict[str, Workflow] = {}
+        self.driver_factor = 1.0  # how much longer drivers take
+        self.running = 0
+        self.busy = 0
+        self._random = random
+        self._cluster = cluster
+        self._steps = steps
+        self._changed = changed
+        self._queue: deque[Workflow] = deque()
+        self._postponed: deque[Workflow] = deque()
+        self._driver_shape = Shape(round(settings.driver_cpu * 1000), int(settings.driver_memory))
+        self._cache: set[tuple[object, ...]] = set()
+
+    def add(self, workflow: Workflow) -> None:
+        """A workflow was created."""
+        self.workflows[workflow.name] = workflow
+        self._enqueue(workflow)
+
+    def terminate(self, workflow: Workflow) -> None:
+        """Stop a workflow: its pods are ended, and it fails."""
+        if not workflow.over and not workflow.stopping:
+            workflow.stopping = True
+            self._requeue(workflow)
+
+    def retry(self, workflow: Workflow) -> None:
+        """Run what failed of a finished workflow again."""
+        workflow.reopen()
+        self.workflows[workflow.name] = workflow
+        self._enqueue(workflow)
+
+    def remove(self, workflow: Workflow) -> None:
+        """The workflow's object is deleted, and its pods with it."""
+        self.workflows.pop(workflow.name, None)
+        workflow.stopping = True
+        for _, step in workflow.made():
+            for pod in step.pods:
+                self._cluster.forget(pod)
+
+    @property
+    def queue_depth(self) -> int:
+        """Workflows that wait for a worker."""
+        return len(self._queue)
+
+    @property
+    def pending(self) -> int:
+        """Workflows that were not begun."""
+        return len(self._postponed) + sum(1 for each in self._queue if each.started is None)
+
+    # --- the queue ----------------------------------------------------------------------------------------------
+
+    def _requeue(self, workflow: Workflow) -> None:
+        if not workflow.queued and not workflow.over:
+            workflow.queued = True
+            self._loop.after(self.requeue_s, self._push, workflow)
+
+    def _enqueue(self, workflow: Workflow) -> None:
+        workflow.queued = True
+        self._push(workflow)
+
+    def _push(self, workflow: Workflow) -> None:
+        self._queue.append(workflow)
+        self._work()
+
+    def _work(self) -> None:
+        while self._queue and self.busy < self.settings.workers:
+            self.busy += 1
+            self._loop.after(self.settings.operation_s, self._reconcile, self._queue.popleft())
+
+    def _free_worker(self) -> None:
+        self.busy -= 1
+        self._work()
+
+    # --- one reconciliation -------------------------------------------------------------------------------------
+
+    def _reconcile(self, workflow: Workflow) -> None:
+        workflow.queued = False
+        if workflow.over or workflow.name not in self.workflows:
+            self._free_worker()
+            return
+        if workflow.started is None and not self._begin(workflow):
+            self._free_worker()
+            return
+        for index, pod in workflow.news:
+            self._assess(workflow, index, pod)
+        workflow.news.clear()
+        done_at = self._loop.now
+        if workflow.stopping:
+            self._stop_pods(workflow)
+        else:
+            done_at = self._make_pods(workflow)
+        if workflow.active == 0 and not workflow.news and (workflow.stopping or not workflow.due):
+            self._end(workflow)
+        done_at = max(done_at, self.bucket.take(self._loop.now))
+        self._changed(workflow)
+        self._loop.at(done_at, self._free_worker)
+
+    def _begin(self, workflow: Workflow) -> bool:
+        """Start a workflow unless too many are running."""
+        if self.parallelism and self.running >= self.parallelism and not workflow.stopping:
+            workflow.message = POSTPONED
+            self._postponed.append(workflow)
+            self._changed(workflow)
+            return False
+        workflow.started = self._loop.now
+        workflow.phase = RUNNING
+        workflow.message = ""
+        self.running += 1
+        return True
+
+    def _make_pods(self, workflow: Workflow) -> float:
+        done_at = self._loop.now
+        while workflow.due:
+            due, workflow.due = workflow.due, []
+            for index in due:
+                step = workflow.steps[index] = workflow.steps[index] or Step(self._loop.now)
+                if self._from_cache(workflow, index):
+                    continue
+                step.attempts += 1
+                workflow.active += 1
+                done_at = self.bucket.take(self._loop.now)
+                self._loop.at(done_at, self._make_pod, workflow, index)
+        return done_at
+
+    def _from_cache(self, workflow: Workflow, index: int) -> bool:
+        """With the execution cache on, a step that was computed before is skipped: its driver finds the outputs."""
+        if not workflow.graph.plans[index].cached or self._cache_key(workflow, index) not in self._cache:
+            return False
+        workflow.end_step(index, SKIPPED, self._loop.now)
+        return True
+
+    def _cache_key(self, workflow: Workflow, index: int) -> tuple[object, ...]:
+        values = tuple(sorted((name, repr(value)) for name, value in workflow.parameters.items()))
+        return (id(workflow.graph), index, values)
+
+    def _make_pod(self, workflow: Workflow, index: int) -> None:
+        step = workflow.steps[index]
+        assert step is not None
+        if workflow.stopping:
+            workflow.active -= 1
+            self._requeue(workflow)
+            return
+        plan = workflow.graph.plans[index]
+        pod = self._pod(workflow, plan, index, step.attempts)
+        step.pods.append(pod)
+        step.state = PENDING
+        self._cluster.create(pod)
+
+    def _pod(self, workflow: Workflow, plan: Plan, index: int, attempt: int) -> Pod:
+        path = f"{workflow.name}.{plan.path}" + (f"({attempt - 1})" if plan.container.retries else "")
+        name = f"{workflow.name}-{workflow.template(plan)}-{fnv1a(path if attempt == 1 else f'{path}{attempt}')}"
+        container = plan.container
+        driver = plan.role in {DAG_DRIVER, CONTAINER_DRIVER, IMPORTER}
+        pod = Pod(
+            name,
+            workflow.namespace,
+            self._driver_shape if driver else self._steps.shape(plan),
+            (DRIVER_IMAGE, EXEC_IMAGE) if driver else (container.image, LAUNCHER_IMAGE, EXEC_IMAGE),
+            owner=workflow,
+            role=plan.role,
+            task=plan.task,
+            path=path,
+        )
+        pod.on_over = lambda over: self._pod_over(workflow, index, over)
+        if driver:
+            pod.limit_cpu, pod.limit_memory = 500, 512 * 2**20
+            pod.usage_cpu, pod.usage_memory = 0.05, 40.0 * 2**20
+            pod.on_running = self._run_driver
+        else:
+            pod.limit_cpu, pod.limit_memory = container.limit_cpu, container.limit_memory
+            pod.on_running = lambda running: self._steps.run(running, workflow, index)
+        return pod
+
+    def _run_driver(self, pod: Pod) -> None:
+        takes = self.settings.driver.sample(self._random, {}) * self.driver_factor
+        assert pod.node is not None
+        pod.station = pod.node.processor
+        pod.job = pod.station.add(takes, pod.usage_cpu, lambda: self._driver_done(pod))
+
+    def _driver_done(self, pod: Pod) -> None:
+        self._cluster.kubelet.end_main(pod)
+        self._cluster.kubelet.finish(pod)
+
+    def _pod_over(self, workflow: Workflow, index: int, pod: Pod) -> None:
+        workflow.active -= 1
+        workflow.news.append((index, pod))
+        self._requeue(workflow)
+
+    def _assess(self, workflow: Workflow, index: int, pod: Pod) -> None:
+        """What a pod's end means for its step: done, again, or failed."""
+        plan, step = workflow.graph.plans[index], workflow.steps[index]
+        assert step is not None
+        if pod.phase == "Succeeded":
+            if plan.cached:
+                self._cache.add(self._cache_key(workflow, index))
+            workflow.end_step(index, SUCCEEDED, self._loop.now)
+            return
+        lost = pod.deleting is not None
+        state, message = (ERROR, "pod deleted") if lost else (FAILED, _failure(pod))
+        allowed = max(plan.container.retries, self.settings.error_retries if lost else 0)
+        if step.attempts <= allowed and not workflow.stopping:
+            # The pod is made again by a later reconciliation; until then the workflow counts it as active.
+            delay = plan.container.backoff_s * plan.container.backoff_factor ** (step.attempts - 1)
+            workflow.active += 1
+            self._loop.after(min(delay, plan.container.backoff_max_s), self._again, workflow, index)
+        else:
+            workflow.end_step(index, state, self._loop.now, message)
+
+    def _again(self, workflow: Workflow, index: int) -> None:
+        workflow.active -= 1
+        workflow.due.append(index)
+        self._requeue(workflow)
+
+    def _stop_pods(self, workflow: Workflow) -> None:
+        for _, step in workflow.made():
+            pod = step.pod
+            if pod is not None and not pod.over and pod.deleting is None:
+                self._cluster.kubelet.delete(pod)
+
+    def _end(self, workflow: Workflow) -> None:
+        workflow.finished = self._loop.now
+        failed = workflow.failed or workflow.stopping
+        workflow.phase = FAILED if failed else SUCCEEDED
+        if workflow.stopping:
+            workflow.message = "Stopped with strategy 'Terminate'"
+        self.running -= 1
+        for _, step in workflow.made():
+            if step.pod is not None:
+                self._cluster.witness.pod_changed(step.pod, Change.LABELLED)
+        if self._postponed:
+            self._enqueue(self._postponed.popleft())
+        self._loop.after(self.settings.ttl_s, self.remove, workflow)
+
+
+def _failure(pod: Pod) -> str:
+    """Argo's sentence for a pod that failed."""
+    if pod.reason == "OOMKilled":
+        return f"OOMKilled (exit code {pod.exit_code})"
+    return f"Error (exit code {pod.exit_code})" + (f": {pod.message}" if pod.message else "")

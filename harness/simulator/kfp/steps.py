@@ -1,0 +1,101 @@
+"""What happens inside a step's pod: read the inputs, compute, write the outputs."""
+
+from fnmatch import fnmatchcase
+from random import Random
+
+from harness.simulator.artifacts import ArtifactStore
+from harness.simulator.cluster import Pod, Shape
+from harness.simulator.cluster.kubelet import SIGKILLED, Kubelet
+from harness.simulator.kfp.graph import Plan
+from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.profile import Step as StepModel
+
+_OOM_AT = 0.6  # share of the computation after which the memory's peak is reached
+_EXIT = 1
+
+
+class Steps:
+    """Runs executor pods as the profile's step models say.
+
+    A step's compute time is what it takes on an idle processor. It is longer when its CPU limit is below what it would
+    use, or when the node's pods want more cores than there are. Outputs are written by the pod's ``wait`` container
+    after ``main`` ended, so that the time it takes can be seen from outside (KFP's launcher writes artifacts within
+    ``main``; Argo's logs and outputs are written by ``wait``).
+    """
+
+    def __init__(self, models: tuple[StepModel, ...], random: Random, store: ArtifactStore, kubelet: Kubelet) -> None:
+        self.models = models
+        self._random = random
+        self._store = store
+        self._matched: dict[str, StepModel] = {}
+        self._kubelet = kubelet
+        self.cpu_factor = 1.0  # of what steps would use
+        self.memory_factor = 1.0
+
+    def model(self, task: str) -> StepModel:
+        """The first model that matches; steps that none matches behave as the default of profiles."""
+        model = self._matched.get(task)
+        if model is None:
+            found = (each for each in self.models if fnmatchcase(task, each.match))
+            model = self._matched[task] = next(found, None) or StepModel()
+        return model
+
+    def shape(self, plan: Plan) -> Shape:
+        """What the step requests; where the pipeline requests nothing, what the model says."""
+        shape, model = plan.container.shape, self.model(plan.task)
+        if shape.cpu and shape.memory:
+            return shape
+        return shape._replace(
+            cpu=shape.cpu or round(model.requests_cpu * 1000), memory=shape.memory or int(model.requests_memory)
+        )
+
+    def run(self, pod: Pod, workflow: Workflow, index: int) -> None:
+        """The main container has started."""
+        parts = (workflow.steps[each] for each in workflow.graph.plans[index].reads)
+        size = sum(part.output for part in parts if part is not None)
+        if size:
+            self._store.read(pod, size, lambda error: self._compute(pod, workflow, index, error))
+        else:
+            self._compute(pod, workflow, index, "")
+
+    def _compute(self, pod: Pod, workflow: Workflow, index: int, error: str) -> None:
+        if error:
+            self._kubelet.finish(pod, _EXIT, "Error", error)
+            return
+        model, random, parameters = self.model(pod.task), self._random, workflow.parameters
+        takes = model.duration.sample(random, parameters)
+        cpu = model.cpu.sample(random, parameters) * self.cpu_factor
+        output = model.output.sample(random, parameters)
+        fails = random.random() < model.failing
+        pod.usage_memory = model.memory.sample(random, parameters) * self.memory_factor
+        limit = pod.limit_cpu / 1000
+        if limit and cpu > limit:
+            takes, cpu = takes * cpu / limit, limit
+        pod.usage_cpu = cpu
+        assert pod.node is not None
+        pod.station = pod.node.processor
+        if pod.limit_memory and pod.usage_memory > pod.limit_memory:
+            pod.usage_memory = float(pod.limit_memory)
+            pod.job = pod.station.add(takes * _OOM_AT, cpu, lambda: self._killed(pod))
+        elif fails:
+            pod.job = pod.station.add(takes, cpu, lambda: self._kubelet.finish(pod, _EXIT, "Error", ""))
+        else:
+            pod.job = pod.station.add(takes, cpu, lambda: self._store_output(pod, workflow, index, output))
+
+    def _killed(self, pod: Pod) -> None:
+        self._kubelet.finish(pod, SIGKILLED, "OOMKilled", "")
+
+    def _store_output(self, pod: Pod, workflow: Workflow, index: int, size: float) -> None:
+        pod.station = pod.job = None
+        self._kubelet.end_main(pod)
+
+        def stored(error: str) -> None:
+            if error:
+                self._kubelet.finish(pod, _EXIT, "Error", f"failed to save outputs: {error}")
+                return
+            step = workflow.steps[index]
+            assert step is not None
+            step.output = size
+            self._kubelet.finish(pod)
+
+        self._store.write(pod, size, stored)

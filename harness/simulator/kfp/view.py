@@ -1,0 +1,187 @@
+"""Rows of the API server as the JSON that its REST gateway sends.
+
+Names are snake_case, unset fields are left out, instants are whole seconds, and what has not happened yet is in 1970.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from harness.simulator.kfp import workflow as phases
+from harness.simulator.kfp.graph import EXECUTOR, JOIN, fnv1a
+from harness.simulator.kfp.records import Experiment, Pipeline, Run, Version
+from harness.simulator.kfp.workflow import Step, Workflow
+
+Document = dict[str, Any]
+Stamp = Callable[[float], str]
+NEVER = "1970-01-01T00:00:00Z"
+_INTERNAL = 13
+_STATES = {
+    phases.PENDING: "PENDING",
+    phases.RUNNING: "RUNNING",
+    phases.SUCCEEDED: "SUCCEEDED",
+    phases.SKIPPED: "SKIPPED",
+    phases.OMITTED: "SKIPPED",
+    phases.FAILED: "FAILED",
+    phases.ERROR: "FAILED",
+}
+
+
+class Calendar:
+    """Simulated time as instants of UTC. `origin_at` is when the simulation began, in ns."""
+
+    def __init__(self, origin_at: int) -> None:
+        self.origin_at = origin_at
+        self._stamps: dict[int, str] = {}
+
+    def ns(self, t: float) -> int:
+        """UTC nanoseconds."""
+        return self.origin_at + round(t * 1e9)
+
+    def second(self, t: float) -> int:
+        """Whole seconds since 1970."""
+        return self.ns(t) // 10**9
+
+    def stamp(self, t: float) -> str:
+        """RFC 3339, whole seconds, as Kubernetes and KFP write it."""
+        second = self.second(t)
+        stamp = self._stamps.get(second)
+        if stamp is None:
+            stamp = self._stamps[second] = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return stamp
+
+
+def _set(**fields: object) -> Document:
+    return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
+
+
+def experiment(row: Experiment, stamp: Stamp) -> Document:
+    """An Experiment message."""
+    return _set(
+        experiment_id=row.id,
+        display_name=row.name,
+        description=row.description,
+        created_at=stamp(row.created),
+        namespace=row.namespace,
+        storage_state=row.storage_state,
+        last_run_created_at=NEVER if row.last_run is None else stamp(row.last_run),
+    )
+
+
+def pipeline(row: Pipeline, stamp: Stamp) -> Document:
+    """A Pipeline message."""
+    return _set(
+        pipeline_id=row.id,
+        display_name=row.name,
+        name=row.name,
+        description=row.description,
+        created_at=stamp(row.created),
+        namespace=row.namespace,
+    )
+
+
+def version(row: Version, stamp: Stamp) -> Document:
+    """A PipelineVersion message."""
+    return _set(
+        pipeline_id=row.pipeline_id,
+        pipeline_version_id=row.id,
+        display_name=row.name,
+        name=row.name,
+        description=row.description,
+        created_at=stamp(row.created),
+        pipeline_spec=_source(row),
+    )
+
+
+def _source(row: Version) -> Document:
+    if not row.platform:
+        return row.spec
+    platform = {"platforms": {"kubernetes": {"deploymentSpec": {"executors": row.platform}}}}
+    return {"pipeline_spec": row.spec, "platform_spec": platform}
+
+
+def run(row: Run, stamp: Stamp, *, details: bool = False) -> Document:
+    """A Run message; its tasks only with `details`, as in the answer to GetRun."""
+    reference = {"pipeline_id": row.version.pipeline_id, "pipeline_version_id": row.version.id}
+    return _set(
+        experiment_id=row.experiment_id,
+        run_id=row.id,
+        display_name=row.name,
+        storage_state=row.storage_state,
+        description=row.description,
+        pipeline_version_reference=reference if row.by_reference else None,
+        pipeline_spec=None if row.by_reference else _source(row.version),
+        runtime_config=_set(parameters=dict(row.parameters), pipeline_root=row.pipeline_root),
+        service_account=row.service_account or "pipeline-runner",
+        created_at=stamp(row.created),
+        scheduled_at=stamp(row.created),
+        finished_at=NEVER if row.finished is None else stamp(row.finished),
+        state=row.state,
+        error={"code": _INTERNAL, "message": row.error} if row.error else None,
+        run_details=_set(task_details=_tasks(row, stamp)) if details else None,
+        state_history=[{"update_time": stamp(at), "state": state} for at, state in row.history],
+    )
+
+
+def _tasks(row: Run, stamp: Stamp) -> list[Document]:
+    """One entry for each Argo node that was reported; later news is not shown."""
+    workflow, known = row.workflow, row.reported
+    if workflow is None or known is None or workflow.started is None:
+        return []
+    root = _set(
+        run_id=row.id,
+        task_id=_task_id(workflow.name),
+        display_name=workflow.name,
+        create_time=stamp(workflow.created),
+        start_time=stamp(workflow.started),
+        end_time=NEVER if workflow.finished is None or workflow.finished > known else stamp(workflow.finished),
+        state=row.state,
+    )
+    tasks = [root]
+    for index, step in enumerate(workflow.steps):
+        if step is not None and step.state != phases.OMITTED and step.started <= known:
+            tasks.append(_task(row.id, workflow, index, step, known, stamp))
+    return tasks
+
+
+def _task(run_id: str, workflow: Workflow, index: int, step: Step, known: float, stamp: Stamp) -> Document:
+    plan = workflow.graph.plans[index]
+    over = step.finished is not None and step.finished <= known
+    state = _STATES[step.state] if over else "RUNNING" if _running(step, known) else "PENDING"
+    path = f"{workflow.name}.{plan.path}"
+    started = step.pod.started if step.pod is not None and step.pod.started is not None else step.started
+    name = path.rpartition(".")[2] if plan.role not in {EXECUTOR, JOIN} else plan.task or "root"
+    pods = [{"pod_name": pod.name} for pod in step.pods]
+    return _set(
+        run_id=run_id,
+        task_id=_task_id(path),
+        display_name=name,
+        create_time=stamp(step.started),
+        start_time=stamp(min(started, known)),
+        end_time=stamp(step.finished) if over and step.finished is not None else NEVER,
+        state=state,
+        error={"code": _INTERNAL, "message": step.message} if over and step.message else None,
+        state_history=[{"update_time": stamp(known), "state": state}],
+        child_tasks=pods or _children(workflow, index, known),
+        parent_task_id=_task_id(f"{workflow.name}.{plan.path.rpartition('.')[0]}".rstrip(".")),
+    )
+
+
+def _children(workflow: Workflow, index: int, known: float) -> list[Document]:
+    """Of a nested pipeline's node: the pods of what is directly in it."""
+    driver = workflow.graph.plans[index].parent
+    return [
+        {"pod_name": pod.name}
+        for plan, step in zip(workflow.graph.plans, workflow.steps, strict=True)
+        if step is not None and plan.parent == driver and step.started <= known
+        for pod in step.pods
+    ]
+
+
+def _running(step: Step, known: float) -> bool:
+    return step.pod is not None and step.pod.started is not None and step.pod.started <= known
+
+
+def _task_id(path: str) -> str:
+    """Argo's node id: stable, and unique within the workflow."""
+    return f"{path.partition('.')[0]}-{fnv1a(path)}" if "." in path else path

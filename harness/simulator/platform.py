@@ -1,0 +1,37 @@
+"""One simulated platform: a profile put together and set going."""
+
+from random import Random
+
+from harness.simulator.artifacts import ArtifactStore
+from harness.simulator.cluster import Cluster, Nobody, Witness
+from harness.simulator.events import EventLoop
+from harness.simulator.kfp.agent import Agent
+from harness.simulator.kfp.controller import Controller
+from harness.simulator.kfp.server import Server
+from harness.simulator.kfp.steps import Steps
+from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.profile import Profile
+
+
+class Platform:
+    """Everything of one platform, under one event loop.
+
+    Each part draws from a random stream of its own, so that a change of one leaves the others' draws as they were.
+    """
+
+    def __init__(self, profile: Profile, seed: int = 0, witness: Witness | None = None) -> None:
+        self.profile = profile
+        self.seed = seed
+        self.loop = EventLoop()
+        stream = str(seed)
+        self.cluster = Cluster(self.loop, profile, stream, witness or Nobody())
+        self.store = ArtifactStore(self.loop, profile.store)
+        self.steps = Steps(profile.steps, Random(f"{stream}/steps"), self.store, self.cluster.kubelet)
+        self.controller = Controller(
+            self.loop, profile.controller, Random(f"{stream}/drivers"), self.cluster, self.steps, self._workflow_changed
+        )
+        self.server = Server(self.loop, profile, stream, self.controller)
+        self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report)
+
+    def _workflow_changed(self, workflow: Workflow) -> None:
+        self.agent.changed(workflow)

@@ -1,0 +1,181 @@
+"""What is simulated: the settings of one platform, with the defaults of a plain installation.
+
+A profile YAML has these fields by these names. Durations are read from ``90s`` or ``10m``, sizes and cores from
+Kubernetes quantities (``500m``, ``16Gi``), and an `Amount` from any form of `harness.simulator.distributions`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from harness.model.units import parse_duration, parse_quantity
+from harness.simulator.distributions import Amount, Fixed, Lognormal, Uniform, fixed
+
+Seconds = Annotated[float, parse_duration]
+Cores = Annotated[float, parse_quantity]
+Bytes = Annotated[float, parse_quantity]
+DurationAmount = Annotated[Amount, parse_duration]  # draws seconds
+QuantityAmount = Annotated[Amount, parse_quantity]  # draws cores or bytes
+
+_MI = 2**20
+_GI = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """Keeps pods off a pool's nodes unless they tolerate it."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A group of equal machines, as clouds offer them."""
+
+    name: str
+    cpu: Cores = 4.0  # of the machine
+    memory: Bytes = 16 * _GI
+    gpu: int = 0
+    reserved_cpu: Cores = 0.14  # kept by the node itself: allocatable = machine − reserved
+    reserved_memory: Bytes = 2.25 * _GI
+    pods: int = 110
+    initial: int = 3  # nodes at the start
+    min: int = 0
+    max: int = 3
+    spot: bool = False
+    evictions_per_hour: float = 0.0  # of one spot node
+    price: float | None = None  # of one node, per hour
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    instance_type: str = "Standard_D4s_v5"
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """kube-scheduler."""
+
+    pod_s: Seconds = 0.004  # to place one pod; pods are placed one at a time
+    packing: bool = False  # fill nodes up (MostAllocated) instead of spreading (LeastAllocated)
+
+
+@dataclass(frozen=True, slots=True)
+class Kubelet:
+    """What happens on a node between binding a pod and its main container."""
+
+    start: DurationAmount = Amount(Lognormal(1.5, 4.0))  # sandbox, volumes, init containers
+    pull_overhead_s: Seconds = 0.8  # of an image that is there too: registry round trips
+    pull_bytes_per_s: Bytes = 60 * _MI  # of one node; images are pulled one after the other
+    images: Mapping[str, Bytes] = field(default_factory=dict)  # compressed sizes by image name
+    image_bytes: Bytes = 350 * _MI  # of images not named above
+    termination_s: Seconds = 1.0  # from a pod's deletion to its end
+
+
+@dataclass(frozen=True, slots=True)
+class Autoscaler:
+    """cluster-autoscaler."""
+
+    scan_s: Seconds = 10.0
+    provisioning: DurationAmount = Amount(Lognormal(90.0, 180.0))  # from the request to a ready node
+    unneeded_s: Seconds = 600.0  # a node without work is removed after this time
+    after_add_s: Seconds = 600.0  # no removal so long after a scale-up
+    expander: str = "least-waste"  # or price, random
+    failing: float = 0.0  # share of requests for nodes that come to nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """The KFP API server and its database."""
+
+    qps: float = 5.0  # of its Kubernetes client; CreateRun waits for a token
+    burst: int = 10
+    latency: DurationAmount = Amount(Lognormal(0.02, 0.08))  # of a write, without the wait for tokens
+    tokens_per_report: int = 2  # taken from the same bucket when a run's end is reported (since KFP 2.17)
+    error_rate: float = 0.0  # share of CreateRun calls answered 500
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """The Argo workflow controller."""
+
+    workers: int = 32
+    operation_s: Seconds = 0.02  # of one reconciliation of one workflow
+    qps: float = 20.0
+    burst: int = 30
+    requeue_s: Seconds = 10.0  # DEFAULT_REQUEUE_TIME: from a change of a pod to the next reconciliation
+    parallelism: int = 0  # most workflows at once; 0 is no limit
+    error_retries: int = 2  # of a pod that was lost, not of one that failed
+    ttl_s: Seconds = 3600.0  # finished workflows and their pods are kept so long
+    driver: DurationAmount = Amount(Uniform(0.6, 1.6))  # a driver pod's main container
+    driver_cpu: Cores = 0.1
+    driver_memory: Bytes = 64 * _MI
+    loop_iterations: int = 3  # of a loop over what only an earlier step knows
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """The persistence agent, from which the API server learns what became of a run."""
+
+    workers: int = 2
+    report_s: Seconds = 0.05  # of one report
+    lag_s: Seconds = 0.5  # from a change to the report's beginning
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactStore:
+    """The object store that steps write their outputs to."""
+
+    capacity: Bytes = 20 * _GI
+    min_free: float = 0.01  # share of the capacity below which writes are refused
+    bytes_per_s: Bytes = 400 * _MI  # shared by all transfers
+    stream_bytes_per_s: Bytes = 100 * _MI  # of one transfer that is alone
+    request_s: Seconds = 0.02  # of the requests around one transfer
+    timeout_s: Seconds = 20.0  # a write that is refused is tried again so long
+    used: Bytes = 0.0  # at the start
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How steps behave whose task name matches `match` (a shell pattern; the first match counts)."""
+
+    match: str = "*"
+    duration: DurationAmount = Amount(Lognormal(30.0, 90.0))
+    output: QuantityAmount = Amount(Lognormal(20 * _MI, 100 * _MI))  # bytes written when it is over
+    cpu: QuantityAmount = fixed(0.5)  # cores it uses while nothing holds it up
+    memory: QuantityAmount = fixed(200 * _MI)  # its peak
+    failing: float = 0.0  # share of attempts that fail by themselves
+    requests_cpu: Cores = 0.0  # of steps whose pipeline requests nothing
+    requests_memory: Bytes = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPlan:
+    """A fault that belongs to the profile: its name, when it begins, and how strong it is."""
+
+    name: str
+    at_s: Seconds = 0.0
+    strength: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One platform."""
+
+    name: str
+    title: str = ""
+    pools: tuple[Pool, ...] = (Pool("default"),)
+    scheduler: Scheduler = Scheduler()
+    kubelet: Kubelet = Kubelet()
+    autoscaler: Autoscaler | None = None
+    api: Api = Api()
+    controller: Controller = Controller()
+    agent: Agent = Agent()
+    store: ArtifactStore = ArtifactStore()
+    steps: tuple[Step, ...] = (Step(),)
+    caching: bool = True
+    namespace: str = "kubeflow"
+    faults: tuple[FaultPlan, ...] = ()
+
+
+NO_STEP = Step(duration=Amount(Fixed(0.0)), output=fixed(0.0))

@@ -1,0 +1,164 @@
+"""Reading profiles: YAML checked against the dataclasses of `harness.simulator.profile`, errors with line and key."""
+
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+
+import yaml
+
+from harness.model.errors import ConfigError
+from harness.simulator.distributions import FORMS, Amount, parse_amount
+from harness.simulator.profile import Profile
+
+_BUILT_IN = files("harness.simulator") / "profiles"
+
+
+def built_in() -> dict[str, str]:
+    """The profiles that come with the package: name → title."""
+    titles = {}
+    for entry in sorted(_BUILT_IN.iterdir(), key=lambda each: each.name):
+        if entry.name.endswith(".yaml"):
+            document = yaml.load(entry.read_text(), Loader=yaml.CSafeLoader)  # safe C loader
+            titles[entry.name.removesuffix(".yaml")] = str(document.get("title", ""))
+    return titles
+
+
+def load_profile(name: str) -> Profile:
+    """The built-in profile of that name, or the one in the YAML file at that path.
+
+    Raises:
+        ConfigError: there is no such profile, or it is wrong; says where.
+    """
+    path = Path(name)
+    if path.suffix in {".yaml", ".yml"} or "/" in name:
+        try:
+            return parse_profile(path.read_text(), name, path.stem)
+        except OSError as error:
+            raise ConfigError(f"the profile {name} can't be read: {error.strerror}", "give a YAML file") from error
+    try:
+        text = (_BUILT_IN / f"{name}.yaml").read_text()
+    except OSError:
+        names = list(built_in())
+        raise ConfigError(
+            f"there is no simulated platform '{name}'",
+            f"{_meant(name, names)}profiles are: {', '.join(names)}; a YAML file of your own works too",
+        ) from None
+    return parse_profile(text, f"{name}.yaml", name)
+
+
+def parse_profile(text: str, where: str, name: str) -> Profile:
+    """A profile from YAML; `where` names the file in errors, `name` the profile unless it names itself.
+
+    Raises:
+        ConfigError: not YAML, an unknown key, or a value that can't be.
+    """
+    try:
+        node = yaml.compose(text, Loader=yaml.CSafeLoader)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{where} is not YAML: {error}", "see the built-in profiles for the form") from error
+    if node is None:
+        return Profile(name=name)
+    return cast("Profile", _Reader(where).dataclass(Profile, node, "", {"name": name}))
+
+
+def _meant(given: str, known: list[str]) -> str:
+    close = get_close_matches(given, known, 1)
+    return f"did you mean '{close[0]}'? " if close else ""
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls, include_extras=True)
+
+
+class _Reader:
+    """Turns YAML nodes into the dataclasses' fields, knowing where each stands."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+
+    def _error(self, node: yaml.Node, key: str, message: str, hint: str) -> ConfigError:
+        at = f"{self._where}:{node.start_mark.line + 1}"
+        return ConfigError(f"{at}: {key or 'the profile'}: {message}", hint)
+
+    def dataclass(self, cls: type, node: yaml.Node, key: str, given: Mapping[str, object] | None = None) -> object:
+        if not isinstance(node, yaml.MappingNode):
+            raise self._error(node, key, "is not a mapping", f"keys are: {', '.join(f.name for f in fields(cls))}")
+        known: dict[str, Field[Any]] = {f.name: f for f in fields(cls)}
+        values: dict[str, object] = dict(given or {})
+        for key_node, value_node in node.value:
+            name = str(key_node.value)
+            if name not in known:
+                hint = f"{_meant(name, list(known))}keys are: {', '.join(known)}"
+                raise self._error(key_node, _join(key, name), "there is no such key", hint)
+            values[name] = self._value(_hints(cls)[name], value_node, _join(key, name))
+        for f in known.values():
+            if f.name not in values and f.default is MISSING and f.default_factory is MISSING:
+                raise self._error(node, _join(key, f.name), "is missing", "add it")
+        return cls(**values)
+
+    def _value(self, hint: Any, node: yaml.Node, key: str) -> object:  # a type form
+        origin, args = get_origin(hint), get_args(hint)
+        if origin is Annotated:
+            return self._measured(args[0], args[1], node, key)
+        if origin in {Union, types.UnionType}:
+            if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null":
+                return None
+            return self._value(next(each for each in args if each is not types.NoneType), node, key)
+        if origin is tuple:
+            if not isinstance(node, yaml.SequenceNode):
+                raise self._error(node, key, "is not a list", "write one entry per line, each beginning with '-'")
+            return tuple(self._value(args[0], each, f"{key}[{index}]") for index, each in enumerate(node.value))
+        if origin is not None and issubclass(origin, Mapping):
+            if not isinstance(node, yaml.MappingNode):
+                raise self._error(node, key, "is not a mapping", "write it as key: value")
+            return {str(k.value): self._value(args[1], v, _join(key, str(k.value))) for k, v in node.value}
+        if is_dataclass(hint):
+            return self.dataclass(cast("type", hint), node, key)
+        return self._scalar(hint, node, key)
+
+    def _measured(self, kind: type, number: Callable[[str | float], float], node: yaml.Node, key: str) -> object:
+        plain = self._plain(node)
+        try:
+            if kind is Amount:
+                return parse_amount(plain, number)
+            if isinstance(plain, bool) or not isinstance(plain, str | int | float):
+                raise ValueError(f"{plain!r} is not a number")
+            value = number(plain)
+        except ConfigError as error:
+            raise self._error(node, key, error.message, error.hint) from error
+        except (ValueError, TypeError) as error:
+            raise self._error(
+                node, key, str(error), FORMS if kind is Amount else "write a number with a unit"
+            ) from error
+        if value < 0:
+            raise self._error(node, key, f"{plain} is below 0", "give 0 or more")
+        return value
+
+    def _scalar(self, kind: type, node: yaml.Node, key: str) -> object:
+        plain = self._plain(node)
+        if kind is str and isinstance(plain, str | int | float) and not isinstance(plain, bool):
+            return str(plain)
+        if kind is bool and isinstance(plain, bool):
+            return plain
+        if kind in {int, float} and isinstance(plain, int | float) and not isinstance(plain, bool):
+            if plain < 0:
+                raise self._error(node, key, f"{plain} is below 0", "give 0 or more")
+            if kind is float or isinstance(plain, int):
+                return kind(plain)
+        wanted = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}[kind]
+        raise self._error(node, key, f"{plain!r} is not {wanted}", f"give {wanted}")
+
+    @staticmethod
+    def _plain(node: yaml.Node) -> object:
+        loader = yaml.SafeLoader("")
+        return loader.construct_object(node, deep=True)
+
+
+def _join(key: str, name: str) -> str:
+    return f"{key}.{name}" if key else name

@@ -1,0 +1,147 @@
+"""The served simulator: one process, one port, KFP and Kubernetes behind it, until it is told to end."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from aiohttp import web
+
+from harness.model.errors import ConfigError
+from harness.simulator.faults import plant
+from harness.simulator.kfp.rest import Gateway
+from harness.simulator.kfp.view import Calendar
+from harness.simulator.platform import Platform
+from harness.simulator.profile import FaultPlan, Profile
+from harness.simulator.wall import WallClock
+
+_LOOK_S = 1.0  # how often the parent and the lag are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """How to serve. Port 0 is any free one; `ready_file` gets the first line of the output as soon as it answers."""
+
+    profile: Profile
+    faults: tuple[FaultPlan, ...] = ()
+    host: str = "127.0.0.1"
+    port: int = 0
+    seed: int = 0
+    ready_file: Path | None = None
+    die_with_parent: bool = False
+
+
+def serve(options: ServeOptions) -> None:
+    """Serve until SIGTERM, SIGINT, or the parent's end."""
+    asyncio.run(_serve(options))
+
+
+async def _serve(options: ServeOptions) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    app, clock = build(options)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, options.host, options.port, reuse_address=True, backlog=2048)
+        try:
+            await site.start()
+        except OSError as error:
+            message = f"the simulated platform can't listen on {options.host}:{options.port}: {error.strerror}"
+            raise ConfigError(message, "give another --port; 0 takes any free one") from error
+        with tempfile.TemporaryDirectory(prefix="pipeswarm-") as folder:
+            url = f"http://{options.host}:{runner.addresses[0][1]}"
+            _announce(options, url, _write_kubeconfig(Path(folder), url))
+            await _until_stopped(clock, stop, os.getppid() if options.die_with_parent else None)
+    finally:
+        await runner.cleanup()
+
+
+def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
+    """The platform behind its HTTP routes, and the clock that drives it."""
+    platform = Platform(options.profile, options.seed)
+    for fault in (*options.profile.faults, *options.faults):
+        plant(platform, fault)
+    clock = WallClock(platform.loop)
+    calendar = Calendar(clock.origin_at)
+    app = web.Application(client_max_size=64 * 2**20)
+    Gateway(platform.server, calendar, clock.advance).mount(app)
+    return app, clock
+
+
+async def _until_stopped(clock: WallClock, stop: asyncio.Event, parent: int | None) -> None:
+    driving = asyncio.create_task(clock.run())
+    stopping = asyncio.create_task(stop.wait())
+    was_late = False
+    try:
+        while not stopping.done():
+            await asyncio.wait({driving, stopping}, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+            if driving.done():
+                driving.result()  # it never ends but by an error
+            if parent is not None and os.getppid() != parent:
+                return
+            if clock.late and not was_late:
+                print(
+                    f"warning: the simulation is {clock.lag_s:.1f} s behind the wall clock", file=sys.stderr, flush=True
+                )
+            was_late = clock.late
+    finally:
+        for task in (driving, stopping):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+def _announce(options: ServeOptions, url: str, kubeconfig: Path) -> None:
+    line = json.dumps(
+        {
+            "url": url,
+            "kubeconfig": str(kubeconfig),
+            "profile": options.profile.name,
+            "fault": ",".join(_written(fault) for fault in options.faults) or "none",
+            "seed": options.seed,
+            "pid": os.getpid(),
+        }
+    )
+    print(line, flush=True)
+    if options.ready_file is not None:
+        unfinished = options.ready_file.with_name(f"{options.ready_file.name}.{os.getpid()}")
+        unfinished.write_text(line + "\n")
+        unfinished.replace(options.ready_file)
+    print(
+        f"The simulated platform '{options.profile.name}' answers at {url} until it is interrupted.\n"
+        f"  export KF_PIPELINES_ENDPOINT={url}\n"
+        f"  export KUBECONFIG={kubeconfig}",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _written(fault: FaultPlan) -> str:
+    when = f"@{fault.at_s:g}s" if fault.at_s else ""
+    strength = f":{fault.strength:g}" if fault.strength != 1 else ""
+    return f"{fault.name}{when}{strength}"
+
+
+def _write_kubeconfig(folder: Path, url: str) -> Path:
+    name = "pipeswarm-simulated"
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {"server": url}}],
+        "users": [{"name": name, "user": {"token": "simulated"}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "kubeflow"}}],
+        "current-context": name,
+    }
+    path = folder / "kubeconfig"
+    path.write_text(yaml.safe_dump(document))
+    path.chmod(0o600)
+    return path

@@ -1,0 +1,151 @@
+"""Places where work waits: a client's token bucket, and capacity that is shared by all who use it at once."""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from math import inf
+
+from harness.simulator.events import EventLoop
+
+
+class TokenBucket:
+    """Client-side rate limiting as client-go does it: who finds no token waits, in order of arrival; nobody is refused.
+
+    Args:
+        rate: tokens per second.
+        burst: tokens that an idle bucket holds.
+    """
+
+    __slots__ = ("_last", "_tokens", "burst", "rate", "waited_s")
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self.rate = rate
+        self.burst = burst
+        self.waited_s = 0.0  # by all, ever
+        self._tokens = burst
+        self._last = 0.0
+
+    def take(self, now: float, count: int = 1) -> float:
+        """Reserve `count` tokens at `now`; returns the instant from which they may be used."""
+        self._tokens = min(self.burst, self._tokens + (now - self._last) * self.rate) - count
+        self._last = now
+        if self._tokens >= 0:
+            return now
+        wait = -self._tokens / self.rate
+        self.waited_s += wait
+        return now + wait
+
+    def backlog(self, now: float) -> float:
+        """Tokens that are promised but not yet there: 0 when nobody waits."""
+        return max(0.0, -(self._tokens + (now - self._last) * self.rate))
+
+
+class Job:
+    """A piece of work in a `SharedCapacity`."""
+
+    __slots__ = ("demand", "done", "ends")
+
+    def __init__(self, ends: float, demand: float, done: Callable[[], object] | None) -> None:
+        self.ends = ends  # in the station's virtual time
+        self.demand = demand
+        self.done = done
+
+
+class SharedCapacity:
+    """Processor sharing: jobs run side by side, and all slow down alike when they want more than there is.
+
+    A job that alone takes `alone_s` seconds and then uses `demand` of the capacity progresses at the speed
+    ``min(1, capacity / sum of demands)``. With ``demand == capacity`` it is the egalitarian M/G/1-PS station; a CPU is
+    one with demands in cores, a disk or link one with demands in bytes per second.
+
+    Virtual time runs at that speed, so a job's end is fixed in it when the job comes, and each arrival or departure
+    costs O(log n) however many jobs there are (the fluid view of Parekh & Gallager's generalised processor sharing).
+    """
+
+    __slots__ = ("_armed", "_capacity", "_count", "_heap", "_loop", "_updated", "_virtual", "demand", "jobs")
+
+    def __init__(self, loop: EventLoop, capacity: float) -> None:
+        self._loop = loop
+        self._capacity = capacity
+        self._virtual = 0.0
+        self._updated = loop.now
+        self._armed = inf
+        self._heap: list[tuple[float, int, Job]] = []
+        self._count = 0
+        self.demand = 0.0
+        self.jobs = 0
+
+    @property
+    def capacity(self) -> float:
+        """What is shared. Setting it changes the speed of what is under way."""
+        return self._capacity
+
+    @capacity.setter
+    def capacity(self, capacity: float) -> None:
+        self._advance()
+        self._capacity = capacity
+        self._arm()
+
+    @property
+    def speed(self) -> float:
+        """Share of its own pace at which every job progresses now: 1 unless the capacity is oversubscribed."""
+        return 1.0 if self.demand <= self._capacity else self._capacity / self.demand
+
+    def add(self, alone_s: float, demand: float, done: Callable[[], object]) -> Job:
+        """Begin a job; `done` is called when it is over."""
+        self._advance()
+        job = Job(self._virtual + alone_s, demand, done)
+        heappush(self._heap, (job.ends, self._count, job))
+        self._count += 1
+        self.jobs += 1
+        self.demand += demand
+        self._arm()
+        return job
+
+    def remove(self, job: Job) -> None:
+        """Stop a job before its end; nothing happens to one that is over."""
+        if job.done is None:
+            return
+        self._advance()
+        self._leave(job)
+        self._arm()
+
+    def _leave(self, job: Job) -> None:
+        job.done = None
+        self.jobs -= 1
+        # An empty station forgets the rounding errors of its sum.
+        self.demand = self.demand - job.demand if self.jobs else 0.0
+
+    def _advance(self) -> None:
+        now = self._loop.now
+        if now > self._updated:
+            self._virtual += (now - self._updated) * self.speed
+            self._updated = now
+
+    def _arm(self) -> None:
+        heap = self._heap
+        while heap and heap[0][2].done is None:
+            heappop(heap)
+        if not heap:
+            return
+        speed = self.speed
+        if speed <= 0:
+            return
+        when = self._loop.now + (heap[0][0] - self._virtual) / speed
+        # A wake-up that comes too early finds nothing due and arms the next; only an earlier one must be added.
+        if when < self._armed:
+            self._armed = when
+            self._loop.at(when, self._wake)
+
+    def _wake(self) -> None:
+        if self._loop.now >= self._armed:
+            self._armed = inf
+        self._advance()
+        heap = self._heap
+        due = self._virtual + 1e-9
+        while heap and (heap[0][2].done is None or heap[0][0] <= due):
+            job = heappop(heap)[2]
+            done = job.done
+            if done is not None:
+                self._leave(job)
+                done()
+        self._arm()
