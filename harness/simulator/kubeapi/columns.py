@@ -158,6 +158,16 @@ POD_COLUMNS = (
 )
 
 
+def pod_completion(manifest: Manifest) -> list[dict[str, str]]:
+    """What a table says of a pod that has ended: the row's condition ``Completed``."""
+    phase = manifest.get("status", {}).get("phase")
+    message = {
+        "Succeeded": "The pod has completed successfully.",
+        "Failed": "The pod failed.",
+    }.get(phase)
+    return [{"type": "Completed", "status": "True", "reason": phase, "message": message}] if message else []
+
+
 def _object_of_event(manifest: Manifest) -> str:
     about = manifest.get("involvedObject") or manifest.get("regarding") or {}
     return f"{about.get('kind', '').lower()}/{about.get('name', '')}"
@@ -213,7 +223,15 @@ def _claim_status(manifest: Manifest) -> str:
     return "Terminating" if manifest["metadata"].get("deletionTimestamp") else _text(manifest, "status.phase", "")
 
 
+def _claim_capacity(manifest: Manifest) -> str:
+    if not manifest.get("spec", {}).get("volumeName"):
+        return ""
+    return _text(manifest, "status.capacity.storage", "0")
+
+
 def _claim_modes(manifest: Manifest) -> str:
+    if not manifest.get("spec", {}).get("volumeName"):
+        return ""
     return ",".join(_ACCESS_MODES.get(each, each) for each in manifest.get("status", {}).get("accessModes", []))
 
 
@@ -221,7 +239,7 @@ CLAIM_COLUMNS = (
     _NAME,
     Column("Status", "string", _claim_status, description="Pending, Bound or Lost."),
     Column("Volume", "string", lambda it: _text(it, "spec.volumeName", ""), description="What it is bound to."),
-    Column("Capacity", "string", lambda it: _text(it, "status.capacity.storage", "")),
+    Column("Capacity", "string", _claim_capacity),
     Column("Access Modes", "string", _claim_modes),
     Column("StorageClass", "string", lambda it: _text(it, "spec.storageClassName", "")),
     Column("VolumeAttributesClass", "string", lambda it: _text(it, "spec.volumeAttributesClassName", "<unset>")),

@@ -3,23 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from harness.simulator.kubeapi.store import Resource
+from harness.simulator.kubeapi.store import ALL_VERBS, Resource
 
 Document = dict[str, Any]
 
 AGGREGATED = "apidiscovery.k8s.io"
-READ_VERBS = ("get", "list")
-ALL_VERBS = ("delete", "deletecollection", "get", "list", "patch", "update", "watch")
-
 VERSION = {
     "major": "1", "minor": "30", "gitVersion": "v1.30.0+simulated", "gitCommit": "", "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": "linux/amd64",
 }  # fmt: skip
-
-
-def verbs(resource: Resource) -> tuple[str, ...]:
-    """What can be done with a type: computed ones are only read."""
-    return READ_VERBS if resource.listing is not None else ALL_VERBS
 
 
 def core_versions(host: str) -> Document:
@@ -57,7 +49,7 @@ def resource_list(api_version: str, resources: Iterable[Resource]) -> Document:
             "singularName": resource.singular or resource.kind.lower(),
             "namespaced": resource.namespaced,
             "kind": resource.kind,
-            "verbs": list(verbs(resource)),
+            "verbs": [each for each in ALL_VERBS if resource.can(each)],
         }
         if resource.short_names:
             entry["shortNames"] = list(resource.short_names)
@@ -73,16 +65,12 @@ def resource_list(api_version: str, resources: Iterable[Resource]) -> Document:
 
 
 def _subresources(resource: Resource) -> list[tuple[str, Document]]:
-    if resource.listing is not None:
-        return []
-    found: list[tuple[str, Document]] = []
-    if resource.api_version == "v1" and resource.plural == "pods":
-        found.append(("eviction", {"group": "policy", "version": "v1", "kind": "Eviction", "verbs": ["create"]}))
-    if resource.scalable:
-        scale = {"group": "autoscaling", "version": "v1", "kind": "Scale", "verbs": ["get", "patch", "update"]}
-        found.append(("scale", scale))
-    found.append(("status", {"kind": resource.kind, "verbs": ["get"]}))
-    return found
+    kinds: dict[str, Document] = {
+        "eviction": {"group": "policy", "version": "v1", "kind": "Eviction", "verbs": ["create"]},
+        "scale": {"group": "autoscaling", "version": "v1", "kind": "Scale", "verbs": ["get", "patch", "update"]},
+        "status": {"kind": resource.kind, "verbs": ["get"]},
+    }
+    return [(each, kinds[each]) for each in resource.subresources]
 
 
 def aggregated(resources: Sequence[Resource], version: str, *, core: bool) -> Document:
@@ -114,7 +102,7 @@ def _aggregated_entry(resource: Resource) -> Document:
         "responseKind": kind,
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular or resource.kind.lower(),
-        "verbs": list(verbs(resource)),
+        "verbs": [each for each in ALL_VERBS if resource.can(each)],
     }
     if resource.short_names:
         entry["shortNames"] = list(resource.short_names)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypedDict
 
 from harness.simulator.kubeapi import columns
-from harness.simulator.kubeapi.store import Manifest, Resource, Snapshot
+from harness.simulator.kubeapi.store import ALL_VERBS, Manifest, Resource, Snapshot
 
 _NAMED = ("metadata.name", "metadata.namespace")
 _EVENT_FIELDS = (
@@ -21,10 +21,12 @@ _EVENT_FIELDS = (
 nodes = partial(
     Resource, group="", version="v1", plural="nodes", kind="Node", namespaced=False, short_names=("no",),
     singular="node", columns=columns.NODE_COLUMNS, selectable=("metadata.name", "spec.unschedulable"),
+    subresources=("status",),
 )  # fmt: skip
 pods = partial(
     Resource, group="", version="v1", plural="pods", kind="Pod", namespaced=True, short_names=("po",), singular="pod",
-    columns=columns.POD_COLUMNS, categories=("all",), returns_deleted=True,
+    columns=columns.POD_COLUMNS, row_conditions=columns.pod_completion, categories=("all",), returns_deleted=True,
+    subresources=("eviction", "status"),
     selectable=(
         *_NAMED, "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
         "spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName",
@@ -37,15 +39,17 @@ events = partial(
 namespaces = partial(
     Resource, group="", version="v1", plural="namespaces", kind="Namespace", namespaced=False, short_names=("ns",),
     singular="namespace", columns=columns.NAMESPACE_COLUMNS, selectable=("metadata.name", "status.phase"),
+    subresources=("status",), verbs=tuple(each for each in ALL_VERBS if each != "deletecollection"),
 )  # fmt: skip
 persistent_volume_claims = partial(
     Resource, group="", version="v1", plural="persistentvolumeclaims", kind="PersistentVolumeClaim", namespaced=True,
     short_names=("pvc",), singular="persistentvolumeclaim", columns=columns.CLAIM_COLUMNS, returns_deleted=True,
+    subresources=("status",),
 )  # fmt: skip
 deployments = partial(
     Resource, group="apps", version="v1", plural="deployments", kind="Deployment", namespaced=True,
     short_names=("deploy",), singular="deployment", columns=columns.DEPLOYMENT_COLUMNS, categories=("all",),
-    scalable=True,
+    subresources=("scale", "status"),
 )  # fmt: skip
 leases = partial(  # of nodes, in the namespace kube-node-lease: `kubectl describe node` shows when each was renewed
     Resource, group="coordination.k8s.io", version="v1", plural="leases", kind="Lease", namespaced=True,
@@ -97,7 +101,11 @@ _RENAMED = {
 
 def event_v1(manifest: Manifest) -> Manifest:
     """An event of the core as ``events.k8s.io/v1`` shows it: the same fields under that group's names."""
-    return {"eventTime": None, **{_RENAMED.get(key, key): value for key, value in manifest.items()}}
+    renamed = {_RENAMED.get(key, key): value for key, value in manifest.items()}
+    for key in ("reportingController", "reportingInstance"):
+        if not renamed.get(key):
+            renamed.pop(key, None)
+    return {"eventTime": None, **renamed}
 
 
 class Shown(TypedDict):

@@ -153,16 +153,19 @@ class _Served:
         for path in dict.fromkeys((everywhere, collection)):
             router.add_get(path, self.list)
         router.add_get(one, self.get)
-        if resource.listing is not None:
-            return
-        router.add_get(f"{one}/status", self.get)
-        router.add_delete(collection, self.delete_collection)
-        router.add_delete(one, self.delete)
-        router.add_patch(one, self.patch)
-        router.add_put(one, self.replace)
-        if resource.api_version == "v1" and resource.plural == "pods":
+        for verb, path, add, handler in (
+            ("delete", one, router.add_delete, self.delete),
+            ("deletecollection", collection, router.add_delete, self.delete_collection),
+            ("patch", one, router.add_patch, self.patch),
+            ("update", one, router.add_put, self.replace),
+        ):
+            if resource.can(verb):
+                add(path, handler)
+        if "status" in resource.subresources:
+            router.add_get(f"{one}/status", self.get)
+        if "eviction" in resource.subresources:
             router.add_post(f"{one}/eviction", self.evict)
-        if resource.scalable:
+        if "scale" in resource.subresources:
             router.add_get(f"{one}/scale", self.get_scale)
             router.add_patch(f"{one}/scale", self.scale)
             router.add_put(f"{one}/scale", self.scale)
@@ -173,7 +176,7 @@ class _Served:
         if not options.watch:
             page = read_page(self.store, options)
             return await _send_list(request, shape, page.objects, page.metadata)
-        if self.resource.listing is not None:
+        if not self.resource.can("watch"):
             raise method_not_allowed()
         return await self._watch(request, options, shape)
 

@@ -109,7 +109,10 @@ class Table:
             included = _partial(manifest, self.api_version)
         elif self.include == "Object":
             included = {"kind": self.resource.kind, "apiVersion": self.resource.api_version, **manifest}
-        return orjson.dumps({"cells": cells, "object": included})
+        row: dict[str, Any] = {"cells": cells, "object": included}
+        if self.resource.row_conditions is not None and (conditions := self.resource.row_conditions(manifest)):
+            row["conditions"] = conditions
+        return orjson.dumps(row)
 
     def _start(self, metadata: Mapping[str, Any]) -> bytes:
         head = {"kind": "Table", "apiVersion": self.api_version, "metadata": metadata}

@@ -16,6 +16,9 @@ import orjson
 Snapshot = object  # an immutable value that the model made
 Manifest = dict[str, Any]
 
+ALL_VERBS = ("delete", "deletecollection", "get", "list", "patch", "update", "watch")
+READ_VERBS = ("get", "list")
+
 # A superseded version's bytes are kept for this many changes: for the watchers, which all come soon.
 _KEEP_RENDERED = 2_000
 
@@ -58,12 +61,14 @@ class Resource:
     labels: Callable[[Snapshot], Mapping[str, str]]
     fields: Callable[[Snapshot], Mapping[str, str]]  # values of the field selectors
     columns: tuple[Column, ...] = ()
+    row_conditions: Callable[[Manifest], list[dict[str, str]]] | None = None  # what a table says of a row as a whole
     short_names: tuple[str, ...] = ()
     singular: str = ""
     listing: Callable[[], Iterable[tuple[str, str, Snapshot]]] | None = None
     selectable: tuple[str, ...] = ("metadata.name", "metadata.namespace")  # the field selectors that are supported
     categories: tuple[str, ...] = ()
-    scalable: bool = False  # has the scale subresource
+    verbs: tuple[str, ...] = ALL_VERBS  # of stored types; computed ones have `READ_VERBS`
+    subresources: tuple[str, ...] = ()  # of "eviction", "scale", "status"
     returns_deleted: bool = False  # a delete answers with the object, not with a Status
     custom: bool = False  # defined by a CustomResourceDefinition: items of lists name their type
 
@@ -71,6 +76,10 @@ class Resource:
     def api_version(self) -> str:
         """``v1``, ``apps/v1``."""
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    def can(self, verb: str) -> bool:
+        """Whether clients may do that with it."""
+        return verb in (self.verbs if self.listing is None else READ_VERBS)
 
     @property
     def qualified(self) -> str:

@@ -144,12 +144,14 @@ class Cluster:
 
     def delete(self, plural: str, namespace: str, name: str, grace_s: float | None) -> None:
         self.asked.append(("delete", plural, namespace, name, grace_s))
-        if plural == "pods" and grace_s != 0:
-            manifest = self.manifest(plural, namespace, name)
-            manifest["metadata"]["deletionTimestamp"] = stamp(-(30 if grace_s is None else grace_s))
-            manifest["metadata"]["deletionGracePeriodSeconds"] = 30 if grace_s is None else int(grace_s)
-            self.store.put(plural, namespace, name, manifest)
-        else:
+        if plural != "pods":
+            self.store.delete(plural, namespace, name)
+            return
+        manifest = self.manifest(plural, namespace, name)
+        grace = 30 if grace_s is None else int(grace_s)
+        manifest["metadata"] |= {"deletionTimestamp": stamp(-grace), "deletionGracePeriodSeconds": grace}
+        self.store.put(plural, namespace, name, manifest)
+        if not grace:
             self.store.delete(plural, namespace, name)
 
     def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
