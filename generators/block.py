@@ -9,7 +9,7 @@ import polars as pl
 from generators import streams
 from generators.columns import Column
 from generators.sources import Sources
-from generators.streams import Floats, Ints, Words
+from generators.streams import Floats, Ints, Stream, Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Block:
         """Random 64-bit words, `per_row` for each row, flat."""
         if self.attempt:
             purpose = f"{purpose} again {self.attempt}"
-        return streams.words(self.seed, self.path, purpose, self.start, self.stop, per_row)
+        return streams.words(Stream(self.seed, self.path, purpose), self.start, self.stop, per_row)
 
     def uniform(self, purpose: str = "") -> Floats:
         """One number strictly between 0 and 1 for each row."""
@@ -66,7 +66,7 @@ class Block:
 
     def permuted(self, size: int) -> Ints:
         """The rows' places in a random permutation of [0, size): no two rows get the same."""
-        return streams.permuted(self.seed, self.path, self.rows(), size)
+        return streams.permuted(Stream(self.seed, self.path, "permutation"), self.rows(), size)
 
     def constant(self, value: object) -> pl.Series:
         """The same value for every row."""

@@ -4,14 +4,14 @@ Faker's providers read the clock through the names `datetime`, `date` and `dtdat
 vocabulary is drawn, these stand for classes whose present is a fixed instant; afterwards everything is as before.
 """
 
-import datetime as real
+import datetime as dt
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-PRESENT = real.datetime(2026, 1, 1, tzinfo=real.UTC)
+PRESENT = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 
 class _Instances(type):
@@ -19,15 +19,15 @@ class _Instances(type):
         return isinstance(instance, cls.__mro__[1])
 
 
-class _Date(real.date, metaclass=_Instances):
+class _Date(dt.date, metaclass=_Instances):
     @classmethod
     def today(cls) -> Any:
         return PRESENT.date()
 
 
-class _Datetime(real.datetime, metaclass=_Instances):
+class _Datetime(dt.datetime, metaclass=_Instances):
     @classmethod
-    def now(cls, tz: real.tzinfo | None = None) -> Any:
+    def now(cls, tz: dt.tzinfo | None = None) -> Any:
         return PRESENT.astimezone(tz) if tz else PRESENT.replace(tzinfo=None)
 
     @classmethod
@@ -39,8 +39,8 @@ class _Datetime(real.datetime, metaclass=_Instances):
         return PRESENT.replace(tzinfo=None)
 
 
-_MODULE = SimpleNamespace(**{**vars(real), "date": _Date, "datetime": _Datetime})
-_FROZEN = {id(real.date): _Date, id(real.datetime): _Datetime, id(real): _MODULE}
+_MODULE = SimpleNamespace(**{**vars(dt), "date": _Date, "datetime": _Datetime})
+_FROZEN = {id(dt.date): _Date, id(dt.datetime): _Datetime, id(dt): _MODULE}
 
 
 @contextmanager

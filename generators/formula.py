@@ -120,7 +120,7 @@ class _Evaluation:
         self._columns = columns
         self._rows = rows
 
-    def visit(self, node: ast.expr) -> pl.Series:
+    def visit(self, node: ast.expr) -> pl.Series:  # noqa: C901, PLR0911  # a table of the grammar
         match node:
             case ast.Constant(value=value):
                 return pl.Series([value]).new_from_index(0, self._rows)
@@ -130,11 +130,10 @@ class _Evaluation:
                 return _ARITHMETIC[type(op)](self.visit(left), self.visit(right))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return ~_truth(self.visit(operand))
-            case ast.UnaryOp(op=op, operand=operand):
-                value = _number(self.visit(operand))
-                return (
-                    _minus(value.clear().extend_constant(0, len(value)), value) if isinstance(op, ast.USub) else value
-                )
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return _minus(pl.Series([0]).new_from_index(0, self._rows), self.visit(operand))
+            case ast.UnaryOp(operand=operand):
+                return _number(self.visit(operand))
             case ast.BoolOp(op=op, values=values):
                 return _together([_truth(self.visit(value)) for value in values], all_of=isinstance(op, ast.And))
             case ast.Compare(left=left, ops=ops, comparators=rest):
@@ -171,7 +170,7 @@ def _number(value: pl.Series) -> pl.Series:
 
 
 def _named(value: pl.Series) -> str:
-    return {pl.String: "text", pl.Boolean: "a truth value"}.get(type(value.dtype), str(value.dtype))  # type: ignore[arg-type]
+    return {pl.String: "text", pl.Boolean: "a truth value"}.get(type(value.dtype), str(value.dtype))
 
 
 def _on_arrays(operation: Callable[..., NDArray[Any]], *operands: pl.Series) -> pl.Series:
@@ -333,6 +332,12 @@ def _moment(value: pl.Series) -> pl.Series:
     return value
 
 
+def _shifted(moment: pl.Series, seconds: pl.Series) -> pl.Series:
+    """A date or time, so many seconds later."""
+    millis = _to_int(_on_arrays(lambda s: np.rint(s * 1000.0), _to_float(seconds))).cast(pl.Duration("ms"))
+    return _moment(moment).cast(pl.Datetime("ms")) + millis
+
+
 _ARITHMETIC: Mapping[type, Callable[[pl.Series, pl.Series], pl.Series]] = {
     ast.Add: _plus,
     ast.Sub: _minus,
@@ -376,6 +381,7 @@ _FUNCTIONS: Mapping[str, tuple[int, int, Callable[..., pl.Series]]] = {
     "min": (1, 20, _least),
     "month": (1, 1, lambda v: _moment(v).dt.month().cast(pl.Int64)),
     "round": (1, 2, _rounded),
+    "shift": (2, 2, _shifted),
     "sqrt": (1, 1, _root),
     "str": (1, 1, lambda v: Column(v).text()),
     "upper": (1, 1, lambda v: _words(v).str.to_uppercase()),

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,29 +10,41 @@ import yaml
 
 from generators.document import Document, read_yaml
 from generators.inference.draft import Draft
+from generators.inference.parameter import KEYS, Parameters
 from generators.sources import Sources
 from generators.spec import Spec, default_spec, read_spec
+
+_HEAD = "# A scenario spec; see docs/scenarios.md. Fields that are hidden serve others and are not written.\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A spec and where it came from; `document` is the spec as plain values, `pipeline` the one it was inferred from."""
+    """A spec and where it came from; `document` is the spec as plain values, `parameters` are the target's."""
 
     spec: Spec
     document: Mapping[str, Any]
     sources: Sources
     notes: tuple[str, ...] = ()
     default_rows: int | None = None
-    pipeline: Any = None
-    given: Document | None = field(default=None)
+    parameters: Parameters | None = None
 
     def as_yaml(self) -> str:
         """The spec as a file that a user can edit."""
-        head = "# A scenario spec; see docs/scenarios.md. Fields that are hidden serve others and are not written.\n"
         body: str = yaml.safe_dump(
             dict(self.document), sort_keys=False, allow_unicode=True, width=120, default_flow_style=None
         )
-        return head + body
+        return _HEAD + body
+
+
+@dataclass(frozen=True, slots=True)
+class _Inferred:
+    """A draft, the file it was inferred from, and the parameters of the target where it was one."""
+
+    draft: Draft
+    source: Path
+    sources: Sources
+    default_rows: int | None = None
+    parameters: Parameters | None = None
 
 
 def resolve(options: argparse.Namespace) -> Request:
@@ -41,51 +53,86 @@ def resolve(options: argparse.Namespace) -> Request:
     Raises:
         ConfigError: a file can't be read, or what it says can't work.
     """
-    given = None
-    if options.spec is not None:
-        from generators.schema import validate
-
-        given = read_yaml(options.spec)
-        validate(given)
+    given = _given(options.spec)
     inferred = _inferred(options)
     if inferred is None:
-        if given is None:
-            document = _packaged()
-            return Request(default_spec(), document.data, Sources())
-        return Request(read_spec(given), given.data, Sources(), given=given)
-    draft, source, extra = inferred
-    data = draft.document()
-    merged = _merged(data, given, draft)
-    origin = given.source if given else source
-    document = Document(merged, origin, given.lines if given else {}, given.folder if given else Path())
-    return Request(read_spec(document), merged, Sources(), tuple(draft.notes), given=given, **extra)
+        if given is not None:
+            return Request(read_spec(given), given.data, Sources())
+        return Request(default_spec(), read_yaml(Path(__file__).parent / "default.scenario.yaml").data, Sources())
+    merged = _merged(inferred, given)
+    document = (
+        Document(merged, given.source, given.lines, given.folder) if given else Document(merged, str(inferred.source))
+    )
+    return Request(
+        read_spec(document),
+        merged,
+        inferred.sources,
+        tuple(inferred.draft.notes),
+        inferred.default_rows,
+        inferred.parameters,
+    )
 
 
-def _packaged() -> Document:
-    return read_yaml(Path(__file__).parent / "default.scenario.yaml")
+def _given(path: Path | None) -> Document | None:
+    if path is None:
+        return None
+    from generators.schema import validate
+
+    document = read_yaml(path)
+    validate(document)
+    return document
 
 
-def _inferred(options: argparse.Namespace) -> tuple[Draft, str, dict[str, Any]] | None:
+def _inferred(options: argparse.Namespace) -> _Inferred | None:
     if options.from_pipeline is not None:
-        from generators.inference.pipeline import draft_of, read_pipeline
+        from generators.inference.parameter import draft_of
+        from generators.inference.pipeline import read_pipeline
 
-        pipeline = read_pipeline(options.from_pipeline)
-        return draft_of(pipeline), str(options.from_pipeline), {"pipeline": pipeline}
-    return None
+        parameters = read_pipeline(options.from_pipeline)
+        return _Inferred(draft_of(parameters), options.from_pipeline, Sources(), parameters=parameters)
+    if options.from_workflow is not None:
+        from generators.inference.workflow import read_workflow
+
+        parameters, draft = read_workflow(options.from_workflow)
+        return _Inferred(draft, options.from_workflow, Sources(), parameters=parameters)
+    if options.from_csv is not None:
+        from generators.inference.sample import draft_from, read_sample
+
+        header, rows = read_sample(options.from_csv)
+        return _Inferred(draft_from(header, rows, options.from_csv), options.from_csv, Sources())
+    return _from_run(options) if options.from_run is not None else None
 
 
-def _merged(data: dict[str, Any], given: Document | None, draft: Draft) -> dict[str, Any]:
-    """What was inferred, overridden by what the user's spec says; the columns stay those of the pipeline."""
+def _from_run(options: argparse.Namespace) -> _Inferred:
+    from generators.inference.recorded import read_recorded, replayed
+    from generators.inference.sample import draft_from
+    from generators.kinds.lookup import as_frame
+
+    header, rows = read_recorded(options.from_run)
+    file = options.from_run / "scenarios.csv"
+    if options.write_spec is not None:
+        return _Inferred(draft_from(header, rows, file), file, Sources(), len(rows))
+    wanted = options.n or len(rows)
+    sources = Sources()
+    # What arrived, in the order of arrival, stands for the file: it may have rows that never did.
+    sources.adopt(file, as_frame(rows, header))
+    return _Inferred(replayed(header, len(rows), wanted, file), file, sources, len(rows))
+
+
+def _merged(inferred: _Inferred, given: Document | None) -> dict[str, Any]:
+    """What was inferred, overridden by what the user's spec says; the columns stay those of the target."""
+    data = inferred.draft.document()
     if given is None:
         return data
     fields = dict(data["fields"])
+    known = {*inferred.draft.columns, *KEYS}
     for name, definition in given.data["fields"].items():
         hidden = isinstance(definition, Mapping) and definition.get("hidden")
-        if name not in draft.columns and not hidden:
+        if inferred.parameters is not None and name not in known and not hidden:
             raise given.error(
                 ("fields", str(name)),
-                "not an input of the pipeline, so it can't be a column",
-                f"inputs are: {', '.join(draft.columns)}; write `hidden: true` when other fields use it",
+                f"{inferred.parameters.source} has no input of this name, so it can't be a column",
+                f"inputs are: {', '.join(inferred.draft.columns)}; write `hidden: true` when other fields use it",
             )
         fields[name] = definition
     return {**{key: value for key, value in given.data.items() if key != "fields"}, "fields": fields}

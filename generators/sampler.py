@@ -10,7 +10,7 @@ from generators.block import Block
 from generators.columns import Column
 from generators.sources import Sources
 from generators.spec import Field, Spec
-from generators.streams import Floats
+from generators.streams import Floats, Stream
 from harness.model.errors import ConfigError, PipeswarmError
 
 _REDRAWS = 1000
@@ -76,7 +76,7 @@ class Sampler:
         def normal(name: str) -> Floats:
             if name not in latent:
                 field = self._fields[name]
-                own = portable.normal_quantile(streams.uniform(streams.words(self._seed, name, "", start, stop)))
+                own = portable.normal_quantile(streams.uniform(streams.words(Stream(self._seed, name), start, stop)))
                 if field.correlated_with is not None:
                     # Spearman's rho of a Gaussian copula is 6/pi asin(r/2) (Pearson, 1907).
                     r = min(1.0, max(-1.0, 2.0 * math.sin(math.pi * field.rank / 6.0)))
@@ -92,20 +92,22 @@ class Sampler:
         values = column.values.to_list()
         seen = self._seen[field.name]
         changed = False
-        for index, value in enumerate(values):
-            row = block.start + index
-            attempt = 0
+        for index, drawn in enumerate(values):
+            value, row, attempt = drawn, block.start + index, 0
             while value in seen and seen[value] != row:
                 attempt += 1
                 if field.kind.derived or getattr(field.kind, "unique", False) or attempt > _REDRAWS:
-                    raise ConfigError(
-                        f"{self._spec.source}: fields.{field.name} is unique, but rows {seen[value] + 1:,} and {row + 1:,} "
-                        f"are both {value!r}",
-                        "make one of the fields that it is made of unique"
-                        if field.kind.derived
-                        else "widen its range, give it more decimals, or ask for fewer rows",
-                    )
+                    raise self._not_unique(field, value, seen[value], row)
                 value = field.kind.draw(block.row(row, attempt)).values[0]
                 values[index], changed = value, True
             seen[value] = row
         return Column(pl.Series(values, dtype=column.values.dtype), column.is_json) if changed else column
+
+    def _not_unique(self, field: Field, value: object, earlier: int, row: int) -> ConfigError:
+        where = f"{self._spec.source}: fields.{field.name}"
+        return ConfigError(
+            f"{where} is unique, but rows {earlier + 1:,} and {row + 1:,} are both {value!r}",
+            "make one of the fields that it is made of unique"
+            if field.kind.derived
+            else "widen its range, give it more decimals, or ask for fewer rows",
+        )

@@ -1,43 +1,99 @@
-"""Checks specs against the JSON Schema that is shipped for editors, and says what is wrong with line and key."""
+"""Checks documents against the JSON Schemas that are shipped for editors, and says what is wrong with line and key."""
 
 import difflib
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import orjson
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 
-from generators.document import Document, Key, Place
-from harness.model.errors import ConfigError
+from generators.document import Document, Place
 
-PATH = Path(__file__).parent / "scenario-spec.schema.json"
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A JSON Schema whose parts are under `$defs`."""
+
+    path: Path
+
+    def content(self) -> Mapping[str, Any]:
+        """The schema as plain values."""
+        return _content(self.path)
+
+    def check(self, part: str, value: Mapping[str, Any], place: Place, aliases: frozenset[str] = frozenset()) -> None:
+        """Check a value against a part of the schema; its keys may not be `aliases`, which have been written out.
+
+        Raises:
+            ConfigError: the first thing that is wrong.
+        """
+        known = sorted(self.properties(part).keys() - aliases)
+        for key in map(str, value):
+            if key not in known and key not in aliases:
+                close = difflib.get_close_matches(key, known, n=1)
+                hint = f"did you mean '{close[0]}'?" if close else f"keys are: {', '.join(known)}"
+                raise (place / key).error(f"unknown key '{key}'", hint)
+        error = next(iter(_validator(self.path, part).iter_errors(_jsonable(value))), None)
+        if error is None:
+            return
+        at = place
+        for step in error.absolute_path:
+            at = at / step
+        raise at.error(_said(error)[:200], self._hint(error, part))
+
+    def properties(self, part: str) -> Mapping[str, Any]:
+        """The keys of a part, and what the schema says of each."""
+        definitions = self.content()["$defs"]
+        node: Any = definitions
+        for step in part.split("/"):
+            node = node[step]
+        shared = definitions["options"]["properties"] if node.get("$ref") == "#/$defs/options" else {}
+        return {**shared, **node["properties"]}
+
+    def _hint(self, error: ValidationError, part: str) -> str:
+        key = str(error.absolute_path[0]) if error.absolute_path else ""
+        described = self.properties(part).get(key, {}).get("description", "")
+        return f"{key}: {described}" if described else "see docs/scenarios.md"
+
+
+SPEC = Schema(Path(__file__).parent / "scenario-spec.schema.json")
+WORKLOAD = Schema(Path(__file__).parent / "workload.schema.json")
 
 
 @cache
-def schema() -> Mapping[str, Any]:
-    """The JSON Schema of specs."""
-    loaded: dict[str, Any] = orjson.loads(PATH.read_bytes())
+def _content(path: Path) -> Mapping[str, Any]:
+    loaded: dict[str, Any] = orjson.loads(path.read_bytes())
     return loaded
 
 
 @cache
-def _validator(part: str) -> Draft202012Validator:
-    return Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": schema()["$defs"]})
+def _validator(path: Path, part: str) -> Draft202012Validator:
+    return Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": _content(path)["$defs"]})
 
 
-def validate(document: Document) -> None:
-    """Check the outer shape of a spec; definitions are checked one by one as they are read.
+def _said(error: ValidationError) -> str:
+    if error.validator != "anyOf":
+        return str(error.message)
+    if error.absolute_path:
+        return "not in any of the forms allowed"
+    options: Any = error.validator_value
+    ways = (" and ".join(key for key in option["required"] if key != "kind") for option in options[1:])
+    return f"{' or '.join(ways)} is missing"
+
+
+def validate(document: Document, schema: Schema = SPEC) -> None:
+    """Check the outer shape of a document; the fields of a spec are checked one by one as they are read.
 
     Raises:
         ConfigError: the first thing that is wrong.
     """
     if not isinstance(document.data, Mapping):
-        raise document.error((), "not a scenario spec", "a spec is a mapping with `fields:`; see docs/scenarios.md")
+        raise document.error((), "not a mapping of keys to values", "see docs/scenarios.md for what goes into the file")
     _refuse_infinities(document.data, Place(document))
-    _check("outer", document.data, Place(document))
+    schema.check("outer", document.data, Place(document))
 
 
 def check_definition(kind: str, definition: Mapping[str, Any], place: Place) -> None:
@@ -47,52 +103,17 @@ def check_definition(kind: str, definition: Mapping[str, Any], place: Place) -> 
         ConfigError: the first thing that is wrong.
     """
     if kind == "by":
-        outline = {**definition, "cases": dict.fromkeys(definition.get("cases") or (), "uuid"), "otherwise": "uuid"}
-        _check("by", outline if isinstance(definition.get("cases"), Mapping) else definition, place)
+        SPEC.check("by", {**definition, **_outlined(definition)}, place)
     else:
-        _check(f"kinds/{kind}", {"kind": kind, **definition}, place)
+        SPEC.check(f"kinds/{kind}", {"kind": kind, **definition}, place, frozenset({"kind", kind}))
 
 
-def _check(part: str, value: Mapping[str, Any], place: Place) -> None:
-    known = _known_keys(part)
-    for key in map(str, value):
-        if key not in known and key != "kind":
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"keys are: {', '.join(known)}"
-            raise (place / key).error(f"unknown key '{key}'", hint)
-    error = next(iter(_validator(part).iter_errors(_jsonable(value))), None)
-    if error is None:
-        return
-    at = place
-    for step in error.absolute_path:
-        at = at / step
-    raise _explained(error.message, error.validator, error.schema, error.absolute_path, part, at)
-
-
-def _explained(message: str, rule: object, failed: Any, path: Any, part: str, at: Place) -> ConfigError:
-    main: Key = path[0] if path else ""
-    properties = _properties(part)
-    described = properties.get(str(main), {}).get("description", "")
-    if rule == "anyOf" and not path:
-        ways = (" and ".join(key for key in option["required"] if key != "kind") for option in failed["anyOf"][1:])
-        message = f"{' or '.join(ways)} is missing"
-    elif rule == "anyOf":
-        message = "not in any of the forms allowed"
-    return at.error(message[:200], f"{main}: {described}" if described else "see docs/scenarios.md")
-
-
-def _properties(part: str) -> Mapping[str, Any]:
-    node: Any = schema()["$defs"]
-    for step in part.split("/"):
-        node = node[step]
-    found: Mapping[str, Any] = node["properties"]
-    return found if part == "outer" else {**schema()["$defs"]["options"]["properties"], **found}
-
-
-def _known_keys(part: str) -> list[str]:
-    """The keys that may stand there; the short form has been written out before."""
-    short = part.removeprefix("kinds/") if part.startswith("kinds/") else ""
-    return sorted(set(_properties(part)) - {short, "kind"})
+def _outlined(definition: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Cases are checked as they are read: here any definition stands for them."""
+    outline: dict[str, Any] = {"otherwise": "uuid"} if "otherwise" in definition else {}
+    if isinstance(definition.get("cases"), Mapping):
+        outline["cases"] = dict.fromkeys(map(str, definition["cases"]), "uuid")
+    return outline
 
 
 def _jsonable(value: object) -> object:

@@ -106,20 +106,19 @@ class Sources:
 
     def identities(self) -> Mapping[str, Mapping[str, object]]:
         """What was drawn and read, with digests: a Faker upgrade that changes a value changes a digest."""
-        pools = {
+        pools: dict[str, Mapping[str, object]] = {
             f"{vocabulary}": {"values": vocabulary.size, "sha256": _digest(pool.text())}
             for (vocabulary, _), pool in sorted(self._pools.items(), key=lambda item: str(item[0]))
         }
-        distinct = {
-            f"{vocabulary}, distinct": {"sha256": _digest(from_values(drawn.values[:1000]).text())}
-            for (vocabulary, _), drawn in sorted(self._distinct.items(), key=lambda item: str(item[0]))
-        }
+        for (vocabulary, _), drawn in sorted(self._distinct.items(), key=lambda item: str(item[0])):
+            first = from_values(drawn.values[:1000])
+            pools[f"{vocabulary}, distinct"] = {"values": len(first), "sha256": _digest(first.text())}
         files = {
             path.name: {"rows": table.height, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
             for path, table in sorted(self._tables.items())
             if path.is_file()
         }
-        return {"vocabularies": pools | distinct, "files": files}
+        return {"vocabularies": pools, "files": files}
 
 
 class _Distinct:
@@ -142,7 +141,7 @@ class _Distinct:
                     misses += 1
                     if misses > _PATIENCE:
                         raise ConfigError(
-                            f"{self._vocabulary} has only about {len(self.values):,} different values, {count:,} are needed",
+                            f"{self._vocabulary} has only about {len(self.values):,} values, {count:,} are needed",
                             "take a richer provider, combine it with another field in a template, or drop `unique`",
                         )
                     continue
@@ -162,7 +161,7 @@ def _read_table(path: Path) -> pl.DataFrame:
             table = pl.read_parquet(path)
         else:
             # Cells stay as the user wrote them: 007 is no number, and 1e400 no infinity.
-            table = pl.read_csv(path, infer_schema=False, encoding="utf8", missing_utf8_is_empty_string=False)
+            table = pl.read_csv(path, infer_schema=False, encoding="utf8")
     except FileNotFoundError as error:
         raise ConfigError(f"there is no file {path}", "relative names start at the spec's folder") from error
     except (OSError, pl.exceptions.PolarsError) as error:

@@ -7,6 +7,7 @@ so any prefix, any chunk size and any number of processes gives the same rows.
 
 import hashlib
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +21,30 @@ _DIRECT_LIMIT = 65_536  # up to here a permutation is a table
 _ROUNDS = 8
 
 
+class Stream(NamedTuple):
+    """Which numbers: those of the field `path` for `purpose`, under `seed`."""
+
+    seed: int
+    path: str
+    purpose: str = ""
+
+
 @cache
-def _key(seed: int, path: str, purpose: str) -> tuple[int, int]:
-    digest = hashlib.sha256(f"{seed}\0{path}\0{purpose}".encode()).digest()
+def _key(stream: Stream) -> tuple[int, int]:
+    digest = hashlib.sha256(f"{stream.seed}\0{stream.path}\0{stream.purpose}".encode()).digest()
     return int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:16], "little")
 
 
-def seed_of(seed: int, path: str, purpose: str) -> int:
-    """A 128-bit seed for a foreign generator, as different from the stream's own words as another path's."""
-    low, high = _key(seed, path, f"seed {purpose}")
+def seed_of(stream: Stream) -> int:
+    """A 128-bit seed for a foreign generator, made from the stream's key."""
+    low, high = _key(stream)
     return low | high << 64
 
 
-def words(seed: int, path: str, purpose: str, start: int, stop: int, per_row: int = 1) -> Words:
+def words(stream: Stream, start: int, stop: int, per_row: int = 1) -> Words:
     """The random 64-bit words of rows [start, stop), `per_row` for each row, flat."""
     first, count = start * per_row, (stop - start) * per_row
-    generator = np.random.Philox(key=np.array(_key(seed, path, purpose), dtype=np.uint64))
+    generator = np.random.Philox(key=np.array(_key(stream), dtype=np.uint64))
     generator.advance(first // _WORDS_PER_COUNT)
     skip = first % _WORDS_PER_COUNT
     return generator.random_raw(count + skip)[skip:]
@@ -46,17 +55,17 @@ def uniform(raw: Words) -> Floats:
     return ((raw >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 
-def permuted(seed: int, path: str, rows: Ints, size: int) -> Ints:
+def permuted(stream: Stream, rows: Ints, size: int) -> Ints:
     """Where each of `rows` (all in [0, size)) lands in a random permutation of [0, size).
 
     Small sizes shuffle a table. Large ones walk a Feistel network (Black & Rogaway, "Ciphers with arbitrary finite
     domains", 2002): memory does not grow with `size`, and any row can be asked for alone.
     """
     if size <= _DIRECT_LIMIT:
-        return _shuffle(seed, path, size)[rows]
+        return _shuffle(stream, size)[rows]
     half = np.uint64(((size - 1).bit_length() + 1) // 2)
     mask = np.uint64((1 << int(half)) - 1)
-    keys = words(seed, path, "permutation", 0, _ROUNDS)
+    keys = words(stream, 0, _ROUNDS)
     landed = rows.astype(np.uint64)
     outside = np.ones(len(landed), dtype=bool)
     while outside.any():
@@ -69,8 +78,8 @@ def permuted(seed: int, path: str, rows: Ints, size: int) -> Ints:
 
 
 @cache
-def _shuffle(seed: int, path: str, size: int) -> Ints:
-    return np.argsort(words(seed, path, "permutation", 0, size), kind="stable").astype(np.int64)
+def _shuffle(stream: Stream, size: int) -> Ints:
+    return np.argsort(words(stream, 0, size), kind="stable").astype(np.int64)
 
 
 def _mixed(value: Words, key: np.uint64) -> Words:

@@ -32,7 +32,15 @@ _LISTS = {
     "language": ["en", "de", "fr"],
     "country": ["AT", "DE", "FR", "IN", "PT", "US"],
 }
-_FAKED = {"email": "email", "user": "user_name", "owner": "user_name", "name": "name", "city": "city", "company": "company", "customer": "company"}  # fmt: skip
+_FAKED = {
+    "email": "email",
+    "user": "user_name",
+    "owner": "user_name",
+    "name": "name",
+    "city": "city",
+    "company": "company",
+    "customer": "company",
+}
 
 
 def integer(name: str, default: int | None) -> Definition:
@@ -155,8 +163,8 @@ def _varying(name: str, match: re.Match[str], draft: Draft) -> str:
     width = len(found)
     if found.startswith("0") and width > 1:
         return f"{{{draft.helper(name, {'integer': [0, 10**width - 1]})}:0{width}d}}"
-    low = 0 if width == 1 else 10 ** (width - 1)
-    return f"{{{draft.helper(name, {'integer': [low, 10**width - 1]})}}}"
+    low, high = (1, 99) if width == 1 else (10 ** (width - 1), 10**width - 1)
+    return f"{{{draft.helper(name, {'integer': [low, high]})}}}"
 
 
 def _with_id(pattern: str) -> str:
@@ -177,20 +185,20 @@ def _named(name: str, draft: Draft) -> Definition:
     if words & set(_PLACES):
         place = "{" + draft.word("plant") + "}/{" + draft.word("date") + ":%Y/%m}/{" + draft.word("sensor") + "}"
         return {"template": f"s3://training/{place}.parquet"}
-    for known in ("region", "plant", "sensor"):
-        if known in words:
-            return {"template": f"{{{draft.word(known)}}}"}
+    known = words & {"region", "plant", "sensor"}
+    if known:
+        return {"template": f"{{{draft.word(min(known))}}}"}
     if words & set(_MOMENTS):
         return {"datetime": ["2025-01-01", "2025-12-31"]}
-    for key, values in _LISTS.items():
-        if key in words:
-            return {"choice": values}
-    for key, provider in _FAKED.items():
-        if key in words:
-            return {"faker": provider}
-    if words & {"id", "uuid", "key"}:
-        return {"kind": "uuid"}
-    return {"template": f"{name.replace('{', '').replace('}', '')}-{{id}}"}
+    return _listed(words) or {"template": f"{_escaped(name)}-{{id}}"}
+
+
+def _listed(words: set[str]) -> Definition | None:
+    for key in sorted(words & _LISTS.keys()):
+        return {"choice": _LISTS[key]}
+    for key in sorted(words & _FAKED.keys()):
+        return {"faker": _FAKED[key]}
+    return {"kind": "uuid"} if words & {"id", "uuid", "key"} else None
 
 
 def _words(name: str) -> set[str]:

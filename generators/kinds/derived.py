@@ -75,12 +75,11 @@ class Conditional:
         """Every case is drawn for all rows, then each row takes its own: a row does not depend on the others."""
         keys = block.columns[self.by].text()
         present = keys.unique().to_list()
-        drawn: list[tuple[pl.Series, Column]] = []
-        for key in self.cases:
-            if key in present:
-                drawn.append(
-                    ((keys == key).fill_null(value=False), self.cases[key].draw(block.at(f"{block.path}?{key}")))
-                )
+        drawn = [
+            ((keys == key).fill_null(value=False), kind.draw(block.at(f"{block.path}?{key}")))
+            for key, kind in self.cases.items()
+            if key in present
+        ]
         rest = ~keys.is_in(list(self.cases)).fill_null(value=False)
         if rest.any():
             if self.otherwise is None:

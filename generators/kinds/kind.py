@@ -11,14 +11,17 @@ Definition = Mapping[str, Any]
 
 
 class Kind(Protocol):
-    """How the values of one field come about. Frozen: all randomness comes from the block.
+    """How the values of one field come about. Frozen: all randomness comes from the block."""
 
-    `monotone`: the value grows with the block's `uniform()`, so the field can be correlated with another.
-    `derived`: the value follows from other fields alone, so drawing it again can't make it unique.
-    """
+    @property
+    def monotone(self) -> bool:
+        """Does the value grow with the block's `uniform()`, so that the field can be correlated with another?"""
+        ...
 
-    monotone: bool
-    derived: bool
+    @property
+    def derived(self) -> bool:
+        """Does the value follow from other fields alone, so that drawing it again can't make it unique?"""
+        ...
 
     def inputs(self) -> frozenset[str]:
         """The fields whose columns `draw` needs."""

@@ -35,7 +35,7 @@ class Choice:
         if isinstance(given, Mapping):
             if weights:
                 raise (place / "weights").error("weights are given twice", "keep those beside the values")
-            given, weights = list(given), tuple(given.values())
+            weights = tuple(given.values())
         if weights and len(weights) != len(given):
             raise (place / "weights").error(f"{len(weights)} weights for {len(given)} values", "give one for each")
         if weights and not sum(weights) > 0:
@@ -66,7 +66,8 @@ class Choice:
         cumulative = np.cumsum(self.weights)
         last = int(np.flatnonzero(self.weights)[-1])
         index = np.searchsorted(cumulative, block.uniform() * cumulative[-1], side="right")
-        return np.minimum(index, last).astype(np.int64)
+        chosen: Ints = np.minimum(index, last).astype(np.int64)
+        return chosen
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from generators.document import Place
 from generators.kinds.kind import Definition, Kind, KindType
 from generators.kinds.numbers import NO_FIELDS
 from generators.sources import Vocabulary
-from generators.streams import Ints
+from generators.streams import Ints, Stream
 from harness.model.errors import ConfigError
 
 
@@ -60,7 +60,7 @@ class Fake:
 
     def draw(self, block: Block) -> Column:
         """A random value of the pool, or the row's own value of the unique ones."""
-        seed = streams.seed_of(block.seed, block.path, "faker")
+        seed = streams.seed_of(Stream(block.seed, block.path, "faker"))
         if self.unique:
             return block.sources.distinct(self.vocabulary, seed, block.start, block.stop)
         pool = block.sources.pool(self.vocabulary, seed)
@@ -128,7 +128,7 @@ class FromFile:
             return np.where(rows < height, rows, block.index_below(height))
         if block.total > height:
             raise ConfigError(
-                f"the field {path} takes each row of {self.path} once, but {block.total:,} rows are wanted of {height:,}",
+                f"the field {path} takes each row of {self.path} once: {height:,} rows, and {block.total:,} are wanted",
                 f"ask for at most {height:,} rows, or draw with_replacement",
             )
         return block.rows() if self.how == "in_order" else block.permuted(height)

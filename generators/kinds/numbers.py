@@ -1,5 +1,6 @@
-"""Numbers: uniform, normal, lognormal, integer, zipf."""
+"""Numbers: uniform, normal, lognormal, quantiles, integer, zipf."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -185,6 +186,38 @@ class Integer:
 
 
 @dataclass(frozen=True, slots=True)
+class Quantiles:
+    """The distribution with these quantiles, at equal steps of probability from 0 to 1, straight lines between."""
+
+    points: tuple[float, ...]
+    decimals: int | None = None
+
+    main: ClassVar[str] = "points"
+    monotone: ClassVar[bool] = True
+    derived: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, definition: Definition, place: Place) -> Kind:
+        """Points, decimals."""
+        points = definition["points"]
+        if any(after < before for before, after in itertools.pairwise(points)):
+            raise (place / "points").error("the quantiles fall", "give them in rising order")
+        return cls(tuple(points), definition.get("decimals"))
+
+    def inputs(self) -> frozenset[str]:
+        """None."""
+        return NO_FIELDS
+
+    def draw(self, block: Block) -> Column:
+        """Between the two quantiles about u."""
+        points = np.array(self.points, dtype=np.float64)
+        place = block.uniform() * (len(points) - 1)
+        left = np.minimum(place.astype(np.int64), len(points) - 2)
+        # Not np.interp: it may fuse its product and sum where the processor can.
+        return _rounded(points[left] + (place - left) * (points[left + 1] - points[left]), self.decimals)
+
+
+@dataclass(frozen=True, slots=True)
 class Zipf:
     """Ranks 1 … size, rank k with a probability in proportion to k**-exponent: a few are popular, most are rare."""
 
@@ -216,5 +249,6 @@ KINDS: dict[str, KindType] = {
     "normal": NormalType,
     "lognormal": LognormalType,
     "integer": Integer,
+    "quantiles": Quantiles,
     "zipf": Zipf,
 }

@@ -1,0 +1,198 @@
+"""Which cells a field of a spec could have written: the checker's side of each kind."""
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import singledispatch
+
+import orjson
+
+from generators.columns import INSTANT_FORMAT, from_values
+from generators.kinds import Kind
+from generators.kinds.derived import Conditional
+from generators.kinds.identity import Sequence, Uuid
+from generators.kinds.instants import Instants
+from generators.kinds.labels import Choice, Scale, Truth
+from generators.kinds.lookup import FromFile
+from generators.kinds.nested import Document
+from generators.kinds.numbers import Integer, Normal, Quantiles, Uniform, Zipf
+from generators.kinds.text import Template
+from generators.sources import Sources
+from generators.spec import Field
+
+Row = Mapping[str, str]
+Verdict = Callable[[str, Row], str | None]
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+def acceptance(field: Field, sources: Sources) -> Verdict:
+    """What is wrong with a cell of this field; none when nothing is."""
+    verdict = _verdict(field.kind, sources)
+    nullable = field.nullable > 0
+
+    def judge(cell: str, row: Row) -> str | None:
+        return None if nullable and not cell else verdict(cell, row)
+
+    return judge
+
+
+@singledispatch
+def _verdict(kind: Kind, sources: Sources) -> Verdict:  # noqa: ARG001  # kinds that could have written anything
+    return lambda _cell, _row: None
+
+
+def _number(cell: str) -> float | None:
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _between(low: float, high: float, decimals: int | None) -> Verdict:
+    # A rounded value may lie half a unit of its last digit outside.
+    slack = 0.5 * 10.0**-decimals if decimals is not None else 0.0
+
+    def judge(cell: str, _: Row) -> str | None:
+        value = _number(cell)
+        if value is None:
+            return "not a number"
+        return None if low - slack <= value <= high + slack else f"not between {low:g} and {high:g}"
+
+    return judge
+
+
+@_verdict.register
+def _(kind: Uniform, _: Sources) -> Verdict:
+    return _between(kind.low, kind.high, kind.decimals)
+
+
+@_verdict.register
+def _(kind: Quantiles, _: Sources) -> Verdict:
+    return _between(kind.points[0], kind.points[-1], kind.decimals)
+
+
+@_verdict.register
+def _(kind: Normal, _: Sources) -> Verdict:
+    low, high = kind.low, kind.high
+    if kind.exponential:
+        low, high = math.exp(low) * (1 - 1e-12), math.exp(high) * (1 + 1e-12) if high < 709 else math.inf
+    return _between(low, high, kind.decimals)
+
+
+def _whole(low: int, high: int, step: int) -> Verdict:
+    def judge(cell: str, _: Row) -> str | None:
+        if not re.fullmatch(r"-?\d{1,19}", cell):
+            return "not an integer"
+        value = int(cell)
+        if not low <= value <= high:
+            return f"not between {low} and {high}"
+        return None if (value - low) % step == 0 else f"not {low} plus a multiple of {step}"
+
+    return judge
+
+
+@_verdict.register
+def _(kind: Integer, _: Sources) -> Verdict:
+    return _whole(kind.low, kind.high, kind.step)
+
+
+@_verdict.register
+def _(kind: Zipf, _: Sources) -> Verdict:
+    return _whole(1, kind.size, 1)
+
+
+def _one_of(values: Iterable[object]) -> Verdict:
+    listed = [None if cell is None else str(cell) for cell in from_values(list(values)).text()]
+    allowed = {cell or "" for cell in listed}
+
+    def judge(cell: str, _: Row) -> str | None:
+        return None if cell in allowed else f"not one of {', '.join(sorted(allowed)[:20])}"
+
+    return judge
+
+
+@_verdict.register
+def _(kind: Choice, _: Sources) -> Verdict:
+    return _one_of(kind.values)
+
+
+@_verdict.register
+def _(kind: Scale, _: Sources) -> Verdict:
+    return _one_of(kind.values)
+
+
+@_verdict.register
+def _(_kind: Truth, _: Sources) -> Verdict:
+    return _one_of([True, False])
+
+
+@_verdict.register
+def _(kind: FromFile, sources: Sources) -> Verdict:
+    return _one_of(sources.table(kind.path)[kind.column].unique().to_list())
+
+
+@_verdict.register
+def _(_kind: Uuid, _: Sources) -> Verdict:
+    return lambda cell, _: None if _UUID.fullmatch(cell) else "not a UUID"
+
+
+@_verdict.register
+def _(kind: Sequence, _: Sources) -> Verdict:
+    number = re.compile(re.escape(kind.prefix) + (rf"-?\d{{{kind.width},}}" if kind.width else r"-?\d+"))
+    return lambda cell, _: None if number.fullmatch(cell) else "not a number of this sequence"
+
+
+@_verdict.register
+def _(_kind: Document, _: Sources) -> Verdict:
+    def judge(cell: str, _: Row) -> str | None:
+        try:
+            orjson.loads(cell)
+        except orjson.JSONDecodeError as error:
+            return f"not JSON: {error.msg}"
+        return None
+
+    return judge
+
+
+@_verdict.register
+def _(kind: Template, _: Sources) -> Verdict:
+    pattern = re.compile(
+        "".join(re.escape(text) + (".*" if name is not None else "") for text, name, _ in kind.parts), re.DOTALL
+    )
+    shown = "".join(text + (f"{{{name}}}" if name is not None else "") for text, name, _ in kind.parts)
+    return lambda cell, _: None if pattern.fullmatch(cell) else f"not of the form {shown}"
+
+
+@_verdict.register
+def _(kind: Instants, _: Sources) -> Verdict:
+    form = kind.pattern or ("%Y-%m-%d" if kind.as_date else INSTANT_FORMAT)
+    # A format without a whole date says too little to compare.
+    whole = "%F" in form or ("%Y" in form and ("%d" in form or "%j" in form))
+
+    def judge(cell: str, _: Row) -> str | None:
+        try:
+            moment = dt.datetime.strptime(cell, form).replace(tzinfo=dt.UTC)
+        except ValueError:
+            return f"not a date or time of the form {form}"
+        at = round(moment.timestamp() * 1000)
+        day = 86_400_000
+        return None if not whole or kind.start_ms - day < at < kind.end_ms else "outside the range"
+
+    return judge
+
+
+@_verdict.register
+def _(kind: Conditional, sources: Sources) -> Verdict:
+    cases = {key: _verdict(case, sources) for key, case in kind.cases.items()}
+    otherwise = _verdict(kind.otherwise, sources) if kind.otherwise is not None else None
+
+    def judge(cell: str, row: Row) -> str | None:
+        chosen = cases.get(row.get(kind.by, ""), otherwise)
+        if kind.by not in row:
+            return None  # the field that decides is hidden
+        return f"there is no case for {kind.by} = {row[kind.by]!r}" if chosen is None else chosen(cell, row)
+
+    return judge

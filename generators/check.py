@@ -1,0 +1,155 @@
+"""Checks a scenario CSV against a pipeline or a spec: every bad cell, by row and column."""
+
+import argparse
+import csv
+import itertools
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from generators.acceptance import acceptance
+from generators.inference.parameter import KEYS, Parameters
+from generators.request import Request
+from generators.spec import Spec
+from harness.model.errors import ConfigError, ExitCode
+from harness.targets.scenarios import typed
+
+# What is wrong with a cell, given the whole row; none when nothing is.
+Verdict = Callable[[str, Mapping[str, str]], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class BadCell:
+    """One fault. `row` counts lines of the table from 1, the header; `column` is "" for the row as a whole."""
+
+    row: int
+    column: str
+    value: str
+    problem: str
+
+    def __str__(self) -> str:
+        where = f"row {self.row}" + (f", column {self.column}" if self.column else "")
+        shown = self.value if len(self.value) <= 60 else self.value[:57] + "…"
+        return f"{where}: {self.problem}" + (f" ({shown!r})" if self.column and self.row > 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a file must be: these columns, each with a verdict on its cells; `required` ones may not be absent."""
+
+    columns: Mapping[str, Verdict]
+    required: frozenset[str]
+    unique: frozenset[str]
+
+
+def rule_of(request: Request) -> Rule:
+    """The rule of the pipeline where there is one, else of the spec."""
+    return _pipeline_rule(request.parameters) if request.parameters is not None else _spec_rule(request)
+
+
+def _pipeline_rule(parameters: Parameters) -> Rule:
+    columns: dict[str, Verdict] = dict.fromkeys(KEYS, _not_empty)
+    for found in parameters.inputs:
+        allowed = {str(literal) for literal in found.literals}
+
+        def verdict(cell: str, _: Mapping[str, str], found: object = found, allowed: set[str] = allowed) -> str | None:
+            return _typed_verdict(cell, found, allowed)
+
+        columns[found.name] = verdict
+    required = frozenset(KEYS) | {found.name for found in parameters.inputs if found.required}
+    return Rule(columns, required, frozenset({"id"}))
+
+
+def _typed_verdict(cell: str, found: object, allowed: set[str]) -> str | None:
+    from generators.inference.parameter import Parameter
+
+    assert isinstance(found, Parameter)
+    if not cell:
+        return "empty, but the parameter has no default" if found.required else None
+    try:
+        typed(cell, found.type)
+    except (ValueError, RecursionError):
+        return f"not a {found.type}"
+    return f"not one of {', '.join(sorted(allowed))}" if allowed and cell not in allowed else None
+
+
+def _not_empty(cell: str, _: Mapping[str, str]) -> str | None:
+    return None if cell else "empty"
+
+
+def _spec_rule(request: Request) -> Rule:
+    spec: Spec = request.spec
+    columns = {field.name: acceptance(field, request.sources) for field in spec.fields if not field.hidden}
+    unique = {field.name for field in spec.fields if field.unique and not field.hidden} | {"id"}
+    return Rule(columns, frozenset(columns), frozenset(unique))
+
+
+def bad_cells(path: Path, rule: Rule) -> Iterator[BadCell]:
+    """All faults of a file, in the order of its rows.
+
+    Raises:
+        ConfigError: the file can't be read at all.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            yield from _faults(csv.reader(lines, strict=True), rule)
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}", "check the file's name") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8", "save it as CSV UTF-8") from error
+    except csv.Error as error:
+        raise ConfigError(f"{path} is not a CSV: {error}", "quote cells as RFC 4180 says") from error
+
+
+def _faults(rows: Iterator[list[str]], rule: Rule) -> Iterator[BadCell]:
+    header = next(rows, [])
+    if not header:
+        yield BadCell(1, "", "", "the file is empty")
+        return
+    yield from _header_faults(header, rule)
+    seen: dict[str, dict[str, int]] = {name: {} for name in rule.unique if name in header}
+    number = 1
+    for number, cells in enumerate(rows, start=2):
+        if len(cells) != len(header):
+            yield BadCell(number, "", "", f"{len(cells)} cells where the header has {len(header)}")
+            continue
+        row = dict(zip(header, cells, strict=True))
+        for name, cell in row.items():
+            problem = rule.columns[name](cell, row) if name in rule.columns else None
+            if problem is None and name in seen and cell:
+                earlier = seen[name].setdefault(cell, number)
+                problem = f"already in row {earlier}" if earlier != number else None
+            if problem is not None:
+                yield BadCell(number, name, cell, problem)
+    if number == 1:
+        yield BadCell(1, "", "", "there are no rows below the header")
+
+
+def _header_faults(header: Sequence[str], rule: Rule) -> Iterator[BadCell]:
+    for name in sorted(set(header) - rule.columns.keys()):
+        yield BadCell(1, name, name, f"unknown column; columns are {', '.join(rule.columns)}")
+    for name in sorted(rule.required - set(header)):
+        yield BadCell(1, name, "", "missing column")
+    for name in sorted({name for name in header if header.count(name) > 1}):
+        yield BadCell(1, name, name, "the column is there twice")
+
+
+def report(request: Request, options: argparse.Namespace) -> int:
+    """Check a file and list its bad cells; 0 when there are none, else 2."""
+    faults = bad_cells(options.check, rule_of(request))
+    listed = list(itertools.islice(faults, options.limit))
+    more = sum(1 for _ in faults)
+    if options.json:
+        cells = [asdict(fault) for fault in listed]
+        print(json.dumps({"file": str(options.check), "ok": not listed, "bad": len(listed) + more, "cells": cells}))
+    else:
+        for fault in listed:
+            print(fault)
+        if more:
+            print(f"… and {more:,} more")
+        if not options.quiet:
+            total = len(listed) + more
+            print(f"{options.check}: {f'{total:,} bad cells' if total else 'every cell is good'}", file=sys.stderr)
+    return int(ExitCode.BAD_CONFIG if listed else ExitCode.OK)

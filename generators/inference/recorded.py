@@ -1,0 +1,66 @@
+"""The scenarios and the arrivals of a recorded run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from generators.inference.draft import Draft
+from generators.inference.sample import read_sample
+from harness.model.errors import ConfigError
+from harness.model.records import Submission
+from harness.store.folder import SCENARIOS, RunFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """When a run was due, in seconds after the first, and which scenario it had."""
+
+    due_s: float
+    scenario_id: str
+
+
+def read_arrivals(path: Path) -> list[Arrival]:
+    """The arrivals of a run in the order in which they were due.
+
+    Raises:
+        ConfigError: `path` is no run folder, or nothing is recorded in it.
+    """
+    submissions = {record.seq: record for record in RunFolder.open(path).records(Submission)}
+    if not submissions:
+        raise ConfigError(f"{path} has no recorded arrivals", "name the folder of a run that was started")
+    due = sorted(submissions.values(), key=lambda record: (record.due_at, record.seq))
+    return [Arrival((record.due_at - due[0].due_at) / 1e9, record.scenario_id) for record in due]
+
+
+def read_recorded(path: Path) -> tuple[list[str], list[dict[str, str]]]:
+    """Header and rows of the scenarios that arrived in a run, each once, in the order of their first arrival.
+
+    Raises:
+        ConfigError: the run's folder has no scenarios.
+    """
+    arrivals = read_arrivals(path)
+    file = path / SCENARIOS
+    if not file.is_file():
+        raise ConfigError(f"{path} has no {SCENARIOS}", "the run was recorded without its scenarios")
+    header, rows = read_sample(file)
+    by_id = {row["id"]: row for row in rows} if "id" in header else {}
+    wanted = dict.fromkeys(arrival.scenario_id for arrival in arrivals)
+    found = [by_id[key] for key in wanted if key in by_id]
+    if not found:
+        raise ConfigError(f"none of the run's scenarios is in {file}", "the folder's parts belong to different runs")
+    return header, found
+
+
+def replayed(header: list[str], recorded: int, rows: int, path: Path) -> Draft:
+    """A draft that writes the recorded rows in order; when more are wanted, whole rows are drawn again.
+
+    Then `id` is counted anew, so that no id comes twice.
+    """
+    draft = Draft(reserved=frozenset(header))
+    more = rows > recorded
+    how = "in_order_then_random" if more else "in_order"
+    for name in header:
+        draft.columns[name] = {"from_file": str(path), "column": name, "draw": how}
+    if more:
+        draft.columns["id"] = {"kind": "sequence"}
+        draft.notes.append(f"the run had {recorded:,} scenarios: the rest repeats them under new ids")
+    return draft

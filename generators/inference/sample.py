@@ -1,0 +1,114 @@
+"""Learns a spec from a sample of scenarios: the kind of each column, its marginal distribution, rank correlations."""
+
+import csv
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from generators.inference.compose import composed
+from generators.inference.draft import Definition, Draft
+from generators.inference.learn import learned, pattern_of
+from generators.streams import Floats
+from harness.model.errors import ConfigError
+
+_MOST_ROWS = 100_000  # a larger sample teaches nothing more about a marginal
+_CORRELATED = 0.25  # weaker rank correlations are left out
+_FEWEST_PAIRS = 30
+_MONOTONE = ("uniform", "normal", "lognormal", "quantiles")
+
+
+def read_sample(path: Path) -> tuple[list[str], list[dict[str, str]]]:
+    """Header and rows of a CSV, at most the first 100,000.
+
+    Raises:
+        ConfigError: it is not a CSV with a header and rows of one length.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            reader = csv.reader(lines, strict=True)
+            header = next(reader, [])
+            rows = [cells for cells in itertools.islice(reader, _MOST_ROWS) if cells]
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}", "check the sample's file name") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8", "save it as CSV UTF-8") from error
+    except csv.Error as error:
+        raise ConfigError(f"{path} is not a CSV: {error}", "quote cells as RFC 4180 says") from error
+    if not header or not rows:
+        raise ConfigError(f"{path} has {'no rows' if header else 'no header'}", "a sample is a header and some rows")
+    doubled = [name for name, count in Counter(header).items() if count > 1 or not name]
+    if doubled:
+        raise ConfigError(f"{path}: the column '{doubled[0]}' is there twice or has no name", "name columns apart")
+    for number, cells in enumerate(rows, start=2):
+        if len(cells) != len(header):
+            raise ConfigError(f"{path}: row {number} has {len(cells)} cells, the header {len(header)}", "mend the row")
+    return header, [dict(zip(header, cells, strict=True)) for cells in rows]
+
+
+def draft_from(header: Sequence[str], rows: Sequence[Mapping[str, str]], source: Path) -> Draft:
+    """What a sample teaches. Text that follows no rule is drawn from the sample itself, `source`."""
+    draft = Draft(reserved=frozenset(header))
+    found = {name: learned(name, [row[name] for row in rows], draft) for name in header}
+    for name in header:
+        definition = found[name]
+        if definition is None:
+            known = [other for other in header if found[other] is not None and "from_file" not in found[other]]
+            found[name] = definition = _text(name, rows, known, draft, source)
+        draft.columns[name] = {**definition, **_missing([row[name] for row in rows])}
+    _correlate(draft, {name: _numbers(name, rows) for name in header if set(_MONOTONE) & draft.columns[name].keys()})
+    return draft
+
+
+def _text(name: str, rows: Sequence[Mapping[str, str]], known: Sequence[str], draft: Draft, source: Path) -> Definition:
+    """Text of many different values: put together from other columns, of one pattern, or drawn from the sample."""
+    template = composed(name, rows, known, draft)
+    if template is not None:
+        return template
+    pattern = pattern_of(name, [row[name] for row in rows if row[name]], draft)
+    if pattern is not None:
+        return {"template": pattern}
+    draft.notes.append(f"{name} follows no rule: its values are drawn from {source.name}")
+    return {"from_file": str(source.resolve()), "column": name, "group": name}
+
+
+def _missing(cells: Sequence[str]) -> Definition:
+    empty = sum(not cell for cell in cells)
+    return {"nullable": round(empty / len(cells), 4)} if 0 < empty < len(cells) else {}
+
+
+def _numbers(name: str, rows: Sequence[Mapping[str, str]]) -> Floats:
+    return np.array([float(row[name]) if row[name] else np.nan for row in rows])
+
+
+def _correlate(draft: Draft, numbers: Mapping[str, Floats]) -> None:
+    """Each numeric column with the earlier one that it follows most."""
+    names = list(numbers)
+    for index, name in enumerate(names):
+        ranked = [(abs(rho), rho, other) for other in names[:index] if (rho := spearman(numbers[other], numbers[name]))]
+        if ranked and max(ranked)[0] >= _CORRELATED:
+            _, rho, other = max(ranked)
+            draft.columns[name]["correlation"] = {"with": other, "rank": round(rho, 3)}
+
+
+def spearman(left: Floats, right: Floats) -> float:
+    """Spearman's rank correlation over the rows where both are known; 0 for fewer than 30 rows or a constant."""
+    both = ~(np.isnan(left) | np.isnan(right))
+    if both.sum() < _FEWEST_PAIRS:
+        return 0.0
+    a, b = _ranks(left[both]), _ranks(right[both])
+    if a.std() == 0 or b.std() == 0:
+        return 0.0
+    return float(np.corrcoef(a, b)[0, 1])
+
+
+def _ranks(values: Floats) -> Floats:
+    """Ranks from 0; equal values share the mean of theirs."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    means: Any = last - (counts + 1) / 2
+    ranks: Floats = means[inverse]
+    return ranks

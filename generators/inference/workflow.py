@@ -1,0 +1,149 @@
+"""Reads the inputs of a hetida designer transformation: its `io_interface`, and the test wiring for defaults.
+
+An input that is provisioned directly is one column. An input that an adapter provides has a column for each part of
+its wiring that a scenario can vary: ``<input>.ref_id``, and ``<input>.timestampFrom`` and ``….timestampTo`` for a
+time range.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from generators.document import Document, Place
+from generators.inference import guess
+from generators.inference.draft import Definition, Draft
+from generators.inference.parameter import Parameter, Parameters, draft_of
+from generators.kinds.instants import parse_instant
+from harness.model.errors import ConfigError
+from harness.targets.scenarios import InputType
+
+_DIRECT = "direct_provisioning"
+_SCALARS = {
+    "INT": InputType.INTEGER,
+    "INTEGER": InputType.INTEGER,
+    "FLOAT": InputType.DOUBLE,
+    "STRING": InputType.STRING,
+    "BOOLEAN": InputType.BOOLEAN,
+}
+_MOST_POINTS = 200
+_HINT = "export it from hetida designer: GET /api/transformations/<id>"
+
+
+def read_workflow(path: Path) -> tuple[Parameters, Draft]:
+    """The inputs of an exported transformation, and a draft of scenarios for them.
+
+    Raises:
+        ConfigError: the file is not an exported transformation.
+    """
+    exported = _read(path)
+    wirings = {str(w.get("workflow_input_name")): w for w in _wirings(exported) if isinstance(w, Mapping)}
+    direct: list[Parameter] = []
+    columns: dict[str, Definition] = {}
+    notes: list[str] = []
+    draft = Draft()
+    for given in exported["io_interface"].get("inputs") or []:
+        name, wiring = str(given.get("name") or ""), wirings.get(str(given.get("name")), {})
+        if not name:
+            notes.append("an input without a name is left out")
+        elif wiring.get("adapter_id", _DIRECT) != _DIRECT:
+            columns |= _adapter_columns(name, wiring, draft, Place(Document({}, str(path)), (name,)))
+        else:
+            direct.append(_parameter(given, wiring))
+    parameters = Parameters(str(exported.get("name") or path.stem), tuple(direct), str(path), tuple(notes))
+    return parameters, _completed(parameters, columns, draft, exported)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        exported = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}", "check the workflow's file name") from error
+    except orjson.JSONDecodeError as error:
+        raise ConfigError(f"{path}: line {error.lineno}: not JSON: {error.msg}", _HINT) from error
+    if isinstance(exported, list) and len(exported) == 1:
+        exported = exported[0]  # an export of several has a list
+    if not isinstance(exported, Mapping) or not isinstance(exported.get("io_interface"), Mapping):
+        raise ConfigError(f"{path} is not an exported transformation: it has no io_interface", _HINT)
+    return exported
+
+
+def _wirings(exported: Mapping[str, Any]) -> list[Any]:
+    wiring = exported.get("test_wiring") or exported.get("wiring") or {}
+    return list(wiring.get("input_wirings") or [])
+
+
+def _parameter(given: Mapping[str, Any], wiring: Mapping[str, Any]) -> Parameter:
+    kind = str(given.get("data_type") or given.get("type") or "ANY").upper()
+    text = (wiring.get("filters") or {}).get("value", given.get("value"))
+    required = given.get("type") != "OPTIONAL"
+    name = str(given["name"])
+    if kind in _SCALARS:
+        return Parameter(name, _SCALARS[kind], required, _scalar(_SCALARS[kind], text))
+    document = _document(text)
+    shape = InputType.LIST if isinstance(document, list) else InputType.STRUCT
+    if document is None and kind in {"DATAFRAME", "MULTITSFRAME"}:
+        shape = InputType.LIST
+    return Parameter(name, shape, required, document)
+
+
+def _scalar(kind: InputType, text: object) -> Any:
+    from harness.targets.scenarios import typed
+
+    if text is None or text == "":
+        return None
+    try:
+        return typed(str(text), kind)
+    except ValueError:
+        return None
+
+
+def _document(text: object) -> Any:
+    if not isinstance(text, str):
+        return text
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _completed(
+    parameters: Parameters, columns: dict[str, Definition], draft: Draft, exported: Mapping[str, Any]
+) -> Draft:
+    complete = draft_of(parameters)
+    complete.helpers |= draft.helpers
+    complete.columns |= columns
+    kinds = {str(i.get("name")): str(i.get("data_type")).upper() for i in exported["io_interface"].get("inputs") or []}
+    for found in parameters.inputs:
+        if kinds.get(found.name) == "SERIES" and found.name in complete.columns:
+            complete.columns[found.name] = {"json": _series(found.default)}
+    return complete
+
+
+def _series(default: Any) -> dict[str, Any]:
+    """A series with the default's instants, each value near its own; without one a day of hourly values."""
+    if isinstance(default, dict) and default and all(isinstance(v, int | float) for v in default.values()):
+        points = {str(at): float(value) for at, value in list(default.items())[:_MOST_POINTS]}
+    else:
+        points = {f"2025-01-01T{hour:02d}:00:00Z": 100.0 for hour in range(24)}
+    return {at: {"$": {"normal": [value, max(abs(value) / 20, 0.01)], "decimals": 3}} for at, value in points.items()}
+
+
+def _adapter_columns(name: str, wiring: Mapping[str, Any], draft: Draft, place: Place) -> dict[str, Definition]:
+    columns: dict[str, Definition] = {}
+    reference = str(wiring.get("ref_id") or name)
+    columns[f"{name}.ref_id"] = guess.text("ref", reference, draft)
+    filters = wiring.get("filters") or {}
+    if "timestampFrom" in filters and "timestampTo" in filters:
+        start, _ = parse_instant(filters["timestampFrom"], place / "timestampFrom")
+        end, _ = parse_instant(filters["timestampTo"], place / "timestampTo")
+        year = dt.datetime.fromtimestamp(start / 1000, dt.UTC).year
+        begin = draft.helper(
+            f"{name}_from", {"datetime": [f"{year}-01-01T00:00:00Z", f"{year}-12-31T00:00:00Z"], "step": "1h"}
+        )
+        close = draft.helper(f"{name}_to", {"expression": f"shift({begin}, {(end - start) // 1000})"})
+        columns[f"{name}.timestampFrom"] = {"template": f"{{{begin}}}"}
+        columns[f"{name}.timestampTo"] = {"template": f"{{{close}}}"}
+    return columns

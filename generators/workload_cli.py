@@ -1,0 +1,153 @@
+"""`generate-scenarios workload`: writes the arrivals of a day with many tenants as a schedule."""
+
+import argparse
+import csv
+import hashlib
+import io
+import json
+import sys
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from generators.document import Document, read_yaml
+from generators.files import STDOUT, whole_file, write_text
+from generators.schema import WORKLOAD, validate
+from generators.sources import Sources
+from generators.width_plot import plot, stage_for
+from generators.workload import Arrivals, Workload, arrivals, read_workload
+from harness.model.errors import ConfigError, ExitCode
+
+_DEFAULT_SCENARIOS = 1000
+_EPILOG = """\
+generate-scenarios workload --scenarios scenarios.csv                        a built-in day: morning, lull, rush, easing
+generate-scenarios workload --scenarios scenarios.csv --plot width.svg       and a picture of it
+generate-scenarios workload --for 2h --width 20..60 --variation 10           one phase
+generate-scenarios workload --spec day.yaml --scenarios scenarios.csv        phases, tenants and mixes of your own
+generate-scenarios workload --from-run runs/…                                the arrivals of a recorded run
+"""
+
+
+def run(argv: Sequence[str]) -> int:
+    """Write a schedule and return the exit code.
+
+    Raises:
+        ConfigError: what the options say can't work.
+    """
+    options = _parser().parse_args(argv)
+    if options.plot is not None and options.plot.suffix.lower() != ".svg":
+        raise ConfigError(f"{options.plot} does not end in .svg", "the plot is an SVG, which browsers and editors show")
+    if options.from_run is not None:
+        found, stage_s, duration_s, phases, seed, source = *_recorded(options.from_run), [], None, options.from_run.name
+    else:
+        workload, source, digest = _workload(options)
+        seed = options.seed if options.seed is not None else workload.seed or 0
+        found = arrivals(workload, seed, _scenarios(options))
+        stage_s, duration_s = workload.stage_s, workload.duration_s
+        ends = accumulate((phase.stages * stage_s for phase in workload.phases), initial=0.0)
+        phases = [(phase.name, start) for phase, start in zip(workload.phases, ends, strict=False)]
+        source = f"{source} {digest}"
+    content = _table(found)
+    with whole_file(options.output) as out:
+        out.write(content)
+    if options.plot is not None:
+        write_text(options.plot, plot(found, stage_s, duration_s, phases))
+    _tell(options, found, content, seed, source)
+    return int(ExitCode.OK)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="generate-scenarios workload",
+        description="Write a schedule, seq,due_s,tenant,scenario_id, for --schedule replay.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--spec", type=Path, metavar="FILE", help="a workload: phases, tenants, mixes (YAML)")
+    source.add_argument("--for", dest="length", metavar="D", help="one phase of this length, with --width")
+    source.add_argument("--from-run", type=Path, metavar="RUN", help="the arrivals of a recorded run")
+    parser.add_argument("--width", metavar="MIN..MAX", default="10..50", help="with --for: runs started in one stage")
+    parser.add_argument("--variation", type=int, help="with --for: how far the width moves between stages, at most")
+    parser.add_argument("--stage", metavar="D", default="5m", help="with --for: how long a stage is (5m)")
+    parser.add_argument("--scenarios", type=Path, metavar="FILE", help="the scenarios that runs are taken from")
+    parser.add_argument("--n", type=int, default=_DEFAULT_SCENARIOS, help="without --scenarios: ids are 1 to N (1000)")
+    parser.add_argument("--seed", type=int, help="the same seed gives the same bytes; 0 unless the spec says otherwise")
+    parser.add_argument(
+        "-o", "--output", default="schedule.csv", metavar="FILE", help="schedule.csv; - is the standard output"
+    )
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the width over time")
+    parser.add_argument("--quiet", action="store_true", help="no closing line")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    return parser
+
+
+def _workload(options: argparse.Namespace) -> tuple[Workload, str, str]:
+    if options.length is not None:
+        low, dots, high = options.width.partition("..")
+        if not dots or not low.strip().isdigit() or not high.strip().isdigit():
+            raise ConfigError(f"--width {options.width} is no range", "write it as 20..60")
+        phase: dict[str, Any] = {"name": "all", "for": options.length, "width": [int(low), int(high)]}
+        if options.variation is not None:
+            phase["variation"] = options.variation
+        document = Document({"stage": options.stage, "phases": [phase]}, "the command line")
+    else:
+        document = read_yaml(options.spec or Path(__file__).parent / "day.workload.yaml")
+    validate(document, WORKLOAD)
+    digest = hashlib.sha256(json.dumps(document.data, default=str).encode()).hexdigest()
+    return read_workload(document), Path(document.source).name, digest
+
+
+def _scenarios(options: argparse.Namespace) -> pl.DataFrame:
+    if options.scenarios is None:
+        if options.n < 1:
+            raise ConfigError(f"--n {options.n} is not above 0", "give at least one scenario")
+        return pl.DataFrame({"id": [str(number) for number in range(1, options.n + 1)]})
+    table = Sources().table(options.scenarios)
+    if "id" not in table.columns:
+        raise ConfigError(f"{options.scenarios} has no column id", "generate-scenarios writes one")
+    return table
+
+
+def _recorded(path: Path) -> tuple[Arrivals, float, float]:
+    import numpy as np
+
+    from generators.inference.recorded import read_arrivals
+
+    recorded = read_arrivals(path)
+    due_s = np.array([arrival.due_s for arrival in recorded])
+    duration_s = float(due_s[-1]) + 1.0
+    ids = tuple(arrival.scenario_id for arrival in recorded)
+    return Arrivals(due_s, ("",) * len(recorded), ids), stage_for(duration_s), duration_s
+
+
+def _table(found: Arrivals) -> bytes:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["seq", "due_s", "tenant", "scenario_id"])
+    for seq, (due_s, tenant, scenario) in enumerate(zip(found.due_s, found.tenants, found.scenario_ids, strict=True)):
+        writer.writerow([seq, repr(float(due_s)), tenant, scenario])
+    return out.getvalue().encode()
+
+
+def _tell(options: argparse.Namespace, found: Arrivals, content: bytes, seed: int | None, source: str) -> None:
+    runs = len(found.due_s)
+    result = {
+        "schema_version": 1,
+        "file": Path(options.output).name,
+        "runs": runs,
+        "tenants": {name: found.tenants.count(name) for name in sorted(set(found.tenants))},
+        "last_due_s": float(found.due_s[-1]) if runs else None,
+        "seed": seed,
+        "workload": source,
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+    if options.output != STDOUT:
+        write_text(f"{options.output}.manifest.json", json.dumps(result, indent=2) + "\n")
+    if options.json and options.output != STDOUT:
+        print(json.dumps(result))
+    elif not options.quiet:
+        print(f"wrote {runs:,} arrivals to {options.output}", file=sys.stderr)
