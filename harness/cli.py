@@ -1,7 +1,6 @@
 """`pipeswarm`: the composition root. Each verb is a function of its arguments; the table of verbs is in `_parser`."""
 
 import argparse
-import json
 import os
 import signal
 import sys
@@ -67,12 +66,15 @@ def _printing(parser: argparse.ArgumentParser) -> None:
 def _report(arguments: argparse.Namespace) -> int:
     import reports
     from harness.store.folder import RunFolder
+    from harness.store.tables import seal
+    from reports import document
 
     folder = RunFolder.open(arguments.run)
+    seal(folder)
     report = reports.rebuild(folder)
     html = folder.path / "report.html"
     if arguments.json:
-        print(json.dumps(reports.to_document(report), sort_keys=True))
+        sys.stdout.write(document.render(report).decode())
     elif not arguments.quiet:
         print(reports.summary(report))
         print(f"report: {html}")

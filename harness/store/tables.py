@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 import pyarrow.parquet as pq
 
+from harness.model.errors import ConfigError
 from harness.model.records import Event, Node, Sample, Span, Submission
 from harness.store.folder import KINDS, TABLES, RunFolder
 
@@ -50,13 +51,24 @@ def _arrow_type(hint: Any) -> pa.DataType:
 
 
 def seal(folder: RunFolder) -> Mapping[str, int]:
-    """Write ``tables/*.parquet`` and return the number of torn lines dropped, by kind."""
+    """Write ``tables/*.parquet`` and return the number of torn lines dropped, by kind.
+
+    A table that is newer than its lines, or whose lines are gone, is left as it is.
+
+    Raises:
+        ConfigError: the folder can't be written.
+    """
     directory = folder.path / TABLES
-    directory.mkdir(exist_ok=True)
+    try:
+        directory.mkdir(exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{directory} can't be made: {error.strerror}", "give a run folder you may write") from error
     torn: dict[str, int] = {}
     for kind, name in KINDS.items():
+        lines, target = folder.path / f"{name}.jsonl", directory / f"{name}.parquet"
+        if target.exists() and (not lines.exists() or lines.stat().st_mtime_ns < target.stat().st_mtime_ns):
+            continue
         frame, torn[name] = _read_lines(folder, kind)
-        target = directory / f"{name}.parquet"
         partial = target.with_name(f".{target.name}.{os.getpid()}.part")
         table = pa.Table.from_pandas(frame, schema=schema(kind), preserve_index=False).replace_schema_metadata(None)
         pq.write_table(table, partial, compression="zstd")
