@@ -1,6 +1,7 @@
 """The other processes of a test: simulated platform, generator, observer, report. Each runs a module of ours.
 
 They are started with ``-P``: Locust's folder of locustfiles, where ``kfp.py`` lies, must not come before the packages.
+And each in a session of its own: a Ctrl-C in the terminal is for Locust alone, which ends them in order.
 """
 
 import json
@@ -44,7 +45,9 @@ def start_simulator(profile: str, fault: str, seed: int) -> Simulator:
     """
     command = [*_module("harness.simulator"), "serve", "--profile", profile, "--seed", str(seed), "--port", "0"]
     command += ["--die-with-parent", *(["--fault", fault] if fault else [])]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603  # our own module
+    process = subprocess.Popen(  # noqa: S603  # our own module
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
     assert process.stdout is not None
     assert process.stderr is not None
     line = b""
@@ -69,7 +72,7 @@ def generate_scenarios(pipeline: Path, count: int, seed: int, out: Path) -> None
     """
     command = [*_module("generators"), "--n", str(count), "--seed", str(seed)]
     command += ["--from-pipeline", str(pipeline), "-o", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own module
+    done = _run(command)
     if done.returncode:
         raise ConfigError(
             f"no scenarios could be generated: {done.stderr.strip().removeprefix('error: ')}", "give --scenarios FILE"
@@ -82,14 +85,18 @@ def start_observer(run: Path, options: Sequence[str], environment: Mapping[str, 
     log = (run / "observer.log").open("ab")
     with log:
         return subprocess.Popen(  # noqa: S603  # our own module
-            command, stdout=subprocess.DEVNULL, stderr=log, env={**os.environ, **environment}
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            env={**os.environ, **environment},
+            start_new_session=True,
         )
 
 
 def report(run: Path) -> tuple[int, str]:
     """Seal the run and write its reports; returns the run's exit code and the verdict for people."""
     command = [*_module("harness.cli"), "report", str(run)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own module
+    done = _run(command)
     if done.returncode == ExitCode.BUG:
         return done.returncode, done.stdout + done.stderr
     return done.returncode, done.stdout
@@ -104,6 +111,12 @@ def end(process: "subprocess.Popen[bytes]", patience_s: float = _END_S) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(  # noqa: S603  # our own module
+        command, capture_output=True, text=True, check=False, start_new_session=True
+    )
 
 
 def _module(name: str) -> list[str]:

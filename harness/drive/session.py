@@ -221,10 +221,9 @@ class Session:
         assert self.crew is not None
         self.stage = Stage.DISPATCHING
         self._note("Started", f"{order.plan.intended} arrivals", at=order.t0_at)
-        if self._stopped.is_set():
-            self._stopped.clear()
-            self.stop()
         self.crew.start(order)
+        if self._stopped.is_set():  # before the first arrival: every one of them is missed
+            self.crew.stop()
         while not self.crew.finished() and not self._cut:
             self._tick()
         with gevent.Timeout(_FAREWELL_S, exception=False):
