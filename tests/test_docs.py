@@ -1,0 +1,115 @@
+"""Every command of the README and of docs/ is run as it stands, in a fresh folder, against a served platform."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import BIN, ROOT, free_port, serve
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# The addresses of the examples, and what stands for them here.
+EXAMPLE_HOST = "https://kfp.example/pipeline"
+
+
+def blocks(page: Path) -> list[str]:
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+def is_server(block: str) -> bool:
+    """Locust with its web UI goes on until somebody ends it."""
+    return "locust -f" in block and "--headless" not in block
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reader")
+    for name in ("harness", "locustfiles", "examples", "deploy"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environment():
+    process, served = serve("--profile", "demo", "--seed", "7")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("LOCUST_", "PIPESWARM_", "KF_"))}
+    yield clean | {
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "KUBECONFIG": served.kubeconfig,
+        "LOCUST_WEB_PORT": str(free_port()),
+        "LOCUST_WEB_HOST": "127.0.0.1",
+        "EXAMPLE": served.url,
+    }
+    process.terminate()
+    process.wait(20)
+
+
+def shell(script: str, place: Path, environment: dict[str, str], **more) -> subprocess.Popen:
+    script = script.replace(EXAMPLE_HOST, environment["EXAMPLE"])
+    return subprocess.Popen(
+        ["bash", "-euo", "pipefail", "-c", script], cwd=place, env=environment, text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more,
+    )  # fmt: skip
+
+
+def without_make(block: str) -> str:
+    """`make` sets up a checkout of its own: CI runs `make check` and `make test`, tests/e2e/test_demo.py `make demo`."""
+    return "\n".join(line for line in block.splitlines() if not line.startswith("make "))
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_commands_of_a_page_work_one_after_the_other(page, place, environment):
+    for block in blocks(page):
+        script = without_make(block)
+        if is_server(script):
+            process = shell(script, place, environment)
+            answers(f"http://127.0.0.1:{environment['LOCUST_WEB_PORT']}", process)
+            os.killpg(process.pid, signal.SIGTERM)
+            process.communicate(timeout=60)
+        elif script.strip():
+            process = shell(script, place, environment)
+            out, _ = process.communicate(timeout=200)
+            assert process.returncode == 0, f"{page.name}:\n{block}\n{out}"
+
+
+def answers(address: str, process: subprocess.Popen) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        with suppress(OSError):
+            urllib.request.urlopen(address, timeout=2).close()
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"{address} does not answer: {process.communicate()[0]}")
+
+
+def test_every_make_target_that_a_page_names_exists():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {
+        line.split()[1]
+        for page in PAGES
+        for block in blocks(page)
+        for line in block.splitlines()
+        if line.startswith("make ")
+    }
+    assert {"demo", "test"} <= named <= targets
+
+
+def test_the_pictures_and_pages_that_are_linked_exist():
+    for page in PAGES:
+        for link in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), f"{page.name} links {link}"
+
+
+def test_the_exit_codes_of_the_readme_are_the_products():
+    from harness.model import ExitCode
+
+    table = dict(re.findall(r"^\| (\d+) \| (.+) \|$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
+    assert table == {str(int(code)): code.meaning for code in ExitCode}
