@@ -65,10 +65,10 @@ class Report:
 
     @property
     def peak_nodes(self) -> int | None:
-        """The most nodes that were ready at once; none when no node was observed."""
+        """The most nodes for the runs that were ready at once; none when no node was observed."""
         if not np.isfinite(self.throughput.nodes).any():
             return None
-        ready, gone = floats(self.timeline.nodes, "ready_s"), floats(self.timeline.nodes, "gone_s")
+        ready, gone = floats(self.timeline.workers, "ready_s"), floats(self.timeline.workers, "gone_s")
         at = np.sort(np.clip(ready[np.isfinite(ready)], 0.0, None))
         begun = np.searchsorted(np.sort(ready[np.isfinite(ready)]), at, side="right")
         over = np.searchsorted(np.sort(gone[np.isfinite(gone)]), at, side="right")

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -28,7 +29,8 @@ class ScaleUp:
     limit: int
 
 
-def scale_ups(timeline: Timeline) -> list[ScaleUp]:
+@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+def scale_ups(timeline: Timeline) -> tuple[ScaleUp, ...]:
     """The decisions in the order of time; the event is written to every pod that helps, the decision counts once."""
     events = timeline.events[timeline.events["reason"] == TRIGGERED_SCALE_UP]
     decisions: dict[tuple[str, ...], ScaleUp] = {}
@@ -36,7 +38,7 @@ def scale_ups(timeline: Timeline) -> list[ScaleUp]:
         for found in _DECISION.findall(message):
             group, before, after, limit = found
             decisions.setdefault(found, ScaleUp(at_s, group, int(before), int(after), int(limit)))
-    return list(decisions.values())
+    return tuple(decisions.values())
 
 
 def provisioning(timeline: Timeline) -> tuple[Floats, Floats]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -49,12 +50,13 @@ class Group:
     example: str
 
 
-def failures(timeline: Timeline) -> list[Failure]:
+@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+def failures(timeline: Timeline) -> tuple[Failure, ...]:
     """The runs that failed or were cancelled, in the order of their ends."""
     runs = timeline.runs
     bad = runs["state"].isin([FAILED, CANCELED]).to_numpy(dtype=bool)
     if not bad.any():
-        return []
+        return ()
     over, said = floats(runs, "over_s"), runs["message"].to_numpy(dtype=object)
     ends = _bad_pods(timeline)
     found = []
@@ -67,7 +69,7 @@ def failures(timeline: Timeline) -> list[Failure]:
         found.append(
             Failure(row, float(over[row]), tuple(dict.fromkeys(texts)), tuple(sorted(nodes)), tuple(sorted(tasks)))
         )
-    return sorted(found, key=lambda failure: (failure.at_s, failure.row))
+    return tuple(sorted(found, key=lambda failure: (failure.at_s, failure.row)))
 
 
 def _bad_pods(timeline: Timeline) -> dict[str, list[tuple[str, str, str]]]:

@@ -1,6 +1,7 @@
 """Throughput in windows, beside the nodes and the runs in flight that made it."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,7 +21,7 @@ class Throughput:
         due: arrivals due in the window.
         succeeded: runs that succeeded in the window.
         failed: runs that ended otherwise.
-        nodes: mean number of ready nodes; NaN where no node was observed.
+        nodes: mean number of ready nodes that can take the runs' pods; NaN where no node was observed.
         in_flight: mean number of runs accepted and not over.
         running: mean number of pods that work.
         pending: mean number of pods that find no node.
@@ -52,9 +53,10 @@ class Throughput:
         return np.asarray((self.edges_s[1:] + self.edges_s[:-1]) / 2, dtype=np.float64)
 
 
+@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
 def throughput(timeline: Timeline) -> Throughput:
     """Count and average by window, about sixty windows of a round width over the whole test."""
-    runs, nodes, pods = timeline.runs, timeline.nodes, timeline.pods
+    runs, nodes, pods = timeline.runs, timeline.workers, timeline.pods
     over = timeline.is_over
     due, over_s = floats(runs, "due_s"), floats(runs, "over_s")
     good = over & (runs["state"] == SUCCEEDED).to_numpy(dtype=bool)

@@ -33,7 +33,8 @@ class Timeline:
         start_at: t0 as UTC ns; all ``_s`` below count from it.
         end_s: the last instant anything was recorded.
         runs: a row an arrival, by seq: seq, run, name, scenario_id, worker, outcome, status, error, due_s, sent_s,
-            answered_s, created_s, over_s, state ("" while the run goes on), message (the platform's error).
+            answered_s, created_s, over_s (the platform's stamp), said_s (when the platform was first seen to say so),
+            state ("" while the run goes on), message (the platform's error).
         foreign: number of observed runs that are not in the ledger.
         pods: a row a stretch of a pod: row (of `runs`, -1 when foreign), step, task, phase (index into POD_PHASES),
             attempt, start_s, end_s, node, resolution_s.
@@ -88,6 +89,18 @@ class Timeline:
     def metric(self, name: str) -> pd.DataFrame:
         """The samples of one metric, in the order of time."""
         return self.samples[self.samples["metric"] == name]
+
+    @property
+    def namespace(self) -> str:
+        """Of the platform's runs; KFP's own when the plan does not say."""
+        return str(self.plan.target_options.get("namespace") or "kubeflow")
+
+    @property
+    def workers(self) -> pd.DataFrame:
+        """The nodes of the pools that the runs' pods ran on; all nodes when that was not seen."""
+        hosts = set(self.pods["node"][self.pods["row"] >= 0])
+        pools = set(self.nodes["pool"][self.nodes["name"].isin(hosts)])
+        return self.nodes[self.nodes["pool"].isin(pools)] if pools else self.nodes
 
     @property
     def is_over(self) -> Bools:
@@ -148,7 +161,7 @@ def _observed_runs(spans: pd.DataFrame, events: pd.DataFrame, start_at: int) -> 
     both["over_s"] = both["over_s"].where(both["over_s"].notna(), both["said_s"]).where(both["state"].notna())
     for name in ("name", "state", "message"):
         both[name] = both[name].fillna("")
-    return both.drop(columns="said_s")
+    return both
 
 
 def _runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int) -> pd.DataFrame:
@@ -160,7 +173,7 @@ def _runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int) -> p
     for name in ("run", "error"):
         runs[name] = runs[name].fillna("")
     runs = _recover(runs, observed)
-    return runs.join(observed[["created_s", "over_s", "state", "message"]], on="run").fillna(
+    return runs.join(observed[["created_s", "over_s", "said_s", "state", "message"]], on="run").fillna(
         {"state": "", "message": ""}
     )
 

@@ -9,6 +9,7 @@ clamping it would break the sum.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -63,6 +64,7 @@ class Waits:
         return {name: float(self.of(name).sum()) / whole if whole else 0.0 for name in RUN_PHASES}
 
 
+@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
 def waits(timeline: Timeline) -> Waits:
     """Split the wait of every run that is over."""
     runs = timeline.runs

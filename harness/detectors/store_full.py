@@ -60,7 +60,7 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 def commands(timeline: Timeline, volume: Volume | None) -> tuple[str, ...]:
     """How to give the store room, as text for a shell, with the names of this cluster where they were observed."""
-    namespace = (volume and volume.namespace) or str(timeline.plan.target_options.get("namespace") or "kubeflow")
+    namespace = (volume and volume.namespace) or timeline.namespace
     claim = (volume and volume.name) or "seaweedfs-pvc"
     store = claim.removesuffix("-pvc").removesuffix("-pv-claim")
     patch = f'{{"spec":{{"resources":{{"requests":{{"storage":"{_wanted_gib(timeline, volume)}Gi"}}}}}}}}'

@@ -1,0 +1,91 @@
+"""Waiting for room: how much of the runs' time, for what, and what the autoscaler did about it."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from harness.analysis.autoscaling import NOT_TRIGGERED_SCALE_UP, provisioning_times, scale_ups
+from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits import waits
+from harness.model.phases import PROVISIONING, UNSCHEDULABLE
+
+FAILED_SCHEDULING = "FailedScheduling"
+_FAILED_SCALE_UP = frozenset({"FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut", "FailedScaleUp"})
+_AT_MAX = re.compile(
+    r"max(?:imum)? (?:node group |cluster |nodes? |limit |size )*(?:size |limit )?reached", re.IGNORECASE
+)
+_LACKS = re.compile(r"\d+ (Insufficient [\w./-]+|Too many pods)")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What was seen of pods that found no node.
+
+    Attributes:
+        unschedulable: share of all runs' time spent waiting with no node on its way.
+        provisioning: share spent waiting while a node was on its way.
+        lacks: what the scheduler missed, by how often it said so ("Insufficient cpu").
+        scaled: the autoscaler acted or said why it did not.
+        at_max: what shows that it was at its maximum; "" when nothing does.
+        refused: what shows that it could not get a machine; "" when nothing does.
+        coming_s: median seconds from its decision to a ready node; none when no node came.
+    """
+
+    unschedulable: float
+    provisioning: float
+    lacks: tuple[tuple[str, int], ...]
+    scaled: bool
+    at_max: str
+    refused: str
+    coming_s: float | None
+
+    @property
+    def share(self) -> float:
+        """Share of all runs' time spent waiting for room."""
+        return self.unschedulable + self.provisioning
+
+
+@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+def room(timeline: Timeline) -> Room:
+    """Fold phases and events."""
+    shares = waits(timeline).shares()
+    events = timeline.events
+    reasons = events["reason"]
+    unwilling = events[reasons == NOT_TRIGGERED_SCALE_UP]
+    failed = events[reasons.isin(_FAILED_SCALE_UP)]
+    coming = provisioning_times(timeline)
+    decisions = scale_ups(timeline)
+    return Room(
+        unschedulable=shares[UNSCHEDULABLE],
+        provisioning=shares[PROVISIONING],
+        lacks=_lacks(timeline),
+        scaled=bool(len(decisions) or len(unwilling) or len(failed)),
+        at_max=_at_max(timeline),
+        refused=str(failed["message"].iloc[0]) if len(failed) else "",
+        coming_s=float(np.median(coming)) if coming.size else None,
+    )
+
+
+def _lacks(timeline: Timeline) -> tuple[tuple[str, int], ...]:
+    events = timeline.events[timeline.events["reason"] == FAILED_SCHEDULING]
+    found: Counter[str] = Counter()
+    for message, count in zip(events["message"].fillna(""), floats(events, "count").tolist(), strict=True):
+        for lack in set(_LACKS.findall(message)):
+            found[lack] += int(count)
+    return tuple(found.most_common())
+
+
+def _at_max(timeline: Timeline) -> str:
+    """Its last decision went to the maximum, or it said so itself."""
+    events = timeline.events[timeline.events["reason"] == NOT_TRIGGERED_SCALE_UP]
+    for message in events["message"].fillna(""):
+        if _AT_MAX.search(message):
+            return str(message)
+    full = [d for d in scale_ups(timeline) if d.after >= d.limit]
+    if full:
+        last = full[-1]
+        return f"{last.group} went from {last.before} to {last.after} nodes, its maximum is {last.limit}"
+    return ""

@@ -1,0 +1,56 @@
+"""How runs get going: the wait for the first pod, the waits between pods, and how many runs work at once."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from harness.analysis.curves import active
+from harness.analysis.timeline import Floats, Timeline, floats
+from harness.analysis.waits import waits
+from harness.model.phases import CONTROLLER
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Starts:
+    """Of the runs that are over and had pods; arrays have one entry a run.
+
+    Attributes:
+        before: seconds from the answer to the first pod.
+        between: seconds between pods in which none lived.
+        most: the largest number of runs at work at once.
+        plateau: share of the time with runs waiting for their first pod in which exactly `most` runs were at work.
+        queued_s: seconds in which at least one run waited for its first pod.
+    """
+
+    before: Floats
+    between: Floats
+    most: int
+    plateau: float
+    queued_s: float
+
+
+@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+def starts(timeline: Timeline) -> Starts:
+    """Fold first pods and the controller's waits."""
+    split = waits(timeline)
+    row = timeline.pods["row"].to_numpy(dtype=np.int64)
+    first = np.full(len(timeline.runs), np.inf)
+    np.minimum.at(first, row[row >= 0], floats(timeline.pods, "start_s")[row >= 0])
+    first, over = first[split.row], floats(timeline.runs, "over_s")[split.row]
+    answered = floats(timeline.runs, "answered_s")[split.row]
+    seen = np.isfinite(first) & np.isfinite(answered)
+    before = (first - answered)[seen]
+    between = split.of(CONTROLLER)[seen] - before
+    first, over, answered = first[seen], over[seen], answered[seen]
+    at = np.sort(np.concatenate((first, over)))
+    if at.size < 2:
+        return Starts(before, between, int(at.size > 0), 0.0, 0.0)
+    length = np.diff(at)
+    working = active(first, np.maximum(over, first), at[:-1])
+    waiting = active(answered, np.maximum(first, answered), at[:-1]) > 0
+    most = int(working.max(initial=0))
+    queued = float(length[waiting].sum())
+    # One run more or less for an instant is a run that just made way for the next.
+    at_most = float(length[waiting & (working >= most - 1)].sum())
+    return Starts(before, between, most, at_most / queued if queued else 0.0, queued)

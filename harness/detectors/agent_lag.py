@@ -1,0 +1,58 @@
+"""Runs are done long before the platform says so: its persistence agent lags behind."""
+
+import numpy as np
+
+from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits import waits
+from harness.detectors.detector import PODS, RUNS, slowed
+from harness.model.findings import Evidence, Finding
+from harness.model.phases import PUBLISHING
+from harness.model.units import format_duration
+
+NAME = "agent-lag"
+NEEDS = (RUNS, PODS)
+
+_LEAST_S = 10.0  # polling and whole-second stamps explain less than that
+_SHARE = 0.1
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """From the last pod's end to when the platform was first seen to say that the run is over."""
+    split = waits(timeline)
+    if not split.row.size:
+        return []
+    over, said = floats(timeline.runs, "over_s")[split.row], floats(timeline.runs, "said_s")[split.row]
+    late = split.of(PUBLISHING) + np.maximum(np.nan_to_num(said - over), 0.0)
+    typical, slow = float(np.median(late)), float(np.quantile(late, 0.95))
+    share = float(late.sum() / max(split.total.sum(), 1e-9))
+    if slow < _LEAST_S or share < _SHARE:
+        return []
+    quarter = max(1, late.size // 4)
+    agent = "deployment/ml-pipeline-persistenceagent"
+    return [
+        Finding(
+            NAME,
+            f"The platform says {format_duration(typical)} late that a run is over (p95 {format_duration(slow)})",
+            0.85,
+            (
+                Evidence(
+                    f"from a run's last pod to its end in the API: p50 {format_duration(typical)}, p95 "
+                    f"{format_duration(slow)}",
+                    slow, "s", "events", "kind = Run",
+                ),
+                Evidence(
+                    f"{format_duration(float(late[:quarter].mean()))} in the first quarter of the runs, "
+                    f"{format_duration(float(late[-quarter:].mean()))} in the last",
+                    float(late[-quarter:].mean()), "s", "events", "kind = Run",
+                ),
+            ),
+            "Give the persistence agent more workers and a higher client rate, and let finished workflows "
+            "go sooner: it "
+            "looks at every one that is still there.",
+            (
+                f"kubectl set env {agent} -n {timeline.namespace} NUM_WORKERS=10 TTL_SECONDS_AFTER_WORKFLOW_FINISH=3600",
+                f"kubectl rollout status {agent} -n {timeline.namespace}",
+            ),
+            slowed(share),
+        )
+    ]  # fmt: skip

@@ -1,0 +1,34 @@
+"""Runs were still going on when the observation ended: how long they take is not known."""
+
+from harness.analysis.ledger import ledger
+from harness.analysis.timeline import Timeline
+from harness.analysis.validity import CENSORED_RATIO
+from harness.detectors.detector import SUBMISSIONS, slowed
+from harness.model.findings import Evidence, Finding
+from harness.model.units import format_duration
+
+NAME = "censoring"
+NEEDS = (SUBMISSIONS,)
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """Accepted runs without an end."""
+    counts = ledger(timeline)
+    share = counts.in_flight / max(counts.accepted, 1)
+    if not counts.in_flight:
+        return []
+    drain = timeline.plan.limits.drain_s
+    return [
+        Finding(
+            NAME,
+            f"{counts.in_flight:,} runs were not over when the observation ended",
+            0.95,
+            (
+                Evidence(f"{share:.1%} of the accepted runs have no end", share, "share", "submissions"),
+                Evidence(f"the test waited {format_duration(drain)} at most for the last runs", drain, "s"),
+            ),
+            "Wait longer for the last runs with --drain, or find out with the other findings why they hang.",
+            (),
+            slowed(1.0 if share > CENSORED_RATIO else share),
+        )
+    ]

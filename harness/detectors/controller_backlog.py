@@ -1,0 +1,74 @@
+"""The workflow controller can't keep up: runs wait for their pods to be created, at the start and between steps."""
+
+import json
+
+import numpy as np
+
+from harness.analysis.room import room
+from harness.analysis.starts import starts
+from harness.analysis.timeline import Timeline
+from harness.analysis.waits import waits
+from harness.detectors import parallelism_cap
+from harness.detectors.detector import PODS, RUNS, slowed
+from harness.model.findings import Evidence, Finding
+from harness.model.phases import CONTROLLER
+from harness.model.units import format_duration
+
+NAME = "controller-backlog"
+NEEDS = (RUNS, PODS)
+
+_SHARE = 0.15
+_ARGUMENTS = ("--qps=100", "--burst=150", "--workflow-workers=64")
+_LEAST_S = 3.0  # platforms stamp whole seconds: several pods of a run may make up so much of nothing
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """The time with no pod is large, grows with the load, and no cap on parallel runs explains it."""
+    split = waits(timeline)
+    share = split.shares()[CONTROLLER]
+    waited = split.of(CONTROLLER)
+    if share < _SHARE or not waited.size or waited.mean() < _LEAST_S or parallelism_cap.detect(timeline):
+        return []
+    early, late = _halves(waited)
+    found = starts(timeline)
+    grows = late > 1.5 * max(early, 0.5)
+    return [
+        Finding(
+            NAME,
+            f"The workflow controller can't keep up: runs spent {share:.0%} of their time waiting for their next pod",
+            0.85 if grows and room(timeline).share < share else 0.6,
+            (
+                Evidence(f"{share:.1%} of the runs' time passed with no pod of theirs alive", share, "share", "spans"),
+                Evidence(
+                    f"typically {format_duration(float(np.median(found.before)))} before the first pod and "
+                    f"{format_duration(float(np.median(found.between)))} between pods",
+                    float(np.median(waited)), "s", "spans",
+                ),
+                Evidence(
+                    f"it went from {format_duration(early)} (first quarter of the runs) to "
+                    f"{format_duration(late)} (last)",
+                    late, "s", "spans",
+                ),
+            ),
+            "Give the controller more workers and a higher client rate (--workflow-workers, --qps, --burst), more CPU, "
+            "and fewer finished workflows to look at (a shorter time to live).",
+            _commands(timeline.namespace),
+            slowed(share),
+        )
+    ]  # fmt: skip
+
+
+def _commands(namespace: str) -> tuple[str, str]:
+    place = "/spec/template/spec/containers/0/args/-"
+    patch = json.dumps([{"op": "add", "path": place, "value": value} for value in _ARGUMENTS])
+    controller = f"deployment workflow-controller -n {namespace}"
+    return (
+        f"kubectl get {controller} -o jsonpath='{{.spec.template.spec.containers[0].args}}'",
+        f"kubectl patch {controller} --type=json -p '{patch}'",
+    )
+
+
+def _halves(waited: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tuple[float, float]:
+    """Means of the first and of the last quarter of the runs, in the order of arrival."""
+    quarter = max(1, waited.size // 4)
+    return float(waited[:quarter].mean()), float(waited[-quarter:].mean())

@@ -1,0 +1,53 @@
+"""Nodes work at the limit of their CPUs: steps get less than they could use."""
+
+import numpy as np
+import orjson
+
+from harness.analysis.timeline import Timeline, floats
+from harness.detectors.detector import NODE_CPU, NODES, slowed
+from harness.model.findings import Evidence, Finding
+from harness.model.phases import NODE_CPU_CORES
+
+NAME = "cpu-starved"
+NEEDS = (NODES, NODE_CPU)
+
+_BUSY = 0.9
+_SHARE = 0.25
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """Nodes above 90 % of their allocatable CPU for a good part of the test."""
+    samples = timeline.metric(NODE_CPU_CORES)
+    names = [str(orjson.loads(text).get("node", "")) for text in samples["labels"]]
+    cores = timeline.workers.set_index("name")["cpu"].reindex(names).to_numpy(dtype=np.float64, na_value=np.nan)
+    at = floats(samples, "at_s")
+    use = floats(samples, "value") / cores
+    known = np.isfinite(use) & (at >= 0)
+    if not known.any():
+        return []
+    busy = float((use[known] > _BUSY).mean())
+    if busy < _SHARE:
+        return []
+    hot = sorted({name for name, value in zip(names, use, strict=True) if value > _BUSY})
+    return [
+        Finding(
+            NAME,
+            f"Nodes were at the limit of their CPUs for {busy:.0%} of the time: steps run slower than they could",
+            0.85,
+            (
+                Evidence(
+                    f"{busy:.0%} of the samples of nodes are above {_BUSY:.0%}",
+                    busy,
+                    "share",
+                    "samples",
+                    f"metric = {NODE_CPU_CORES}",
+                ),
+                Evidence(f"{len(hot)} nodes were so busy, {', '.join(hot[:6])}", float(len(hot)), "nodes", "samples"),
+            ),
+            "Set the steps' CPU requests to what they really use, so that fewer share a node; or use "
+            "machines with more "
+            "CPUs.",
+            ("kubectl top nodes", f"kubectl top pods -n {timeline.namespace} --sort-by=cpu"),
+            slowed(busy),
+        )
+    ]

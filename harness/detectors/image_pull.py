@@ -1,0 +1,65 @@
+"""Pods wait for their images."""
+
+import numpy as np
+
+from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits import waits
+from harness.detectors.detector import PODS, RUNS, slowed
+from harness.model.findings import Evidence, Finding
+from harness.model.phases import POD_PHASES, PULLING
+from harness.model.units import format_duration
+
+NAME = "image-pull"
+NEEDS = (RUNS, PODS)
+
+_SHARE = 0.15
+_LEAST_S = 2.0
+_TROUBLE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"})
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """Pulling takes a large share of the runs' time, or fails."""
+    share = waits(timeline).shares()[PULLING]
+    events = timeline.events
+    broken = events[
+        events["reason"].isin(_TROUBLE)
+        | ((events["reason"] == "Failed") & events["message"].str.contains("pull image"))
+    ]
+    pods = timeline.pods[timeline.pods["phase"] == POD_PHASES.index(PULLING)]
+    seconds = floats(pods, "end_s") - floats(pods, "start_s")
+    seconds = seconds[np.isfinite(seconds)]
+    slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0
+    if (share < _SHARE or slow < _LEAST_S) and not len(broken):
+        return []
+    facts = [
+        Evidence(
+            f"{share:.1%} of all runs' time passed while images were pulled",
+            share,
+            "share",
+            "spans",
+            f"phase = {PULLING}",
+        ),
+        Evidence(f"a slow pull (p90) took {format_duration(slow)}", slow, "s", "spans", f"phase = {PULLING}"),
+    ]
+    if len(broken):
+        facts.insert(
+            0,
+            Evidence(
+                f"{len(broken):,} pulls failed: “{str(broken['message'].iloc[0])[:200]}”",
+                float(len(broken)),
+                "events",
+                "events",
+            ),
+        )
+    return [
+        Finding(
+            NAME,
+            f"Pulling images {'fails' if len(broken) else 'takes long'}: {share:.0%} of the runs' time",
+            0.9,
+            tuple(facts),
+            "Make images smaller, pull them in advance on every node (a DaemonSet, or a node image that "
+            "holds them), use a registry in the same region, and imagePullPolicy IfNotPresent with fixed tags.",
+            (f"kubectl get events -n {timeline.namespace} --field-selector reason=Pulled",),
+            slowed(max(share, 0.3 if len(broken) else 0.0)),
+        )
+    ]

@@ -1,0 +1,36 @@
+"""Arrivals that were never sent, or that nobody recorded: the load was less than promised."""
+
+from harness.analysis.ledger import ledger, missing
+from harness.analysis.timeline import Timeline
+from harness.detectors.detector import SUBMISSIONS, broke
+from harness.model.findings import Evidence, Finding
+
+NAME = "missed-arrivals"
+NEEDS = (SUBMISSIONS,)
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """Rows of the ledger that say missed, and rows that are not there."""
+    counts = ledger(timeline)
+    short = counts.missed + max(counts.unaccounted, 0)
+    if not short:
+        return []
+    causes = timeline.runs[timeline.runs["outcome"] == "missed"]["error"].value_counts(sort=True)
+    facts = [
+        Evidence(f"{count:,} were not sent: {cause}", float(count), "arrivals", "submissions", "outcome = missed")
+        for cause, count in sorted(causes.items(), key=lambda item: (-item[1], str(item[0])))[:3]
+    ]
+    if counts.unaccounted > 0:
+        listed = ", ".join(map(str, missing(timeline)))
+        facts.append(Evidence(f"{counts.unaccounted:,} were never recorded: seq {listed}", float(counts.unaccounted)))
+    return [
+        Finding(
+            NAME,
+            f"{counts.share(short):.1%} of the arrivals were never sent",
+            0.99,
+            tuple(facts),
+            "Raise --max-in-flight, add workers, or don't stop the test before the schedule's end.",
+            (),
+            broke(counts.share(short)),
+        )
+    ]

@@ -1,0 +1,50 @@
+"""Pods wait for room and nobody brings any: the cluster's nodes are the limit."""
+
+from harness.analysis.curves import peak
+from harness.analysis.room import Room, room
+from harness.analysis.timeline import Timeline, floats
+from harness.detectors.detector import NODES, PODS, RUNS, slowed
+from harness.model.findings import Evidence, Finding
+from harness.model.phases import POD_PHASES, UNSCHEDULABLE
+
+NAME = "nodes-exhausted"
+NEEDS = (RUNS, PODS, NODES)
+
+# Below this share of the runs' time, waiting for room is not what holds a platform back.
+SHARE = 0.15
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """Most of the wait for room passes with no node on its way, and the autoscaler is not seen at its maximum."""
+    found = room(timeline)
+    if found.share < SHARE or found.provisioning > found.unschedulable or found.at_max or found.refused:
+        return []
+    return [
+        Finding(
+            NAME,
+            f"The nodes are full: runs spent {found.share:.0%} of their time waiting for room",
+            0.85,
+            waiting_evidence(timeline, found),
+            "Add nodes to the pool the steps run on, or let the autoscaler do it; or let the steps request less "
+            "(what a step really uses is in the report's raw tables).",
+            ("kubectl get nodes -o wide", "kubectl describe nodes | grep -A 8 'Allocated resources'"),
+            slowed(found.share),
+        )
+    ]
+
+
+def waiting_evidence(timeline: Timeline, found: Room) -> tuple[Evidence, ...]:
+    """How many pods waited at once, for what, and how much of the time that took."""
+    pods = timeline.pods[timeline.pods["phase"] == POD_PHASES.index(UNSCHEDULABLE)]
+    most = peak(floats(pods, "start_s"), floats(pods, "end_s"))
+    facts = [
+        Evidence(
+            f"{found.share:.1%} of all runs' time passed while their pods found no node",
+            found.share, "share", "spans", f"phase = {UNSCHEDULABLE}",
+        ),
+        Evidence(f"{most:,} pods waited for room at once", float(most), "pods", "spans", f"phase = {UNSCHEDULABLE}"),
+    ]  # fmt: skip
+    if found.lacks:
+        said = ", ".join(f"{what} ({count:,} times)" for what, count in found.lacks[:3])
+        facts.append(Evidence(f"the scheduler said: {said}", None, "", "events", "reason = FailedScheduling"))
+    return tuple(facts)

@@ -1,0 +1,57 @@
+"""Only so many runs may work at once: a limit on parallel workflows, while the cluster has room."""
+
+import numpy as np
+
+from harness.analysis.room import room
+from harness.analysis.starts import starts
+from harness.analysis.timeline import Timeline
+from harness.analysis.waits import waits
+from harness.detectors.detector import PODS, RUNS, slowed
+from harness.model.findings import Evidence, Finding
+from harness.model.phases import CONTROLLER
+from harness.model.units import format_duration
+
+NAME = "parallelism-cap"
+NEEDS = (RUNS, PODS)
+
+_SHARE = 0.15
+_PLATEAU = 0.7
+_SETTINGS = "workflow-controller-configmap"
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """The number of runs at work is flat at its top as long as others wait for their first pod."""
+    share = waits(timeline).shares()[CONTROLLER]
+    found = starts(timeline)
+    if share < _SHARE or found.plateau < _PLATEAU or found.before.size < 3 * found.most or room(timeline).share > share:
+        return []
+    before, between = float(np.median(found.before)), float(np.median(found.between))
+    if before < 3 * max(between, 1.0):
+        return []
+    return [
+        Finding(
+            NAME,
+            f"Only {found.most} runs may work at once: runs spent {share:.0%} of their time waiting for their turn",
+            0.9,
+            (
+                Evidence(
+                    f"exactly {found.most} runs were at work for {found.plateau:.0%} of the "
+                    f"{format_duration(found.queued_s)} "
+                    "in which others waited for their first pod",
+                    found.plateau, "share", "spans",
+                ),
+                Evidence(
+                    f"runs waited {format_duration(before)} for their first pod, then "
+                    f"{format_duration(between)} between pods",
+                    before, "s", "spans",
+                ),
+            ),
+            "Raise or remove `parallelism` and `namespaceParallelism` in the workflow controller's "
+            "configuration, or the pipeline's own limit.",
+            (
+                f"kubectl get configmap {_SETTINGS} -n {timeline.namespace} -o yaml | grep -i parallelism",
+                f"kubectl edit configmap {_SETTINGS} -n {timeline.namespace}",
+            ),
+            slowed(share),
+        )
+    ]  # fmt: skip

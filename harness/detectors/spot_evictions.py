@@ -1,0 +1,88 @@
+"""Nodes are taken away under running pods: spot machines reclaimed, pods evicted."""
+
+import re
+
+import numpy as np
+
+from harness.analysis.failures import failures
+from harness.analysis.timeline import Timeline, floats
+from harness.detectors.detector import NODES, PODS, RUNS, broke, slowed
+from harness.model.findings import Evidence, Finding
+from harness.model.phases import POD_PHASES, RUNNING
+from harness.model.units import format_duration
+
+NAME = "spot-evictions"
+NEEDS = (RUNS, PODS, NODES)
+
+EVICTED = re.compile(
+    r"\bevict|preempt|node (?:is )?shut(?:ting)? ?down|NodeShutdown|pod deleted|node .{0,60}(?:not "
+    "found|lost)|imminent node",
+    re.IGNORECASE,
+)
+_SOON_S = 60.0  # a pod that ends so shortly around its node's end ended with it
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """Nodes that went while pods of runs worked on them."""
+    lost = _lost_pods(timeline)
+    if not lost.size:
+        return []
+    nodes = timeline.nodes.set_index("name")
+    names = timeline.pods["node"].to_numpy(dtype=object)[lost]
+    spot = float(nodes["spot"].reindex(names).fillna(value=False).to_numpy(dtype=bool).mean())
+    wasted = float(np.nansum(floats(timeline.pods, "end_s")[lost] - floats(timeline.pods, "start_s")[lost]))
+    said = [f for f in failures(timeline) if f.says(EVICTED)]
+    share = len(said) / max(len(timeline.runs), 1)
+    gone = len(set(names))
+    cause = "spot machines were taken away" if spot > 0.5 else "nodes went away"
+    return [
+        Finding(
+            NAME,
+            f"{gone:,} {cause} under {lost.size:,} running steps"
+            + (f": {share:.0%} of the runs failed" if said else ""),
+            0.95 if spot > 0.5 else 0.6,
+            (
+                Evidence(
+                    f"{lost.size:,} pods ended with their node, {gone:,} nodes in all",
+                    float(lost.size),
+                    "pods",
+                    "spans",
+                ),
+                Evidence(f"{format_duration(wasted)} of work was lost and had to be done again", wasted, "s", "spans"),
+                Evidence(f"{spot:.0%} of these pods ran on spot machines", spot, "share", "nodes", "spot = true"),
+            ),
+            "Give steps a retry policy (set_retry) and checkpoints, keep long steps on machines on demand, and spread "
+            "the pool over several machine types and zones.",
+            ("kubectl get nodes -L kubernetes.azure.com/scalesetpriority -L cloud.google.com/gke-spot",),
+            broke(share) if said else slowed(min(1.0, 2 * lost.size / max(len(timeline.runs), 1))),
+        )
+    ]
+
+
+def _lost_pods(timeline: Timeline) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+    """Rows of `pods` whose running stretch ended with their node."""
+    pods = timeline.pods
+    gone = timeline.nodes.set_index("name")["gone_s"]
+    gone_s = gone.reindex(pods["node"]).to_numpy(dtype=np.float64, na_value=np.nan)
+    running = (pods["phase"] == POD_PHASES.index(RUNNING)).to_numpy(dtype=bool) & (pods["row"] >= 0).to_numpy(
+        dtype=bool
+    )
+    end = floats(pods, "end_s")
+    events = timeline.events[timeline.events["kind"] == "Pod"]
+    bad = events[
+        events["reason"].isin(
+            [
+                "Failed",
+                "Error",
+                "Evicted",
+                "Preempted",
+                "Preempting",
+                "TaintManagerEviction",
+                "NodeShutdown",
+                "Terminated",
+            ]
+        )
+    ]
+    ended_badly = pods["step"].isin(set(bad["object"])).to_numpy(dtype=bool)
+    with_it = (end >= gone_s - _SOON_S) & (ended_badly | (end >= gone_s)) | np.isnan(end)
+    return np.flatnonzero(running & np.isfinite(gone_s) & with_it)

@@ -1,0 +1,50 @@
+"""The artifact store is slow: steps wait while their outputs are written."""
+
+import numpy as np
+
+from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits import waits
+from harness.detectors.detector import PODS, RUNS, CannotJudgeError, slowed
+from harness.model.findings import Evidence, Finding
+from harness.model.phases import POD_PHASES, RUNNING, STORING
+from harness.model.units import format_duration
+
+NAME = "store-slow"
+NEEDS = (RUNS, PODS)
+
+_SHARE = 0.15
+_LEAST_S = 2.0
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """Storing takes a large share of the runs' time."""
+    pods = timeline.pods
+    storing = pods[pods["phase"] == POD_PHASES.index(STORING)]
+    if not len(storing):
+        raise CannotJudgeError("the time in which outputs are stored was not seen apart from the steps' own time")
+    share = waits(timeline).shares()[STORING]
+    seconds = floats(storing, "end_s") - floats(storing, "start_s")
+    seconds = seconds[np.isfinite(seconds)]
+    slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0
+    if share < _SHARE or slow < _LEAST_S:
+        return []
+    running = pods[pods["phase"] == POD_PHASES.index(RUNNING)]
+    worked = float(np.nansum(floats(running, "end_s") - floats(running, "start_s")))
+    ratio = float(seconds.sum()) / max(worked, 1e-9)
+    return [
+        Finding(
+            NAME,
+            f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs",
+            0.85,
+            (
+                Evidence(f"{share:.1%} of all runs' time passed while outputs were stored", share, "share", "spans"),
+                Evidence(
+                    f"a slow step (p90) stored for {format_duration(slow)}", slow, "s", "spans", f"phase = {STORING}"
+                ),
+                Evidence(f"for each second of work steps stored for {ratio:.2f} s", ratio, "", "spans"),
+            ),
+            "Give the store a faster volume and more CPU, keep outputs small, or share data in memory instead.",
+            (f"kubectl top pods -n {timeline.namespace} --sort-by=cpu",),
+            slowed(share),
+        )
+    ]
