@@ -14,9 +14,9 @@ from harness.model.errors import ExitCode, PipeswarmError
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code; an error made for the user is printed without a traceback."""
     arguments = _parser().parse_args(argv)
-    verb: Callable[[argparse.Namespace], int] = arguments.verb
+    carry_out: Callable[[argparse.Namespace], int] = arguments.carry_out
     try:
-        return verb(arguments)
+        return carry_out(arguments)
     except PipeswarmError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -40,20 +40,20 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("run", type=Path, help="a run folder")
     report.add_argument("--open", action="store_true", help="show report.html in the browser")
     _printing(report)
-    report.set_defaults(verb=_report)
+    report.set_defaults(carry_out=_report)
 
     observe = verbs.add_parser("observe", help="record a platform while a test runs (the load starts it by itself)")
     observe.add_argument("--run", type=Path, required=True, help="the run folder to record into")
     observe.add_argument("--kube-context", default="", help="context of the kubeconfig")
     observe.add_argument("--prometheus", default="", help="address of a Prometheus")
     observe.add_argument("--die-with-parent", action="store_true", help="end when the starting process is gone")
-    observe.set_defaults(verb=_observe)
+    observe.set_defaults(carry_out=_observe)
 
     simulate = verbs.add_parser("simulate", help="the simulated platform: serve it, list its profiles and faults")
     from harness.simulator import commands
 
     commands.configure(simulate)
-    simulate.set_defaults(verb=commands.run)
+    simulate.set_defaults(carry_out=commands.run)
     return parser
 
 
