@@ -21,6 +21,7 @@ class Starts:
         most: the largest number of runs at work at once.
         plateau: share of the time with runs waiting for their first pod in which exactly `most` runs were at work.
         queued_s: seconds in which at least one run waited for its first pod.
+        unhindered_s: median wait for the first pod of those runs that started before `most` were at work.
     """
 
     before: Floats
@@ -28,6 +29,7 @@ class Starts:
     most: int
     plateau: float
     queued_s: float
+    unhindered_s: float
 
 
 @lru_cache(maxsize=1)  # every detector asks; a timeline never changes
@@ -45,7 +47,7 @@ def starts(timeline: Timeline) -> Starts:
     first, over, answered = first[seen], over[seen], answered[seen]
     at = np.sort(np.concatenate((first, over)))
     if at.size < 2:
-        return Starts(before, between, int(at.size > 0), 0.0, 0.0)
+        return Starts(before, between, int(at.size > 0), 0.0, 0.0, 0.0)
     length = np.diff(at)
     working = active(first, np.maximum(over, first), at[:-1])
     waiting = active(answered, np.maximum(first, answered), at[:-1]) > 0
@@ -53,4 +55,5 @@ def starts(timeline: Timeline) -> Starts:
     queued = float(length[waiting].sum())
     # One run more or less for an instant is a run that just made way for the next.
     at_most = float(length[waiting & (working >= most - 1)].sum())
-    return Starts(before, between, most, at_most / queued if queued else 0.0, queued)
+    early = np.argsort(first, kind="stable")[:most]
+    return Starts(before, between, most, at_most / queued if queued else 0.0, queued, float(np.median(before[early])))

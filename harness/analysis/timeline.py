@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from harness.analysis.clocks import ahead
 from harness.model.phases import POD_PHASES, RUN, TERMINAL_STATES
 from harness.model.plan import Plan
 from harness.model.records import Outcome
@@ -41,6 +42,7 @@ class Timeline:
         events: at_s, kind, object, reason, message, source, run, count, type.
         samples: metric, at_s, value, labels (a JSON text).
         nodes: name, pool, created_s, ready_s, gone_s, cpu, memory, gpu, pods, spot, price.
+        skew_s: what the platform's clock was found to be ahead; its stamps above are set back by it already.
     """
 
     plan: Plan
@@ -52,6 +54,7 @@ class Timeline:
     events: pd.DataFrame
     samples: pd.DataFrame
     nodes: pd.DataFrame
+    skew_s: float = 0.0
 
     @classmethod
     def from_frames(cls, plan: Plan, frames: Mapping[str, pd.DataFrame]) -> "Timeline":
@@ -61,8 +64,12 @@ class Timeline:
         of_run = (spans["step"] == "").to_numpy(dtype=bool) & (spans["phase"] == RUN).to_numpy(dtype=bool)
         observed = _observed_runs(spans[of_run], events, start_at)
         runs = _runs(submissions, observed, start_at)
+        skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
         pods = _pods(spans[~of_run], pd.Index(runs["run"]), start_at)
         happened = _shifted(events, start_at, at="at_s")
+        nodes = _shifted(frames["nodes"], start_at, created_at="created_s", ready_at="ready_s", gone_at="gone_s")
+        if skew_s:
+            _set_back(skew_s, runs, pods, happened, nodes)
         samples = _shifted(frames["samples"], start_at, at="at_s")
         known = runs["run"][runs["run"] != ""]
         return cls(
@@ -74,7 +81,8 @@ class Timeline:
             pods=pods,
             events=happened,
             samples=samples,
-            nodes=_shifted(frames["nodes"], start_at, created_at="created_s", ready_at="ready_s", gone_at="gone_s"),
+            nodes=nodes,
+            skew_s=skew_s,
         )
 
     @property
@@ -140,6 +148,16 @@ def _start(plan: Plan, submissions: pd.DataFrame, spans: pd.DataFrame, events: p
 def _shifted(frame: pd.DataFrame, start_at: int, **names: str) -> pd.DataFrame:
     columns = {new: after(frame[old], start_at) for old, new in names.items()}
     return frame.drop(columns=list(names)).assign(**columns).reset_index(drop=True)
+
+
+def _set_back(skew_s: float, runs: pd.DataFrame, pods: pd.DataFrame, events: pd.DataFrame, nodes: pd.DataFrame) -> None:
+    """Bring the platform's stamps to the harness's clock; what the harness stamped stays."""
+    for frame, names in (
+        (runs, ("created_s", "over_s")), (pods, ("start_s", "end_s")), (nodes, ("created_s", "ready_s", "gone_s"))
+    ):  # fmt: skip
+        for name in names:
+            frame[name] -= skew_s
+    events["at_s"] -= np.where(events["source"] == "kubernetes", skew_s, 0.0)
 
 
 def _observed_runs(spans: pd.DataFrame, events: pd.DataFrame, start_at: int) -> pd.DataFrame:

@@ -50,7 +50,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             "go sooner: it "
             "looks at every one that is still there.",
             (
-                f"kubectl set env {agent} -n {timeline.namespace} NUM_WORKERS=10 TTL_SECONDS_AFTER_WORKFLOW_FINISH=3600",
+                f"kubectl set env {agent} -n {timeline.namespace} NUM_WORKERS=10 TTL_SECONDS_AFTER_WORKFLOW_FINISH=600",
                 f"kubectl rollout status {agent} -n {timeline.namespace}",
             ),
             slowed(share),

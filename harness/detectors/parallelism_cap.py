@@ -26,7 +26,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     if share < _SHARE or found.plateau < _PLATEAU or found.before.size < 3 * found.most or room(timeline).share > share:
         return []
     before, between = float(np.median(found.before)), float(np.median(found.between))
-    if before < 3 * max(between, 1.0):
+    # Where every run waits alike, it is not for its turn: the first ones would not have had to.
+    if before < 3 * max(between, found.unhindered_s, 1.0):
         return []
     return [
         Finding(

@@ -1,0 +1,66 @@
+import shlex
+
+import pytest
+
+from harness.detectors import detectors, diagnose
+from tests.detectors.planted import PLANTED, steady, with_volume
+from tests.timelines import Story
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_is_wrong_is_the_first_finding(name, tmp_path):
+    findings = diagnose(PLANTED[name]().timeline(tmp_path)).findings
+    assert findings, "nothing was found"
+    assert findings[0].name == name, [(f.name, f.confidence, f.severity, f.title) for f in findings]
+
+
+@pytest.mark.parametrize("count", [30, 80, 200])
+def test_a_platform_that_is_up_to_its_load_is_not_accused(count, tmp_path):
+    diagnosis = diagnose(with_volume(steady(count)).timeline(tmp_path))
+    assert diagnosis.validity.valid
+    assert diagnosis.findings == ()
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_every_finding_can_be_looked_up_and_acted_on(name, tmp_path):
+    for finding in diagnose(PLANTED[name]().timeline(tmp_path)).findings:
+        assert finding.evidence
+        assert finding.knob.endswith(".")
+        assert 0 < finding.confidence <= 1
+        assert 0 < finding.severity <= 1
+        assert not finding.title.endswith(".")
+        for command in finding.commands:
+            assert shlex.split(command, comments=True)
+            assert "<" not in command
+        tables = {evidence.table for evidence in finding.evidence} - {""}
+        assert tables <= {"submissions", "spans", "samples", "events", "nodes"}
+
+
+def test_every_detector_is_planted_somewhere():
+    assert {detector.NAME for detector in detectors()} == set(PLANTED)
+
+
+@pytest.mark.parametrize("detector", detectors(), ids=lambda detector: detector.NAME)
+def test_nothing_recorded_is_no_reason_to_fail(detector, tmp_path):
+    diagnosis = diagnose(Story().timeline(tmp_path))
+    assert all(finding.name != detector.NAME for finding in diagnosis.findings)
+    said = {silent.name: silent.reason for silent in diagnosis.not_judged}
+    assert said[detector.NAME]
+
+
+def test_without_kubernetes_the_report_says_what_could_not_be_judged(tmp_path):
+    story = steady(40)
+    story.records = [
+        r for r in story.records if type(r).__name__ != "Node" and getattr(r, "source", "") != "kubernetes"
+    ]
+    diagnosis = diagnose(story.timeline(tmp_path))
+    silent = {s.name: s.reason for s in diagnosis.not_judged}
+    assert "no pods were observed" in silent["nodes-exhausted"]
+    assert "no nodes were observed" in silent["nodes-exhausted"]
+    assert "store-full" not in silent  # messages of runs suffice
+    assert diagnosis.findings == ()
+
+
+def test_two_faults_are_both_found_and_the_one_that_breaks_runs_comes_first(tmp_path):
+    both = steady(pull=9.0, fails=lambda seq: "OOMKilled: container main" if seq % 3 == 0 else "")
+    assert [f.name for f in diagnose(both.timeline(tmp_path)).findings[:2]] == ["oom", "image-pull"]
