@@ -1,5 +1,6 @@
 """One simulated platform: a profile put together and set going."""
 
+from collections.abc import Callable
 from random import Random
 
 from harness.simulator.artifacts import ArtifactStore
@@ -31,7 +32,10 @@ class Platform:
             self.loop, profile.controller, Random(f"{stream}/drivers"), self.cluster, self.steps, self._workflow_changed
         )
         self.server = Server(self.loop, profile, stream, self.controller)
+        self.workflow_watchers: list[Callable[[Workflow], None]] = []
         self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report)
 
     def _workflow_changed(self, workflow: Workflow) -> None:
         self.agent.changed(workflow)
+        for watcher in self.workflow_watchers:
+            watcher(workflow)

@@ -14,9 +14,13 @@ import yaml
 from aiohttp import web
 
 from harness.model.errors import ConfigError
+from harness.simulator import kubeapi
 from harness.simulator.faults import plant
 from harness.simulator.kfp.rest import Gateway
 from harness.simulator.kfp.view import Calendar
+from harness.simulator.kube.actions import ClusterActions
+from harness.simulator.kube.proxy import Proxies
+from harness.simulator.kube.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile
 from harness.simulator.wall import WallClock
@@ -67,13 +71,20 @@ async def _serve(options: ServeOptions) -> None:
 
 def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
     """The platform behind its HTTP routes, and the clock that drives it."""
-    platform = Platform(options.profile, options.seed)
+    clock = WallClock()
+    calendar = Calendar(clock.origin_at)
+    view = KubernetesView(calendar)
+    platform = Platform(options.profile, options.seed, view)
+    platform.workflow_watchers.append(view.workflow_changed)
+    view.follow(platform)
     for fault in (*options.profile.faults, *options.faults):
         plant(platform, fault)
-    clock = WallClock(platform.loop)
-    calendar = Calendar(clock.origin_at)
+    clock.drive(platform.loop)
     app = web.Application(client_max_size=64 * 2**20)
-    Gateway(platform.server, calendar, clock.advance).mount(app)
+    gateway = Gateway(platform.server, calendar, clock.advance)
+    gateway.mount(app)
+    Proxies(view, gateway, clock.advance).mount(app)
+    kubeapi.mount(app, view.store, ClusterActions(view, clock.advance), lambda: clock.now_at)
     return app, clock
 
 

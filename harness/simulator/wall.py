@@ -16,14 +16,18 @@ class WallClock:
     scheduled from outside may be due earlier than what `run` sleeps for, so `advance` wakes it.
     """
 
-    def __init__(self, loop: EventLoop) -> None:
-        self.loop = loop
+    def __init__(self) -> None:
+        self.loop = EventLoop()
         self.origin_at = time.time_ns()
         self._origin = time.monotonic()
         self._changed = asyncio.Event()
         self._advancing = False
         self.lag_s = 0.0  # how far the simulation was behind the wall when it last looked
         self.worst_lag_s = 0.0
+
+    def drive(self, loop: EventLoop) -> None:
+        """From now on run this event loop."""
+        self.loop = loop
 
     @property
     def now(self) -> float:

@@ -111,6 +111,7 @@ class Cluster:
             return
         self.cordon(node, cordoned=True)
         node.taints = (*node.taints, _EVICTION_TAINT)
+        node.special = True
         message = f"Node {node.name} is scheduled for preemption by the cloud provider"
         self.witness.node_changed(node, "PreemptScheduled", message)
         self._loop.after(_SPOT_NOTICE_S, self.remove_node, node, "spot")

@@ -16,8 +16,8 @@ class Node:
 
     __slots__ = (
         "cordoned", "cpu", "cpu_free", "created", "gone", "gpu", "gpu_free", "idle_since", "images", "index", "labels",
-        "memory", "memory_free", "name", "pods", "pods_free", "pool", "processor", "pull_free", "ready", "taints",
-        "used_bytes", "version",
+        "memory", "memory_free", "name", "pods", "pods_free", "pool", "processor", "pull_free", "ready", "special",
+        "taints", "version",
     )  # fmt: skip
 
     def __init__(self, name: str, index: int, pool: Pool, loop: EventLoop) -> None:
@@ -32,6 +32,7 @@ class Node:
         self.ready: float | None = None
         self.gone: float | None = None
         self.cordoned = False
+        self.special = False  # its labels or taints are no longer its pool's
         self.idle_since: float | None = None
         self.pods: dict[str, Pod] = {}
         self.images: dict[str, float] = {}  # name → from when on it is there

@@ -102,11 +102,6 @@ class Scheduler:
         if self._blocked and node.schedulable:
             self._retry(node)
 
-    def labels_changed(self) -> None:
-        """Labels or taints of nodes changed: what was remembered about them is void."""
-        self._admitted.clear()
-        self._ranked.clear()
-
     def _retry(self, node: Node) -> None:
         """As many pods as could fit if they were alone; the others are better off waiting than being tried in vain."""
         hopeful: list[tuple[float, int, Pod]] = []
@@ -152,7 +147,7 @@ class Scheduler:
         return free if self.settings.packing else -free
 
     def _admits(self, node: Node, shape: Shape) -> bool:
-        if any(each.key == HOSTNAME for each in shape.requirements):
+        if node.special or any(each.key == HOSTNAME for each in shape.requirements):
             return admits(node.labels, node.taints, shape)
         key = (shape, node.pool.name)
         admitted = self._admitted.get(key)

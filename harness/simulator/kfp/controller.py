@@ -51,6 +51,7 @@ class Controller:
     def add(self, workflow: Workflow) -> None:
         """A workflow was created."""
         self.workflows[workflow.name] = workflow
+        self._changed(workflow)
         self._enqueue(workflow)
 
     def terminate(self, workflow: Workflow) -> None:
@@ -72,6 +73,7 @@ class Controller:
         for _, step in workflow.made():
             for pod in step.pods:
                 self._cluster.forget(pod)
+        self._changed(workflow)
 
     @property
     def queue_depth(self) -> int:

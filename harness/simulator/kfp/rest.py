@@ -1,6 +1,8 @@
 """The REST gateway of the KFP API server, v2beta1."""
 
+import time
 from asyncio import get_running_loop
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
@@ -12,6 +14,7 @@ from harness.simulator.kfp.errors import RpcError, invalid
 from harness.simulator.kfp.listing import Table, read_page
 from harness.simulator.kfp.records import Experiment, Pipeline, Run, Version
 from harness.simulator.kfp.server import Server, checked_spec, platform_of
+from harness.simulator.prometheus import Histogram
 
 API = "/apis/v2beta1"
 _HEALTH = {"multi_user": False}
@@ -34,6 +37,8 @@ class Gateway:
         self._stamp = calendar.stamp
         self._advance = advance
         self._rendered: dict[str, tuple[int, bytes]] = {}
+        self.calls: Counter[tuple[str, str]] = Counter()  # by method and gRPC code
+        self.durations: defaultdict[str, Histogram] = defaultdict(Histogram)  # seconds, by method
         self._runs = run_table(calendar)
         self._experiments = experiment_table(calendar)
         self._pipelines = pipeline_table(calendar)
@@ -43,36 +48,45 @@ class Gateway:
         """Register all routes."""
         one_run, one_pipeline = "/runs/{run}", "/pipelines/{pipeline}"
         for method, path, handler in (
-            ("GET", "/healthz", self._healthz),
+            ("GET", "/healthz", self._get_healthz),
             ("GET", "/experiments", self._list_experiments),
             ("POST", "/experiments", self._create_experiment),
             ("GET", "/experiments/{experiment}", self._get_experiment),
             ("DELETE", "/experiments/{experiment}", self._delete_experiment),
-            ("POST", "/experiments/{experiment}:{verb}", self._archive_experiment),
-            ("POST", "/pipelines/upload", self._upload),
-            ("POST", "/pipelines/upload_version", self._upload_version),
+            ("POST", "/experiments/{experiment}:{verb}", self._experiment),
+            ("POST", "/pipelines/upload", self._upload_pipeline),
+            ("POST", "/pipelines/upload_version", self._upload_pipeline_version),
             ("GET", "/pipelines", self._list_pipelines),
             ("GET", one_pipeline, self._get_pipeline),
             ("DELETE", one_pipeline, self._delete_pipeline),
-            ("GET", f"{one_pipeline}/versions", self._list_versions),
-            ("GET", f"{one_pipeline}/versions/{{version}}", self._get_version),
-            ("DELETE", f"{one_pipeline}/versions/{{version}}", self._delete_version),
+            ("GET", f"{one_pipeline}/versions", self._list_pipeline_versions),
+            ("GET", f"{one_pipeline}/versions/{{version}}", self._get_pipeline_version),
+            ("DELETE", f"{one_pipeline}/versions/{{version}}", self._delete_pipeline_version),
             ("GET", "/runs", self._list_runs),
             ("POST", "/runs", self._create_run),
             ("GET", one_run, self._get_run),
             ("DELETE", one_run, self._delete_run),
-            ("POST", f"{one_run}:{{verb}}", self._run_verb),
+            ("POST", f"{one_run}:{{verb}}", self._run),
         ):
             app.router.add_route(method, API + path, self._guarded(handler))
         app.router.add_route("*", API + "/{rest:.*}", self._unknown)
 
     def _guarded(self, handler: Handler) -> Handler:
+        method = "".join(word.title() for word in handler.__name__.split("_"))  # _create_run: CreateRun
+
         async def handle(request: web.Request) -> web.StreamResponse:
             self._advance()
+            begun, code = time.monotonic(), "OK"
+            verb = request.match_info.get("verb")
+            name = f"{verb.title()}{method}" if verb else method
             try:
                 return await handler(request)
             except RpcError as error:
+                code = "".join(word.title() for word in error.code.name.split("_"))
                 return refusal(error)
+            finally:
+                self.calls[name, code] += 1
+                self.durations[name].observe(time.monotonic() - begun)
 
         return handle
 
@@ -86,7 +100,7 @@ class Gateway:
             return _json({"code": 12, "message": "Method Not Allowed", "details": []}, 501)
         return _json({"code": 5, "message": "Not Found", "details": []}, 404)
 
-    async def _healthz(self, _: web.Request) -> web.Response:
+    async def _get_healthz(self, _: web.Request) -> web.Response:
         # A false boolean is an unset field.
         return _json({name: value for name, value in _HEALTH.items() if value})
 
@@ -112,7 +126,7 @@ class Gateway:
         self._server.delete_experiment(request.match_info["experiment"])
         return _json({})
 
-    async def _archive_experiment(self, request: web.Request) -> web.StreamResponse:
+    async def _experiment(self, request: web.Request) -> web.StreamResponse:
         verb, experiment_id = request.match_info["verb"], request.match_info["experiment"]
         if verb not in {"archive", "unarchive"}:
             return await self._unknown(request)
@@ -121,13 +135,13 @@ class Gateway:
 
     # --- pipelines ----------------------------------------------------------------------------------------------
 
-    async def _upload(self, request: web.Request) -> web.Response:
+    async def _upload_pipeline(self, request: web.Request) -> web.Response:
         query, package = request.query, await _uploaded(request)
         name = query.get("name", "") or query.get("display_name", "")
         row = self._server.create_pipeline(name, query.get("namespace", ""), query.get("description", ""), package)
         return _json(view.pipeline(row, self._stamp))
 
-    async def _upload_version(self, request: web.Request) -> web.Response:
+    async def _upload_pipeline_version(self, request: web.Request) -> web.Response:
         query, package = request.query, await _uploaded(request)
         if not query.get("pipelineid"):
             raise invalid("Invalid input error: Please specify a pipeline id when uploading a pipeline version")
@@ -148,17 +162,17 @@ class Gateway:
         self._server.delete_pipeline(request.match_info["pipeline"])
         return _json({})
 
-    async def _list_versions(self, request: web.Request) -> web.Response:
+    async def _list_pipeline_versions(self, request: web.Request) -> web.Response:
         pipeline = self._server.pipeline(request.match_info["pipeline"])
         page = read_page(self._versions, self._server.versions_of(pipeline.id), request.query)
         rendered = [view.version(each, self._stamp) for each in page.rows]
         return _listing("pipeline_versions", rendered, page.total, page.next_token)
 
-    async def _get_version(self, request: web.Request) -> web.Response:
+    async def _get_pipeline_version(self, request: web.Request) -> web.Response:
         at = request.match_info
         return _json(view.version(self._server.version(at["pipeline"], at["version"]), self._stamp))
 
-    async def _delete_version(self, request: web.Request) -> web.Response:
+    async def _delete_pipeline_version(self, request: web.Request) -> web.Response:
         self._server.delete_version(request.match_info["pipeline"], request.match_info["version"])
         return _json({})
 
@@ -226,7 +240,7 @@ class Gateway:
         self._rendered.pop(request.match_info["run"], None)
         return _json({})
 
-    async def _run_verb(self, request: web.Request) -> web.StreamResponse:
+    async def _run(self, request: web.Request) -> web.StreamResponse:
         run_id = request.match_info["run"]
         match request.match_info["verb"]:
             case "terminate":

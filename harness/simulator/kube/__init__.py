@@ -1,0 +1,1 @@
+"""The simulated platform as Kubernetes shows it: manifests, events, usage, metrics."""

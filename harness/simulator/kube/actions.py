@@ -1,0 +1,126 @@
+"""What a Kubernetes client may do to the simulated cluster."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from harness.model.errors import ConfigError
+from harness.model.units import parse_quantity
+from harness.simulator.cluster import Change, Pod
+from harness.simulator.kube.installation import STORE_CLAIM, Claim
+from harness.simulator.kube.view import KubernetesView
+from harness.simulator.kubeapi import ApiError
+from harness.simulator.profile import Taint
+
+
+class ClusterActions:
+    """Deleting, cordoning, labelling, scaling: done to the model, which shows the outcome."""
+
+    def __init__(self, view: KubernetesView, advance: Callable[[], None]) -> None:
+        self._view = view
+        self._advance = advance
+
+    def delete(self, plural: str, namespace: str, name: str, grace_s: float | None) -> None:
+        """See `Actions.delete`."""
+        self._advance()
+        cluster, controller = self._view.platform.cluster, self._view.platform.controller
+        if plural == "pods":
+            self._delete_pod(cluster.pods[name], at_once=grace_s == 0)
+        elif plural == "nodes":
+            cluster.remove_node(cluster.nodes[name], "deleted")
+        elif plural == "workflows":
+            workflow = controller.workflows[name]
+            controller.remove(workflow)
+            self._view.workflow_changed(workflow)
+        elif plural == "events":
+            self._view.store.delete("events", namespace, name)
+        else:
+            message = f'{plural} "{name}" is forbidden: the simulated platform keeps its own installation'
+            raise ApiError(403, "Forbidden", message, {"name": name, "kind": plural})
+        self._advance()
+
+    def evict(self, namespace: str, name: str) -> None:
+        """See `Actions.evict`."""
+        del namespace
+        self._advance()
+        self._delete_pod(self._view.platform.cluster.pods[name], at_once=False)
+        self._advance()
+
+    def _delete_pod(self, pod: Pod, *, at_once: bool) -> None:
+        for name, pods in self._view.replicas.items():
+            if pod in pods:  # its deployment makes another
+                pods.remove(pod)
+                self._view.platform.cluster.kubelet.delete(pod, at_once=True)
+                self._view.scale(name, len(pods) + 1)
+                return
+        if pod.over:
+            self._view.platform.cluster.forget(pod)
+        else:
+            self._view.platform.cluster.kubelet.delete(pod, at_once=at_once)
+
+    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
+        """See `Actions.patch`."""
+        del namespace
+        self._advance()
+        if plural == "nodes":
+            self._patch_node(name, patch)
+        elif plural == "pods":
+            pod = self._view.platform.cluster.pods[name]
+            pod.labels = _merged(pod.labels, patch.get("metadata", {}).get("labels", {}))
+            self._view.pod_changed(pod, Change.LABELLED)
+        elif plural == "deployments" and "replicas" in patch.get("spec", {}):
+            self._scale(name, int(patch["spec"]["replicas"]))
+        elif plural == "persistentvolumeclaims":
+            self._resize(name, patch)
+        self._advance()
+
+    def _patch_node(self, name: str, patch: Mapping[str, Any]) -> None:
+        cluster = self._view.platform.cluster
+        node, spec = cluster.nodes[name], patch.get("spec", {})
+        node.labels = _merged(node.labels, patch.get("metadata", {}).get("labels", {}))
+        if "taints" in spec:
+            given = spec["taints"] or ()
+            node.taints = tuple(
+                Taint(each["key"], each.get("value", ""), each["effect"])
+                for each in given
+                if not each["key"].startswith("node.kubernetes.io/")
+            )
+        if "unschedulable" in spec and bool(spec["unschedulable"]) != node.cordoned:
+            cluster.cordon(node, cordoned=bool(spec["unschedulable"]))
+        else:
+            node.special = True
+            cluster.scheduler.room_made(node)
+            self._view.node_changed(node)
+
+    def _scale(self, name: str, replicas: int) -> None:
+        platform = self._view.platform
+        self._view.scale(name, replicas)
+        if name == "ml-pipeline":  # each replica has a client of its own
+            platform.server.bucket.rate = platform.profile.api.qps * max(replicas, 1)
+            platform.server.bucket.burst = platform.profile.api.burst * max(replicas, 1)
+
+    def _resize(self, name: str, patch: Mapping[str, Any]) -> None:
+        wanted = patch.get("spec", {}).get("resources", {}).get("requests", {}).get("storage")
+        if wanted is None:
+            return
+        claim = self._view.claims[name]
+        try:
+            size = parse_quantity(wanted)
+        except ConfigError as error:
+            raise ApiError(422, "Invalid", f'PersistentVolumeClaim "{name}" is invalid: {error.message}') from error
+        if size < claim.capacity:
+            why = "field can not be less than previous value"
+            message = f'PersistentVolumeClaim "{name}" is invalid: spec.resources.requests.storage: Forbidden: {why}'
+            raise ApiError(422, "Invalid", message, {"name": name, "kind": "PersistentVolumeClaim"})
+        if name == STORE_CLAIM:
+            self._view.platform.store.capacity = size
+        self._view.set_claim(Claim(name, claim.namespace, size))
+
+
+def _merged(labels: Mapping[str, str], patch: Mapping[str, Any]) -> dict[str, str]:
+    merged = dict(labels)
+    for key, value in (patch or {}).items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = str(value)
+    return merged

@@ -1,0 +1,138 @@
+"""Prometheus metrics of the platform's components, by their own names."""
+
+from collections.abc import Callable, Mapping
+
+from harness.simulator.cluster import Pod
+from harness.simulator.kube.installation import Claim
+from harness.simulator.platform import Platform
+from harness.simulator.prometheus import Histogram, Series, family
+
+
+def api_server(platform: Platform, calls: Mapping[tuple[str, str], int], durations: Mapping[str, Histogram]) -> str:
+    """``ml-pipeline`` on port 8888: gRPC handling and the counters of the run server.
+
+    `calls` are counted by (method, gRPC code), `durations` are seconds by method.
+    """
+    methods = {"CreateRun": "create", "GetRun": "get", "ListRuns": "list", "DeleteRun": "delete",
+               "TerminateRun": "terminate", "RetryRun": "retry", "ArchiveRun": "archive"}  # fmt: skip
+    lines = family(
+        "grpc_server_handled_total", "counter", "Total number of RPCs completed on the server, regardless of outcome.",
+        [
+            (_rpc(method) | {"grpc_code": code}, float(count))
+            for (method, code), count in sorted(calls.items())
+        ],
+    )  # fmt: skip
+    name = "grpc_server_handling_seconds"
+    lines += [f"# HELP {name} Histogram of response latency of gRPC handled by the server.", f"# TYPE {name} histogram"]
+    for method, histogram in sorted(durations.items()):
+        lines += histogram.lines(name, _rpc(method))
+    for method, verb in methods.items():
+        count = sum(number for (called, _), number in calls.items() if called == method)
+        lines += family(
+            f"run_server_{verb}_requests", "counter", f"The total number of {method} requests", [({}, count)]
+        )
+    runs = len(platform.server.runs)
+    lines += family(
+        "run_server_run_count", "gauge", "The current number of runs in Kubeflow Pipelines instance", [({}, runs)]
+    )
+    ended = [run.state for run in platform.server.runs.values() if run.finished is not None]
+    for word, state in (("success", "SUCCEEDED"), ("failed", "FAILED")):
+        lines += family(
+            f"resource_manager_workflow_runs_{word}", "gauge", "The current number of workflows runs",
+            [({"profile": ""}, sum(each == state for each in ended))],
+        )  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _rpc(method: str) -> dict[str, str]:
+    service = next((each for each in ("Experiment", "Pipeline", "Healthz") if each in method), "Run")
+    return {"grpc_method": method, "grpc_service": f"kubeflow.pipelines.backend.api.v2beta1.{service}Service", "grpc_type": "unary"}
+
+
+def workflow_controller(platform: Platform) -> str:
+    """Argo's controller on port 9090, names of 3.6 and later."""
+    controller = platform.controller
+    phases = {"Pending": controller.pending, "Running": controller.running, "Succeeded": 0, "Failed": 0, "Error": 0}
+    for workflow in controller.workflows.values():
+        if workflow.over:
+            phases[workflow.phase] += 1
+    pods = {"Pending": 0, "Running": 0}
+    for pod in platform.cluster.pods.values():
+        if pod.role and pod.phase in pods:
+            pods[pod.phase] += 1
+    queue = {"queue_name": "workflow_queue"}
+    lines = family("argo_workflows_gauge", "gauge", "number of Workflows currently accessible by the controller by status",
+                    [({"phase": phase}, count) for phase, count in phases.items()])  # fmt: skip
+    lines += family("argo_workflows_pods_gauge", "gauge", "Number of Pods from Workflows currently accessible by the controller by status",
+                     [({"phase": phase}, count) for phase, count in pods.items()])  # fmt: skip
+    lines += family(
+        "argo_workflows_queue_depth_gauge", "gauge", "Depth of the queue", [(queue, controller.queue_depth)]
+    )
+    lines += family("argo_workflows_workers_busy_count", "gauge", "Number of workers currently busy",
+                     [({"worker_type": "workflow_queue"}, controller.busy)])  # fmt: skip
+    lines += family(
+        "argo_workflows_is_leader",
+        "gauge",
+        "Emits 1 if leader, 0 otherwise. Always 1 if leader election is disabled.",
+        [({}, 1)],
+    )
+    return "\n".join(lines) + "\n"
+
+
+def store_server(platform: Platform) -> str:
+    """SeaweedFS with ``-metricsPort``."""
+    store = platform.store
+    series = [({"type": kind, "code": status, "bucket": "mlpipeline"}, float(count))
+              for (kind, status), count in sorted(store.requests.items())]  # fmt: skip
+    lines = family("SeaweedFS_s3_request_total", "counter", "Counter of s3 requests.", series)
+    kinds = sorted({kind for kind, _ in store.requests})
+    counts = {kind: sum(count for (each, _), count in store.requests.items() if each == kind) for kind in kinds}
+    name = "SeaweedFS_s3_request_seconds"
+    lines += family(
+        f"{name}_sum", "counter", "Time of s3 requests.", [({"type": kind}, store.busy_s[kind]) for kind in kinds]
+    )
+    lines += family(
+        f"{name}_count", "counter", "Number of s3 requests.", [({"type": kind}, counts[kind]) for kind in kinds]
+    )
+    lines += family("SeaweedFS_volumeServer_total_disk_size", "gauge", "Actual disk size used by volumes.",
+                     [({"collection": "mlpipeline", "type": "normal"}, store.used)])  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def kubelet(platform: Platform, node: str, claims: Mapping[str, Claim], holder: Callable[[str], Pod | None]) -> str:
+    """A kubelet's metrics: the volumes of the pods on its node, and the pods themselves."""
+    volumes: dict[str, list[Series]] = {"capacity": [], "available": [], "used": []}
+    for claim in claims.values():
+        pod = holder(claim.name)
+        if pod is not None and pod.node is not None and pod.node.name == node:
+            labels = {"namespace": claim.namespace, "persistentvolumeclaim": claim.name}
+            used = volume_used(platform, claim)
+            for what, value in (("capacity", claim.capacity), ("available", claim.capacity - used), ("used", used)):
+                volumes[what].append((labels, value))
+    lines: list[str] = []
+    for what, series in volumes.items():
+        lines += family(f"kubelet_volume_stats_{what}_bytes", "gauge", f"Bytes of the volume: {what}", series)
+    machine = platform.cluster.nodes[node]
+    lines += family(
+        "kubelet_running_pods", "gauge", "Number of pods that have a running pod sandbox", [({}, len(machine.pods))]
+    )
+    return "\n".join(lines) + "\n"
+
+
+def volume_used(platform: Platform, claim: Claim) -> float:
+    """Bytes in use of a claim's volume."""
+    if claim.name == "seaweedfs-pvc":
+        return min(platform.store.used, claim.capacity)
+    return min(claim.capacity, 0.4 * 2**30 + 40_000.0 * len(platform.server.runs))
+
+
+def cluster_autoscaler(platform: Platform) -> str:
+    """cluster-autoscaler's own."""
+    nodes = platform.cluster.nodes.values()
+    ready = sum(node.ready is not None for node in nodes)
+    lines = family("cluster_autoscaler_nodes_count", "gauge", "Number of nodes in cluster.",
+                    [({"state": "ready"}, ready), ({"state": "notStarted"}, len(nodes) - ready)])  # fmt: skip
+    blocked = sum(len(pods) for _, pods in platform.cluster.scheduler.blocked())
+    lines += family("cluster_autoscaler_unschedulable_pods_count", "gauge", "Number of unschedulable pods in the cluster.",
+                     [({}, blocked)])  # fmt: skip
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,108 @@
+"""Nodes as a kubelet writes them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube.pods import cores, quantity
+from harness.simulator.kube.snapshots import NodeSnapshot, address, uid
+
+Manifest = dict[str, Any]
+_UNREADY_TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+_PROBLEMS = (
+    ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+)
+
+
+def node_labels(node: NodeSnapshot) -> Mapping[str, str]:
+    """The node's labels."""
+    return dict(node.labels)
+
+
+def node_fields(node: NodeSnapshot) -> Mapping[str, str]:
+    """Values of the field selectors."""
+    return {"metadata.name": node.name, "spec.unschedulable": "true" if node.cordoned else "false"}
+
+
+def render_node(node: NodeSnapshot, stamp: Stamp) -> Manifest:
+    """The manifest."""
+    taints = [
+        {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}
+        for taint in node.taints
+    ]
+    if node.ready is None:
+        taints.append(_UNREADY_TAINT)
+    if node.cordoned:
+        taints.append({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
+    spec: Manifest = {"providerID": f"azure:///subscriptions/simulated/virtualMachines/{node.name}"}
+    if taints:
+        spec["taints"] = taints
+    if node.cordoned:
+        spec["unschedulable"] = True
+    return {
+        "metadata": {
+            "name": node.name,
+            "uid": uid("node", node.name),
+            "creationTimestamp": stamp(node.created),
+            "labels": dict(node.labels),
+            "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+        },
+        "spec": spec,
+        "status": _status(node, stamp),
+    }
+
+
+def _status(node: NodeSnapshot, stamp: Stamp) -> Manifest:
+    pool = node.pool
+    capacity = _resources(round(pool.cpu * 1000), int(pool.memory), pool.gpu, pool.pods)
+    return {
+        "capacity": capacity,
+        "allocatable": _resources(*node.allocatable, pool.pods),
+        "conditions": _conditions(node, stamp),
+        "addresses": [
+            {"type": "InternalIP", "address": address(node.number)},
+            {"type": "Hostname", "address": node.name},
+        ],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "nodeInfo": {
+            "architecture": "amd64",
+            "operatingSystem": "linux",
+            "osImage": "Ubuntu 22.04.5 LTS",
+            "kernelVersion": "5.15.0-1079-azure",
+            "containerRuntimeVersion": "containerd://1.7.26-1",
+            "kubeletVersion": "v1.32.4",
+            "kubeProxyVersion": "v1.32.4",
+            "machineID": uid("machine", node.name).replace("-", ""),
+            "systemUUID": uid("system", node.name),
+            "bootID": uid("boot", node.name),
+        },
+        "images": [{"names": [image]} for image in node.images],
+    }
+
+
+def _resources(cpu: int, memory: int, gpu: int, pods: int) -> Manifest:
+    amounts = {"cpu": cores(cpu), "memory": quantity(memory), "pods": str(pods), "ephemeral-storage": "128Gi"}
+    return amounts | ({"nvidia.com/gpu": str(gpu)} if gpu else {})
+
+
+def _conditions(node: NodeSnapshot, stamp: Stamp) -> list[Manifest]:
+    heard = stamp(node.heard)
+    since = stamp(node.created)
+    conditions = [
+        {"type": kind, "status": "False", "reason": reason, "message": message} for kind, reason, message in _PROBLEMS
+    ]
+    if node.ready is None:
+        message = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady"
+        ready = {"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": message}
+    else:
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "message": "kubelet is posting ready status",
+        }
+    stamped = [{**each, "lastHeartbeatTime": heard, "lastTransitionTime": since} for each in conditions]
+    changed = since if node.ready is None else stamp(node.ready)
+    return [*stamped, {**ready, "lastHeartbeatTime": heard, "lastTransitionTime": changed}]

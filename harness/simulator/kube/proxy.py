@@ -1,0 +1,132 @@
+"""What is reached through the Kubernetes API's proxies: kubelets' statistics, components' metrics, pods' logs."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+
+from harness.simulator.cluster import Node, Pod
+from harness.simulator.kfp.rest import Gateway
+from harness.simulator.kube import metrics, usage
+from harness.simulator.kube.installation import DATABASE_CLAIM, STORE_CLAIM
+from harness.simulator.kube.pods import pod_uid
+from harness.simulator.kube.snapshots import pod_snapshot
+from harness.simulator.kube.view import KubernetesView
+from harness.simulator.kubeapi import ApiError
+
+_TEXT = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+_HOLDERS = {STORE_CLAIM: "seaweedfs", DATABASE_CLAIM: "mysql"}
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Proxies:
+    """Routes below ``/api/v1`` that answer for nodes, services and pods, and ``/metrics`` of the KFP API server."""
+
+    def __init__(self, view: KubernetesView, gateway: Gateway, advance: Callable[[], None]) -> None:
+        self._view = view
+        self._gateway = gateway
+        self._advance = advance
+
+    def mount(self, app: web.Application) -> None:
+        """Register all routes."""
+        router, api = app.router, "/api/v1"
+        router.add_get("/metrics", self._api_metrics)
+        router.add_get(f"{api}/nodes/{{node}}/proxy/stats/summary", self._summary)
+        router.add_get(f"{api}/nodes/{{node}}/proxy/metrics", self._kubelet)
+        router.add_get(f"{api}/namespaces/{{namespace}}/services/{{service}}/proxy/metrics", self._service)
+        router.add_get(f"{api}/namespaces/{{namespace}}/pods/{{pod}}/log", self._log)
+
+    def _node(self, request: web.Request) -> Node:
+        self._advance()
+        name = request.match_info["node"].partition(":")[0]
+        node = self._view.platform.cluster.nodes.get(name)
+        if node is None:
+            raise ApiError(404, "NotFound", f'nodes "{name}" not found', {"name": name, "kind": "nodes"})
+        return node
+
+    async def _api_metrics(self, _: web.Request) -> web.Response:
+        self._advance()
+        text = metrics.api_server(self._view.platform, self._gateway.calls, self._gateway.durations)
+        return web.Response(text=text, headers=_TEXT)
+
+    async def _service(self, request: web.Request) -> web.Response:
+        self._advance()
+        platform, name = self._view.platform, request.match_info["service"].removeprefix("http:").partition(":")[0]
+        match name:
+            case "ml-pipeline":
+                return await self._api_metrics(request)
+            case "workflow-controller-metrics" | "workflow-controller":
+                return web.Response(text=metrics.workflow_controller(platform), headers=_TEXT)
+            case "seaweedfs" | "minio-service":
+                return web.Response(text=metrics.store_server(platform), headers=_TEXT)
+            case "cluster-autoscaler":
+                return web.Response(text=metrics.cluster_autoscaler(platform), headers=_TEXT)
+        raise ApiError(404, "NotFound", f'services "{name}" not found', {"name": name, "kind": "services"})
+
+    async def _kubelet(self, request: web.Request) -> web.Response:
+        text = metrics.kubelet(self._view.platform, self._node(request).name, self._view.claims, self._holder)
+        return web.Response(text=text, headers=_TEXT)
+
+    def _holder(self, claim: str) -> Pod | None:
+        """The pod that has the volume mounted."""
+        pods = self._view.replicas.get(_HOLDERS.get(claim, ""), [])
+        return pods[0] if pods else None
+
+    async def _summary(self, request: web.Request) -> web.Response:
+        node, now = self._node(request), self._view.platform.loop.now
+        stamp = self._view.calendar.stamp(now)
+        whole = usage.of_node(node, now)
+        return web.json_response(
+            {
+                "node": {
+                    "nodeName": node.name,
+                    "startTime": self._view.calendar.stamp(node.created),
+                    "cpu": {"time": stamp, "usageNanoCores": round(whole.cpu * 1e9)},
+                    "memory": {"time": stamp, "usageBytes": int(whole.memory), "workingSetBytes": int(whole.memory)},
+                },
+                "pods": [self._pod_summary(pod, now, stamp) for pod in node.pods.values() if pod.started is not None],
+            }
+        )
+
+    def _pod_summary(self, pod: Pod, now: float, stamp: str) -> dict[str, Any]:
+        used = usage.of_pod(pod, now)
+        summary: dict[str, Any] = {
+            "podRef": {"name": pod.name, "namespace": pod.namespace, "uid": pod_uid(pod_snapshot(pod, ""))},
+            "startTime": self._view.calendar.stamp(pod.started or 0.0),
+            "cpu": {"time": stamp, "usageNanoCores": round(used.cpu * 1e9)},
+            "memory": {"time": stamp, "usageBytes": int(used.memory), "workingSetBytes": int(used.memory)},
+        }
+        volumes = [self._volume(claim, stamp) for claim in self._view.claims if self._holder(claim) is pod]
+        return summary | ({"volume": volumes} if volumes else {})
+
+    def _volume(self, name: str, stamp: str) -> dict[str, Any]:
+        claim = self._view.claims[name]
+        used = metrics.volume_used(self._view.platform, claim)
+        return {
+            "time": stamp,
+            "name": "data",
+            "pvcRef": {"name": name, "namespace": claim.namespace},
+            "capacityBytes": int(claim.capacity),
+            "usedBytes": int(used),
+            "availableBytes": int(claim.capacity - used),
+            "inodes": 1_310_720,
+            "inodesFree": 1_300_000,
+            "inodesUsed": 10_720,
+        }
+
+    async def _log(self, request: web.Request) -> web.Response:
+        self._advance()
+        name = request.match_info["pod"]
+        pod = self._view.platform.cluster.pods.get(name)
+        if pod is None:
+            raise ApiError(404, "NotFound", f'pods "{name}" not found', {"name": name, "kind": "pods"})
+        if pod.started is None:
+            message = f'container "main" in pod "{name}" is waiting to start: PodInitializing'
+            raise ApiError(400, "BadRequest", message)
+        stamp = self._view.calendar.stamp
+        lines = [f'time="{stamp(pod.started)}" level=info msg="{pod.task or pod.name} started"']
+        if pod.finished is not None:
+            level = "error" if pod.exit_code else "info"
+            text = pod.message.replace('"', "'") or f"exit code {pod.exit_code}"
+            lines.append(f'time="{stamp(pod.finished)}" level={level} msg="{text}"')
+        return web.Response(text="\n".join(lines) + "\n")

@@ -1,0 +1,144 @@
+"""What the Kubernetes API keeps of the model's changing objects: immutable copies, rendered when somebody reads them."""
+
+from hashlib import md5
+from typing import NamedTuple
+from uuid import UUID
+
+from harness.simulator.cluster import Node, Pod, Shape
+from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.profile import Pool, Taint
+
+
+class Labels(NamedTuple):
+    """Labels of a pod's owner: those of a workflow's pods, or of a deployment's."""
+
+    workflow: str = ""
+    run_id: str = ""
+    over: bool = False
+    app: str = ""
+    deployment: str = ""
+
+
+class PodSnapshot(NamedTuple):
+    """A pod at one resource version."""
+
+    name: str
+    namespace: str
+    owner: Labels
+    role: str
+    task: str
+    path: str
+    shape: Shape
+    images: tuple[str, ...]
+    limits: tuple[int, int]  # thousandths of a core, bytes; 0 is none
+    phase: str
+    created: float
+    unschedulable: float | None
+    explanation: str
+    scheduled: float | None
+    node: str
+    node_ip: str
+    pulled: float | None
+    started: float | None
+    main_ended: float | None
+    finished: float | None
+    exit_code: int
+    reason: str
+    message: str
+    deleting: float | None
+    own_labels: tuple[tuple[str, str], ...]
+
+
+class NodeSnapshot(NamedTuple):
+    """A node at one resource version."""
+
+    name: str
+    number: int
+    pool: Pool
+    created: float
+    ready: float | None
+    cordoned: bool
+    allocatable: tuple[int, int, int]
+    labels: tuple[tuple[str, str], ...]
+    taints: tuple[Taint, ...]
+    images: tuple[str, ...]
+    heard: float  # when its kubelet reported last
+
+
+class EventSnapshot(NamedTuple):
+    """A Kubernetes event. `precise` ones are written by components that stamp microseconds (the scheduler)."""
+
+    name: str
+    namespace: str
+    kind: str
+    object: str
+    uid: str
+    field: str
+    reason: str
+    message: str
+    type: str
+    component: str
+    host: str
+    at: float
+    times: int
+    first: float
+    precise: bool
+    api_version: str
+
+
+def uid(*parts: str) -> str:
+    """A UUID that is the same for the same object."""
+    return str(UUID(bytes=md5("/".join(parts).encode(), usedforsecurity=False).digest(), version=4))
+
+
+def address(index: int) -> str:
+    """A node's address."""
+    return f"10.224.{index // 250}.{index % 250 + 4}"
+
+
+def pod_snapshot(pod: Pod, explanation: str) -> PodSnapshot:
+    """A copy of what the pod is now."""
+    owner = pod.owner
+    if isinstance(owner, Workflow):
+        labels = Labels(owner.name, owner.run_id, owner.finished is not None or pod.finished is not None)
+    else:
+        labels = owner if isinstance(owner, Labels) else Labels()
+    node = pod.node
+    return PodSnapshot(
+        pod.name, pod.namespace, labels, pod.role, pod.task, pod.path, pod.shape, pod.images,
+        (pod.limit_cpu, pod.limit_memory), pod.phase, pod.created, pod.unschedulable, explanation, pod.scheduled,
+        node.name if node is not None else "", address(node.index) if node is not None else "", pod.pulled, pod.started,
+        pod.main_ended, pod.finished, pod.exit_code, pod.reason, pod.message, pod.deleting, tuple(pod.labels.items()),
+    )  # fmt: skip
+
+
+def node_snapshot(node: Node, now: float) -> NodeSnapshot:
+    """A copy of what the node is now."""
+    return NodeSnapshot(
+        node.name, node.index, node.pool, node.created, node.ready, node.cordoned, (node.cpu, node.memory, node.gpu),
+        tuple(node.labels.items()), node.taints, tuple(node.images), now,
+    )  # fmt: skip
+
+
+class WorkflowSnapshot(NamedTuple):
+    """An Argo workflow at one resource version."""
+
+    name: str
+    namespace: str
+    run_id: str
+    phase: str
+    message: str
+    created: float
+    started: float | None
+    finished: float | None
+    done: int  # nodes that are over
+    total: int
+
+
+def workflow_snapshot(workflow: Workflow) -> WorkflowSnapshot:
+    """A copy of what the workflow is now."""
+    steps = [step for step in workflow.steps if step is not None]
+    return WorkflowSnapshot(
+        workflow.name, workflow.namespace, workflow.run_id, workflow.phase, workflow.message, workflow.created,
+        workflow.started, workflow.finished, sum(step.finished is not None for step in steps), len(workflow.steps),
+    )  # fmt: skip

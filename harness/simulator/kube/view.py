@@ -1,0 +1,235 @@
+"""The model as the Kubernetes API shows it: every change becomes an object's next version and the events it makes."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from harness.simulator.cluster import Change, Node, Pod
+from harness.simulator.kfp.view import Calendar
+from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.kube import usage
+from harness.simulator.kube.events import Worded, event_fields, pod_events, render_event
+from harness.simulator.kube.installation import (
+    COMPONENTS,
+    DATABASE_CLAIM,
+    NAMESPACES,
+    STORE_CLAIM,
+    Claim,
+    Component,
+    Deployment,
+    render_claim,
+    render_deployment,
+    render_namespace,
+    system_pod,
+)  # fmt: skip
+from harness.simulator.kube.nodes import node_fields, node_labels, render_node
+from harness.simulator.kube.pods import pod_fields, pod_labels, pod_uid, render_pod
+from harness.simulator.kube.snapshots import (
+    EventSnapshot,
+    WorkflowSnapshot,
+    node_snapshot,
+    pod_snapshot,
+    uid,
+    workflow_snapshot,
+)  # fmt: skip
+from harness.simulator.kubeapi import ObjectStore, Resource, resources
+from harness.simulator.platform import Platform
+
+_EVENTS_KEPT_S = 3600.0  # kube-apiserver's --event-ttl
+_DATABASE_BYTES = 20.0 * 2**30
+T = TypeVar("T")
+
+
+class KubernetesView:
+    """A witness of the cluster that keeps `store` up to date. `follow` gives it the platform it shows."""
+
+    def __init__(self, calendar: Calendar) -> None:
+        self.calendar = calendar
+        self._platform: Platform | None = None
+        self._events = 0
+        self._kept: deque[tuple[float, str, str]] = deque()
+        self._explanations: dict[str, str] = {}
+        self.deployments: dict[str, Deployment] = {}
+        self.replicas: dict[str, list[Pod]] = {}
+        self.claims: dict[str, Claim] = {}
+        self.store = ObjectStore(self._resources())
+
+    @property
+    def platform(self) -> Platform:
+        """What is shown."""
+        assert self._platform is not None
+        return self._platform
+
+    @property
+    def _now(self) -> float:
+        return self._platform.loop.now if self._platform is not None else 0.0
+
+    def follow(self, platform: Platform) -> None:
+        """Show this platform: its installation runs from now on."""
+        self._platform = platform
+        own = platform.profile.namespace
+        for name in (*NAMESPACES, own):
+            self.store.put("namespaces", "", name, name)
+        for component in COMPONENTS:
+            self._install(component, component.namespace or own)
+        self.set_claim(Claim(STORE_CLAIM, own, platform.store.capacity))
+        self.set_claim(Claim(DATABASE_CLAIM, own, _DATABASE_BYTES))
+
+    def _install(self, component: Component, namespace: str) -> None:
+        self.set_deployment(Deployment(component, namespace, 0))
+        self.scale(component.name, 1)
+
+    def set_deployment(self, deployment: Deployment) -> None:
+        """Show a deployment as it is now."""
+        self.deployments[deployment.component.name] = deployment
+        self.store.put("deployments", deployment.namespace, deployment.component.name, deployment)
+
+    def set_claim(self, claim: Claim) -> None:
+        """Show a volume claim as it is now."""
+        self.claims[claim.name] = claim
+        self.store.put("persistentvolumeclaims", claim.namespace, claim.name, claim)
+
+    def scale(self, name: str, replicas: int) -> None:
+        """Bring a deployment to so many pods."""
+        before = self.deployments[name]
+        pods = self.replicas.setdefault(name, [])
+        while len(pods) > replicas:
+            self.platform.cluster.kubelet.delete(pods.pop())
+        while len(pods) < replicas:
+            pods.append(system_pod(before.component, before.namespace, len(pods)))
+            self.platform.cluster.place_system_pod(pods[-1])
+        changed = Deployment(before.component, before.namespace, replicas, before.generation + 1)
+        self.set_deployment(changed)
+
+    # --- witness ------------------------------------------------------------------------------------------------
+
+    def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
+        """A pod changed."""
+        if change is Change.UNSCHEDULABLE:
+            detail = self._explanations[pod.name] = self.platform.cluster.scheduler.explain(pod.shape)
+        explanation = self._explanations.get(pod.name, "") if pod.unschedulable is not None else ""
+        snapshot = pod_snapshot(pod, explanation)
+        if change is Change.GONE:
+            self._explanations.pop(pod.name, None)
+            if ("pods", pod.namespace, pod.name) in self:
+                self.store.delete("pods", pod.namespace, pod.name, snapshot)
+        else:
+            self.store.put("pods", pod.namespace, pod.name, snapshot)
+        host = pod.node.name if pod.node is not None else ""
+        for worded in pod_events(pod, change, detail):
+            self._event("Pod", pod.namespace, pod.name, pod_uid(snapshot), worded, host)
+
+    def node_changed(self, node: Node, reason: str = "", message: str = "") -> None:
+        """A node changed."""
+        if node.gone is None:
+            self.store.put("nodes", "", node.name, node_snapshot(node, self._now))
+        else:
+            self.store.delete("nodes", "", node.name, node_snapshot(node, self._now))
+        if reason:
+            component = (
+                "kubelet" if reason in {"NodeReady", "NodeNotSchedulable", "NodeSchedulable"} else "node-controller"
+            )
+            worded = Worded(reason, message, component, "Warning" if reason == "PreemptScheduled" else "Normal")
+            self._event("Node", "default", node.name, node.name, worded, node.name)
+
+    def workflow_changed(self, workflow: Workflow) -> None:
+        """A workflow's status was written."""
+        if workflow.name in self.platform.controller.workflows:
+            self.store.put("workflows", workflow.namespace, workflow.name, workflow_snapshot(workflow))
+        elif ("workflows", workflow.namespace, workflow.name) in self:
+            self.store.delete("workflows", workflow.namespace, workflow.name)
+
+    def __contains__(self, key: tuple[str, str, str]) -> bool:
+        plural, namespace, name = key
+        resource = next(each for each in self.store.resources if each.plural == plural and each.listing is None)
+        return self.store.get(resource, namespace, name) is not None
+
+    def _event(self, kind: str, namespace: str, name: str, its_uid: str, worded: Worded, host: str) -> None:
+        now = self._now
+        self._events += 1
+        event_name = f"{name}.{self.calendar.ns(now) + self._events:x}"
+        event = EventSnapshot(
+            event_name, namespace, kind, name, its_uid, worded.field, worded.reason, worded.message, worded.type,
+            worded.component, host if worded.component == "kubelet" else "", now, 1, now, worded.precise,
+            "v1",
+        )  # fmt: skip
+        self.store.put("events", namespace, event_name, event)
+        self._kept.append((now, namespace, event_name))
+        while self._kept[0][0] < now - _EVENTS_KEPT_S:
+            _, old_namespace, old_name = self._kept.popleft()
+            self.store.delete("events", old_namespace, old_name)
+
+    # --- resources ----------------------------------------------------------------------------------------------
+
+    def _resources(self) -> list[Resource]:
+        calendar, stamp = self.calendar, self.calendar.stamp
+        events = resources.events(
+            render=_reads(lambda event: render_event(event, calendar)),
+            labels=lambda _: {},
+            fields=_reads(event_fields),
+        )
+        return [
+            resources.nodes(
+                render=_reads(lambda node: render_node(node, stamp)),
+                labels=_reads(node_labels),
+                fields=_reads(node_fields),
+            ),
+            resources.pods(
+                render=_reads(lambda pod: render_pod(pod, stamp)),
+                labels=_reads(pod_labels),
+                fields=_reads(pod_fields),
+            ),
+            events,
+            resources.events_v1(events),
+            resources.namespaces(**resources.shown(lambda name: render_namespace(name, stamp), "status.phase")),
+            resources.persistent_volume_claims(**resources.shown(lambda claim: render_claim(claim, stamp))),
+            resources.deployments(**resources.shown(lambda deployment: render_deployment(deployment, stamp))),
+            resources.workflows(**resources.shown(lambda workflow: render_workflow(workflow, calendar))),
+            resources.node_metrics(
+                **resources.shown(lambda measured: usage.render_node(measured, calendar)), listing=self._node_usage
+            ),
+            resources.pod_metrics(
+                **resources.shown(lambda measured: usage.render_pod(measured, calendar)), listing=self._pod_usage
+            ),
+        ]
+
+    def _node_usage(self) -> Iterable[tuple[str, str, object]]:
+        for node in self.platform.cluster.nodes.values():
+            if node.ready is not None:
+                yield "", node.name, usage.of_node(node, self._now)
+
+    def _pod_usage(self) -> Iterable[tuple[str, str, object]]:
+        for pod in self.platform.cluster.pods.values():
+            if pod.started is not None and not pod.over:
+                yield pod.namespace, pod.name, usage.of_pod(pod, self._now)
+
+
+def _reads(read: Callable[[Any], T]) -> Callable[[object], T]:
+    """A reader of one kind of snapshot: the store knows all of them as objects."""
+    return read
+
+
+def render_workflow(workflow: WorkflowSnapshot, calendar: Calendar) -> dict[str, Any]:
+    """The custom resource, without the compiled templates."""
+    stamp = calendar.stamp
+    status: dict[str, Any] = {"phase": workflow.phase, "progress": f"{workflow.done}/{workflow.total}"}
+    for name, value in (("startedAt", workflow.started), ("finishedAt", workflow.finished)):
+        status[name] = stamp(value) if value is not None else None
+    if workflow.message:
+        status["message"] = workflow.message
+    labels = {"pipeline/runid": workflow.run_id}
+    if workflow.started is not None:
+        labels["workflows.argoproj.io/phase"] = workflow.phase
+    if workflow.finished is not None:
+        labels |= {"workflows.argoproj.io/completed": "true", "pipeline/persistedFinalState": "true"}
+    return {
+        "metadata": {
+            "name": workflow.name,
+            "namespace": workflow.namespace,
+            "uid": uid("workflow", workflow.namespace, workflow.name),
+            "creationTimestamp": stamp(workflow.created),
+            "labels": labels,
+        },
+        "spec": {"entrypoint": "entrypoint", "serviceAccountName": "pipeline-runner"},
+        "status": status,
+    }
