@@ -105,7 +105,7 @@ def _(kind: Zipf, _: Sources) -> Verdict:
 
 
 def _one_of(values: Iterable[object]) -> Verdict:
-    listed = [None if cell is None else str(cell) for cell in from_values(list(values)).text()]
+    listed = [None if cell is None else str(cell) for cell in from_values(list(values)).text().strings]
     allowed = {cell or "" for cell in listed}
 
     def judge(cell: str, _: Row) -> str | None:

@@ -40,7 +40,7 @@ class Block:
     def row(self, index: int, attempt: int) -> "Block":
         """Only row `index` (absolute), drawn for the `attempt`-th time."""
         offset = index - self.start
-        columns = {name: Column(c.values.slice(offset, 1), c.is_json) for name, c in self.columns.items()}
+        columns = {name: column.row(offset) for name, column in self.columns.items()}
         ranks = {name: rank[offset : offset + 1] for name, rank in self.ranks.items()}
         return replace(self, start=index, stop=index + 1, columns=columns, ranks=ranks, attempt=attempt)
 

@@ -1,58 +1,213 @@
-"""A column of drawn values, and how its values are written as text and as JSON."""
+"""Columns of drawn values, and how they are written as text, as JSON and as cells of a CSV.
 
+A column may be put together late: out of a pool of few values and an index, or out of parts of text. Whatever can be
+done once for each value of the pool, or for each literal part, is not done for each row: that is most of the speed.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import polars as pl
 
+from generators.streams import Ints
+
 INSTANT_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 _ESCAPES = {'"': '\\"', "\\": "\\\\"} | {chr(code): f"\\u{code:04x}" for code in range(32)}
+_SPECIAL = r"[\",\r\n]"  # cells with these are quoted (RFC 4180, section 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """Values of some consecutive rows: Int64, Float64, Boolean, String, Date or Datetime (UTC).
+class Text:
+    """A string for every row: `strings` themselves, or those that `index` points at."""
 
-    With `is_json` the strings are JSON documents: written as they are into a cell, nested into a JSON line.
-    """
+    strings: pl.Series
+    index: Ints | None = None
 
-    values: pl.Series
+    def map(self, change: Callable[[pl.Series], pl.Series]) -> "Text":
+        """Every string changed in the same way."""
+        return Text(change(self.strings), self.index)
+
+    def series(self) -> pl.Series:
+        """The strings, row by row."""
+        return self.strings if self.index is None else self.strings.gather(self.index)
+
+    def slice(self, offset: int) -> "Text":
+        """Only the row at `offset`."""
+        if self.index is None:
+            return Text(self.strings.slice(offset, 1))
+        return Text(self.strings, self.index[offset : offset + 1])
+
+
+Part = str | Text
+
+
+class Column(Protocol):
+    """The values of some consecutive rows. With `is_json` they are JSON documents."""
+
+    @property
+    def is_json(self) -> bool:
+        """Are the strings JSON documents, which are nested into a JSON line as they are?"""
+        ...
+
+    @property
+    def values(self) -> pl.Series:
+        """Int64, Float64, Boolean, String, Date or Datetime (UTC), with the rows' missing values."""
+        ...
+
+    def text(self, form: str = "") -> Text:
+        """The text of every value, by a format as of Python's `format` or, for dates, strftime.
+
+        Raises:
+            ValueError: the format does not suit the values.
+        """
+        ...
+
+    def json(self) -> Text:
+        """Every value as JSON; a missing one is ``null``."""
+        ...
+
+    def cells(self) -> pl.Series:
+        """Every value as a cell of a CSV, quoted where that is needed."""
+        ...
+
+    def row(self, offset: int) -> "Column":
+        """Only the row at `offset`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """A value for every row, or, with `index`, a pool of values and where in it each row's value is."""
+
+    pool: pl.Series
+    index: Ints | None = None
     is_json: bool = False
 
-    def __len__(self) -> int:
-        return len(self.values)
+    @property
+    def values(self) -> pl.Series:
+        """Row by row."""
+        return self.pool if self.index is None else self.pool.gather(self.index)
 
-    def text(self) -> pl.Series:
-        """Every value as the text of its cell; a missing value stays missing."""
-        if self.values.dtype == pl.String:
-            return self.values
-        if isinstance(self.values.dtype, pl.Datetime):
-            return self.values.dt.strftime(INSTANT_FORMAT)
-        return self.values.cast(pl.String)
+    def text(self, form: str = "") -> Text:
+        """Missing values stay missing."""
+        return Text(formatted(self.pool, form) if form else as_text(self.pool), self.index)
 
-    def json(self) -> pl.Series:
-        """Every value as JSON text; a missing value is ``null``."""
-        plain = self.is_json or self.values.dtype.is_numeric() or self.values.dtype == pl.Boolean
-        text = self.text() if plain else _quoted(self.text())
-        return text.fill_null("null") if text.null_count() else text
+    def json(self) -> Text:
+        """Numbers and truth values as they are, all else in quotes."""
+        plain = self.is_json or self.pool.dtype.is_numeric() or self.pool.dtype == pl.Boolean
+        strings = as_text(self.pool) if plain else quoted_json(as_text(self.pool))
+        return Text(strings.fill_null("null") if strings.null_count() else strings, self.index)
+
+    def cells(self) -> pl.Series:
+        """Numbers need no quotes."""
+        strings = as_text(self.pool)
+        return Text(strings if self.pool.dtype.is_numeric() else quoted_cells(strings), self.index).series()
+
+    def row(self, offset: int) -> Column:
+        """Sliced."""
+        if self.index is None:
+            return Values(self.pool.slice(offset, 1), None, self.is_json)
+        return Values(self.pool, self.index[offset : offset + 1], self.is_json)
 
 
-def _quoted(text: pl.Series) -> pl.Series:
-    if text.str.contains(r'["\\\x00-\x1f]').any():
-        text = text.str.replace_many(list(_ESCAPES), list(_ESCAPES.values()))
-    return join(['"', text, '"'], len(text))
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Text that is put together from parts, in `rows` rows; a row with a missing part is missing."""
+
+    parts: tuple[Part, ...]
+    rows: int
+    is_json: bool = False
+
+    @property
+    def values(self) -> pl.Series:
+        """The strings."""
+        return join(self.parts, self.rows)
+
+    def text(self, form: str = "") -> Text:
+        """The strings, padded or cut by the format."""
+        return Text(formatted(self.values, form) if form else self.values)
+
+    def json(self) -> Text:
+        """A JSON document as it is, all else in quotes."""
+        strings = self.values if self.is_json else quoted_json(self.values)
+        return Text(strings.fill_null("null") if strings.null_count() else strings)
+
+    def cells(self) -> pl.Series:
+        """A document has quotes in any case: they are doubled in the parts, before these are put together."""
+        if not self.is_json:
+            return quoted_cells(self.values)
+        doubled = (part.replace('"', '""') if isinstance(part, str) else part.map(_doubled) for part in self.parts)
+        return join(('"', *doubled, '"'), self.rows)
+
+    def row(self, offset: int) -> Column:
+        """Each part sliced."""
+        parts = tuple(part if isinstance(part, str) else part.slice(offset) for part in self.parts)
+        return Joined(parts, 1, self.is_json)
 
 
-def join(parts: list[str | pl.Series], rows: int) -> pl.Series:
-    """Texts and columns of texts, put together row by row; a row with a missing part is missing."""
-    columns = {str(k): part for k, part in enumerate(parts) if isinstance(part, pl.Series)}
+def join(parts: Sequence[Part], rows: int) -> pl.Series:
+    """Texts put together row by row; a row with a missing part is missing."""
+    columns = {str(k): part.series() for k, part in enumerate(parts) if isinstance(part, Text)}
     if not columns:
         return pl.Series(["".join(str(part) for part in parts)]).new_from_index(0, rows)
-    pieces = [pl.col(str(k)) if isinstance(part, pl.Series) else pl.lit(part) for k, part in enumerate(parts)]
+    if len(parts) == 1:
+        return columns["0"]
+    pieces = [pl.lit(part) if isinstance(part, str) else pl.col(str(k)) for k, part in enumerate(parts)]
     return pl.DataFrame(columns).select(pl.concat_str(pieces).alias("joined")).to_series()
 
 
-def from_values(values: list[object]) -> Column:
-    """A column of Python values; when they are of several types, or nested, they are JSON or text.
+def as_text(values: pl.Series) -> pl.Series:
+    """Values as the text of their cells."""
+    if isinstance(values.dtype, pl.String):
+        return values
+    if isinstance(values.dtype, pl.Datetime):
+        return values.dt.strftime(INSTANT_FORMAT)
+    return values.cast(pl.String)
+
+
+def formatted(values: pl.Series, form: str) -> pl.Series:
+    """Values as text by a format; each different value is formatted once.
+
+    Raises:
+        ValueError: the format does not suit the values.
+    """
+    if values.dtype.is_temporal():
+        return values.dt.strftime(form)
+    if values.dtype.is_integer() and form.startswith("0") and form.rstrip("d").isdigit():
+        return values.cast(pl.String).str.zfill(int(form.rstrip("d")))
+    different = values.unique().drop_nulls()
+    written = [format(value, form) for value in different]
+    return values.replace_strict(different, written, return_dtype=pl.String, default=None)
+
+
+def quoted_json(strings: pl.Series) -> pl.Series:
+    """Strings as JSON strings (RFC 8259, section 7)."""
+    if strings.str.contains(r'["\\\x00-\x1f]').any():
+        strings = strings.str.replace_many(list(_ESCAPES), list(_ESCAPES.values()))
+    return join(('"', Text(strings), '"'), len(strings))
+
+
+def quoted_cells(strings: pl.Series) -> pl.Series:
+    """Strings as cells: in quotes where RFC 4180 wants it, and where they are empty: an empty cell is a missing one."""
+    special = strings.str.contains(_SPECIAL) | (strings.str.len_bytes() == 0)
+    if not special.any():
+        return strings
+    quoted = join(('"', Text(_doubled(strings)), '"'), len(strings))
+    return quoted.zip_with(special.fill_null(value=False), strings)
+
+
+def _doubled(strings: pl.Series) -> pl.Series:
+    return strings.str.replace_all('"', '""', literal=True)
+
+
+def with_missing(column: Column, missing: pl.Series) -> Column:
+    """The column without the values of the rows where `missing` is true."""
+    return Values(column.values.set(missing, None), None, column.is_json)
+
+
+def from_values(values: Sequence[object]) -> Values:
+    """A column of Python values; when they are of several types, or nested, they are text or JSON.
 
     Numbers stay numbers, booleans booleans, text text; nested values become JSON documents.
     """
@@ -61,15 +216,15 @@ def from_values(values: list[object]) -> Column:
     present = [value for value in values if value is not None]
     if any(isinstance(value, list | tuple | dict) for value in present):
         encoded = [None if value is None else orjson.dumps(value, default=str).decode() for value in values]
-        return Column(pl.Series(encoded, dtype=pl.String), is_json=True)
+        return Values(pl.Series(encoded, dtype=pl.String), is_json=True)
     kinds = {type(value) for value in present}
     if kinds == {bool}:
-        return Column(pl.Series(values, dtype=pl.Boolean))
+        return Values(pl.Series(values, dtype=pl.Boolean))
     if kinds == {int} and all(-(2**63) <= value < 2**63 for value in present if isinstance(value, int)):
-        return Column(pl.Series(values, dtype=pl.Int64))
+        return Values(pl.Series(values, dtype=pl.Int64))
     if kinds and kinds <= {int, float}:
-        return Column(pl.Series(values, dtype=pl.Float64, strict=False))
-    return Column(pl.Series([None if value is None else _as_text(value) for value in values], dtype=pl.String))
+        return Values(pl.Series(values, dtype=pl.Float64, strict=False))
+    return Values(pl.Series([None if value is None else _as_text(value) for value in values], dtype=pl.String))
 
 
 def _as_text(value: object) -> str:

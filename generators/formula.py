@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from generators import portable
-from generators.columns import Column, join
+from generators.columns import Text, as_text, join
 
 _LONGEST = 2000
 _DEEPEST = 50
@@ -203,7 +203,7 @@ _add = _arithmetic(np.add)
 
 def _plus(left: pl.Series, right: pl.Series) -> pl.Series:
     if left.dtype == pl.String and right.dtype == pl.String:
-        return join([left, right], len(left))
+        return join((Text(left), Text(right)), len(left))
     return _add(left, right)
 
 
@@ -383,7 +383,7 @@ _FUNCTIONS: Mapping[str, tuple[int, int, Callable[..., pl.Series]]] = {
     "round": (1, 2, _rounded),
     "shift": (2, 2, _shifted),
     "sqrt": (1, 1, _root),
-    "str": (1, 1, lambda v: Column(v).text()),
+    "str": (1, 1, as_text),
     "upper": (1, 1, lambda v: _words(v).str.to_uppercase()),
     "weekday": (1, 1, lambda v: _moment(v).dt.weekday().cast(pl.Int64)),
     "year": (1, 1, lambda v: _moment(v).dt.year().cast(pl.Int64)),

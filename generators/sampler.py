@@ -7,7 +7,7 @@ import polars as pl
 
 from generators import portable, streams
 from generators.block import Block
-from generators.columns import Column
+from generators.columns import Column, Values, with_missing
 from generators.sources import Sources
 from generators.spec import Field, Spec
 from generators.streams import Floats, Stream
@@ -67,7 +67,7 @@ class Sampler:
         if not field.nullable:
             return column
         missing = pl.Series(streams.uniform(block.words("null")) < field.nullable)
-        return Column(column.values.set(missing, None), column.is_json)
+        return with_missing(column, missing)
 
     def _ranks(self, start: int, stop: int) -> Mapping[str, Floats]:
         """The uniforms of correlated fields: a Gaussian copula over the fields' own uniforms."""
@@ -101,7 +101,7 @@ class Sampler:
                 value = field.kind.draw(block.row(row, attempt)).values[0]
                 values[index], changed = value, True
             seen[value] = row
-        return Column(pl.Series(values, dtype=column.values.dtype), column.is_json) if changed else column
+        return Values(pl.Series(values, dtype=column.values.dtype), None, column.is_json) if changed else column
 
     def _not_unique(self, field: Field, value: object, earlier: int, row: int) -> ConfigError:
         where = f"{self._spec.source}: fields.{field.name}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from generators.columns import Column, from_values
+from generators.columns import Values, from_values
 from harness.model.errors import ConfigError
 
 _PATIENCE = 20_000  # draws in a row without a new value, until a provider counts as exhausted
@@ -64,11 +64,11 @@ class Vocabulary:
 class Sources:
     """Vocabularies and files, each drawn or read once per process."""
 
-    _pools: dict[tuple[Vocabulary, int], Column] = field(default_factory=dict)
+    _pools: dict[tuple[Vocabulary, int], Values] = field(default_factory=dict)
     _distinct: dict[tuple[Vocabulary, int], "_Distinct"] = field(default_factory=dict)
     _tables: dict[Path, pl.DataFrame] = field(default_factory=dict)
 
-    def pool(self, vocabulary: Vocabulary, seed: int) -> Column:
+    def pool(self, vocabulary: Vocabulary, seed: int) -> Values:
         """`vocabulary.size` values, with the provider's own frequencies."""
         key = vocabulary, seed
         if key not in self._pools:
@@ -79,7 +79,7 @@ class Sources:
                 self._pools[key] = from_values([draw() for _ in range(vocabulary.size)])
         return self._pools[key]
 
-    def distinct(self, vocabulary: Vocabulary, seed: int, start: int, stop: int) -> Column:
+    def distinct(self, vocabulary: Vocabulary, seed: int, start: int, stop: int) -> Values:
         """The values [start, stop) of the endless sequence of the provider's different values.
 
         Raises:
@@ -107,12 +107,12 @@ class Sources:
     def identities(self) -> Mapping[str, Mapping[str, object]]:
         """What was drawn and read, with digests: a Faker upgrade that changes a value changes a digest."""
         pools: dict[str, Mapping[str, object]] = {
-            f"{vocabulary}": {"values": vocabulary.size, "sha256": _digest(pool.text())}
+            f"{vocabulary}": {"values": vocabulary.size, "sha256": _digest(pool.text().strings)}
             for (vocabulary, _), pool in sorted(self._pools.items(), key=lambda item: str(item[0]))
         }
         for (vocabulary, _), drawn in sorted(self._distinct.items(), key=lambda item: str(item[0])):
             first = from_values(drawn.values[:1000])
-            pools[f"{vocabulary}, distinct"] = {"values": len(first), "sha256": _digest(first.text())}
+            pools[f"{vocabulary}, distinct"] = {"values": len(first), "sha256": _digest(first.text().strings)}
         files = {
             path.name: {"rows": table.height, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
             for path, table in sorted(self._tables.items())

@@ -7,7 +7,7 @@ from typing import ClassVar
 import polars as pl
 
 from generators.block import Block
-from generators.columns import Column
+from generators.columns import Column, Values
 from generators.document import Place
 from generators.formula import Formula, FormulaError, formula
 from generators.kinds.kind import Definition, Kind, KindType
@@ -43,10 +43,10 @@ class Computed:
         columns = {name: block.columns[name].values for name in self.formula.names}
         values = self.formula.evaluate(columns, len(block))
         if self.low is None and self.high is None:
-            return Column(values)
+            return Values(values)
         if not values.dtype.is_numeric():
             raise FormulaError("min and max need a number")
-        return Column(values.clip(self.low, self.high))
+        return Values(values.clip(self.low, self.high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Conditional:
 
     def draw(self, block: Block) -> Column:
         """Every case is drawn for all rows, then each row takes its own: a row does not depend on the others."""
-        keys = block.columns[self.by].text()
+        keys = block.columns[self.by].text().series()
         present = keys.unique().to_list()
         drawn = [
             ((keys == key).fill_null(value=False), kind.draw(block.at(f"{block.path}?{key}")))
@@ -96,11 +96,11 @@ def _merged(drawn: list[tuple[pl.Series, Column]]) -> Column:
     elif all(column.values.dtype.is_numeric() for column in columns):
         parts = [column.values.cast(pl.Float64) for column in columns]
     else:
-        parts = [column.text() for column in columns]
+        parts = [column.text().series() for column in columns]
     result = parts[0]
     for (mask, _), part in zip(drawn[1:], parts[1:], strict=True):
         result = part.zip_with(mask, result)
-    return Column(result, all(column.is_json for column in columns))
+    return Values(result, None, all(column.is_json for column in columns))
 
 
 KINDS: dict[str, KindType] = {"expression": Computed}

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from generators.block import Block
-from generators.columns import Column
+from generators.columns import Column, Values
 from generators.document import Place
 from generators.kinds.kind import Definition, Kind, KindType
 from generators.kinds.numbers import NO_FIELDS
@@ -19,6 +19,7 @@ from harness.model.units import parse_duration
 _DAY_MS = 86_400_000
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _LONGEST_DAYS = 40_000
+_POOLED = 4096  # so many instants are written out once, and rows point at them
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,14 @@ class Instants:
 
     def draw(self, block: Block) -> Column:
         """The instant with a random index on the grid."""
-        opens, slots = self._days()
-        size = int(slots[-1])
+        size = self.size
         index = block.permuted(size) if self.unique else block.index_below(size)
+        if size <= _POOLED:
+            return Values(self._values(np.arange(size, dtype=np.int64)), index)
+        return Values(self._values(index))
+
+    def _values(self, index: Ints) -> pl.Series:
+        opens, slots = self._days()
         if len(slots) == 1:
             instants = opens[0] + index * self.step_ms
         else:
@@ -95,8 +101,8 @@ class Instants:
             instants = opens[day] + (index - before[day]) * self.step_ms
         values = pl.Series(instants.view("datetime64[ms]"))
         if self.pattern:
-            return Column(values.dt.strftime(self.pattern))
-        return Column(values.cast(pl.Date) if self.as_date else values)
+            return values.dt.strftime(self.pattern)
+        return values.cast(pl.Date) if self.as_date else values
 
     def _days(self) -> tuple[Ints, Ints]:
         """When each stretch of the grid begins, and how many instants it and those before it hold."""

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from generators.block import Block
-from generators.columns import Column, from_values
+from generators.columns import Column, Values, from_values
 from generators.document import Place
 from generators.kinds.kind import Definition, Kind, KindType
 from generators.kinds.numbers import NO_FIELDS
@@ -56,7 +56,7 @@ class Choice:
     def draw(self, block: Block) -> Column:
         """The value whose share of the cumulative weight holds u."""
         labels = from_values(list(self.values))
-        return Column(labels.values.gather(self._index(block)), labels.is_json)
+        return Values(labels.pool, self._index(block), labels.is_json)
 
     def _index(self, block: Block) -> Ints:
         if self.unique:
@@ -91,7 +91,7 @@ class Truth:
 
     def draw(self, block: Block) -> Column:
         """U < p."""
-        return Column(pl.Series(block.uniform() < self.p))
+        return Values(pl.Series(block.uniform() < self.p))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Scale:
     def draw(self, block: Block) -> Column:
         """The level of each row."""
         levels = from_values(list(self.values))
-        return Column(levels.values.gather(self._index(block)), levels.is_json)
+        return Values(levels.pool, self._index(block), levels.is_json)
 
     def _index(self, block: Block) -> Ints:
         count = len(self.values)

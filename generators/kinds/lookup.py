@@ -9,7 +9,7 @@ import polars as pl
 
 from generators import streams
 from generators.block import Block
-from generators.columns import Column
+from generators.columns import Column, Values
 from generators.document import Place
 from generators.kinds.kind import Definition, Kind, KindType
 from generators.kinds.numbers import NO_FIELDS
@@ -64,7 +64,7 @@ class Fake:
         if self.unique:
             return block.sources.distinct(self.vocabulary, seed, block.start, block.stop)
         pool = block.sources.pool(self.vocabulary, seed)
-        return Column(pool.values.gather(block.index_below(self.vocabulary.size)), pool.is_json)
+        return Values(pool.pool, block.index_below(self.vocabulary.size), pool.is_json)
 
 
 def _literal(text: str) -> object:
@@ -118,7 +118,7 @@ class FromFile:
                 f"its columns are {', '.join(table.columns)}",
             )
         rows = self._rows(block.at(f"file {self.path.name} {self.how} {self.group}"), table.height, block.path)
-        return Column(table[self.column].gather(rows))
+        return Values(table[self.column], rows)
 
     def _rows(self, block: Block, height: int, path: str) -> Ints:
         if self.how == "with_replacement":

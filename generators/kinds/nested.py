@@ -4,25 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-import numpy as np
 import orjson
 import polars as pl
 
 from generators.block import Block
-from generators.columns import Column, join
+from generators.columns import Column, Joined, Part, Text, join, with_missing
 from generators.document import Place
 from generators.kinds.kind import Definition, Kind, KindType
 from generators.kinds.text import Template, parse_template
 
 
-class Part(Protocol):
+class Piece(Protocol):
     """A piece of the document: JSON text for every row, or the same text for all."""
 
     def inputs(self) -> frozenset[str]:
         """The fields it needs."""
         ...
 
-    def render(self, block: Block) -> list[str | pl.Series]:
+    def render(self, block: Block) -> list[Part]:
         """Pieces of text which, put together, are the JSON of this part; none of them is missing in any row."""
         ...
 
@@ -37,7 +36,7 @@ class Fixed:
         """None."""
         return frozenset()
 
-    def render(self, block: Block) -> list[str | pl.Series]:  # noqa: ARG002  # the same for every block
+    def render(self, block: Block) -> list[Part]:  # noqa: ARG002  # the same for every block
         """Itself."""
         return [self.text]
 
@@ -52,7 +51,7 @@ class Reference:
         """That field."""
         return frozenset({self.name})
 
-    def render(self, block: Block) -> list[str | pl.Series]:
+    def render(self, block: Block) -> list[Part]:
         """The column as JSON."""
         return [block.columns[self.name].json()]
 
@@ -69,28 +68,28 @@ class Drawn:
         """Those of its kind."""
         return self.kind.inputs()
 
-    def render(self, block: Block) -> list[str | pl.Series]:
+    def render(self, block: Block) -> list[Part]:
         """The drawn column as JSON."""
         inner = block.at(block.path + self.path)
-        text = self.kind.draw(inner).json()
+        drawn = self.kind.draw(inner)
         if self.nullable:
-            text = text.set(pl.Series(inner.uniform("null") < self.nullable), "null")
-        return [text]
+            drawn = with_missing(drawn, pl.Series(inner.uniform("null") < self.nullable))
+        return [drawn.json()]
 
 
 @dataclass(frozen=True, slots=True)
 class Object:
     """An object; keys are fixed."""
 
-    items: tuple[tuple[str, Part], ...]
+    items: tuple[tuple[str, Piece], ...]
 
     def inputs(self) -> frozenset[str]:
         """Those of its values."""
         return frozenset().union(*(part.inputs() for _, part in self.items))
 
-    def render(self, block: Block) -> list[str | pl.Series]:
+    def render(self, block: Block) -> list[Part]:
         """Keys and values between braces."""
-        pieces: list[str | pl.Series] = []
+        pieces: list[Part] = []
         for index, (key, part) in enumerate(self.items):
             pieces += [("," if index else "{") + orjson.dumps(key).decode() + ":", *part.render(block)]
         return [*pieces, "}"] if self.items else ["{}"]
@@ -100,15 +99,15 @@ class Object:
 class Array:
     """A list of fixed length."""
 
-    items: tuple[Part, ...]
+    items: tuple[Piece, ...]
 
     def inputs(self) -> frozenset[str]:
         """Those of its values."""
         return frozenset().union(*(part.inputs() for part in self.items))
 
-    def render(self, block: Block) -> list[str | pl.Series]:
+    def render(self, block: Block) -> list[Part]:
         """Values between brackets."""
-        pieces: list[str | pl.Series] = []
+        pieces: list[Part] = []
         for index, part in enumerate(self.items):
             pieces += ["," if index else "[", *part.render(block)]
         return [*pieces, "]"] if self.items else ["[]"]
@@ -118,7 +117,7 @@ class Array:
 class Repeated:
     """A list of a random length from `least` to the number of `items`, each length equally likely."""
 
-    items: tuple[Part, ...]
+    items: tuple[Piece, ...]
     least: int
     path: str
 
@@ -126,15 +125,13 @@ class Repeated:
         """Those of its values."""
         return frozenset().union(*(part.inputs() for part in self.items))
 
-    def render(self, block: Block) -> list[str | pl.Series]:
+    def render(self, block: Block) -> list[Part]:
         """As many of the items as the row's length says."""
         lengths = self.least + block.at(block.path + self.path).index_below(len(self.items) - self.least + 1)
-        pieces: list[str | pl.Series] = ["["]
+        pieces: list[Part] = ["["]
         for index, part in enumerate(self.items):
             text = join([",", *part.render(block)] if index else part.render(block), len(block))
-            if index >= self.least:
-                text = text.set(pl.Series(np.asarray(lengths <= index)), "")
-            pieces.append(text)
+            pieces.append(Text(text.set(pl.Series(lengths <= index), "") if index >= self.least else text))
         return [*pieces, "]"]
 
 
@@ -142,7 +139,7 @@ class Repeated:
 class Document:
     """A field whose values are JSON documents."""
 
-    root: Part
+    root: Piece
     monotone: ClassVar[bool] = False
     derived: ClassVar[bool] = False
 
@@ -152,19 +149,19 @@ class Document:
 
     def draw(self, block: Block) -> Column:
         """The document of every row, without spaces."""
-        return Column(join(_merged(self.root.render(block)), len(block)), is_json=True)
+        return Joined(_merged(self.root.render(block)), len(block), is_json=True)
 
 
-def _merged(pieces: list[str | pl.Series]) -> list[str | pl.Series]:
-    """Neighbouring literals as one: fewer pieces to put together in a million rows."""
-    merged: list[str | pl.Series] = []
-    for piece in pieces:
+def _merged(parts: list[Part]) -> tuple[Part, ...]:
+    """Neighbouring literals as one: fewer parts to put together in a million rows."""
+    merged: list[Part] = []
+    for part in parts:
         last = merged[-1] if merged else None
-        if isinstance(piece, str) and isinstance(last, str):
-            merged[-1] = last + piece
+        if isinstance(part, str) and isinstance(last, str):
+            merged[-1] = last + part
         else:
-            merged.append(piece)
-    return merged
+            merged.append(part)
+    return tuple(merged)
 
 
 class DocumentType:
@@ -178,7 +175,7 @@ class DocumentType:
         return Document(_part(definition["value"], place / "value", ""))
 
 
-def _part(value: object, place: Place, path: str) -> Part:
+def _part(value: object, place: Place, path: str) -> Piece:
     if isinstance(value, str):
         return _text(value, place, path)
     if isinstance(value, Mapping):
@@ -195,7 +192,7 @@ def _part(value: object, place: Place, path: str) -> Part:
     return Fixed(orjson.dumps(value).decode())
 
 
-def _text(value: str, place: Place, path: str) -> Part:
+def _text(value: str, place: Place, path: str) -> Piece:
     parts = parse_template(value, place)
     if len(parts) == 1 and parts[0][0] == "" and parts[0][1] is not None and not parts[0][2]:
         return Reference(parts[0][1])
@@ -204,7 +201,7 @@ def _text(value: str, place: Place, path: str) -> Part:
     return Fixed(orjson.dumps("".join(literal for literal, _, _ in parts)).decode())
 
 
-def _repeated(value: object, place: Place, path: str) -> Part:
+def _repeated(value: object, place: Place, path: str) -> Piece:
     if not isinstance(value, Mapping) or "of" not in value or not set(value) <= {"of", "min", "max"}:
         raise place.error("not a repetition", "write {$repeat: {of: …, min: 0, max: 3}}")
     least, most = value.get("min", 0), value.get("max", 3)

@@ -10,7 +10,7 @@ import polars as pl
 
 from generators import portable
 from generators.block import Block
-from generators.columns import Column
+from generators.columns import Column, Values
 from generators.document import Place
 from generators.kinds.kind import Definition, Kind, KindType
 from generators.streams import Floats
@@ -23,7 +23,7 @@ def _rounded(values: Floats, decimals: int | None) -> Column:
     if decimals is not None:
         factor = 10.0**decimals
         values = np.rint(values * factor) / factor
-    return Column(pl.Series(values + 0.0))  # + 0.0 turns -0.0 into 0.0
+    return Values(pl.Series(values + 0.0))  # + 0.0 turns -0.0 into 0.0
 
 
 def _ends(definition: Definition, key: str, place: Place) -> tuple[float, float]:
@@ -182,7 +182,7 @@ class Integer:
     def draw(self, block: Block) -> Column:
         """Low + step * index."""
         index = block.permuted(self.size) if self.unique else block.index_below(self.size)
-        return Column(pl.Series(self.low + index * self.step))
+        return Values(pl.Series(self.low + index * self.step))
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ class Zipf:
         """The rank whose share of the cumulative weight holds u."""
         cumulative = np.cumsum(portable.exp(-self.exponent * portable.log(np.arange(1.0, self.size + 1.0))))
         rank = np.searchsorted(cumulative, block.uniform() * cumulative[-1], side="right")
-        return Column(pl.Series(np.minimum(rank, self.size - 1).astype(np.int64) + 1))
+        return Values(pl.Series(np.minimum(rank, self.size - 1).astype(np.int64) + 1))
 
 
 KINDS: dict[str, KindType] = {

@@ -4,10 +4,8 @@ import string
 from dataclasses import dataclass
 from typing import ClassVar
 
-import polars as pl
-
 from generators.block import Block
-from generators.columns import Column, join
+from generators.columns import Column, Joined, Part
 from generators.document import Place
 from generators.kinds.kind import Definition, Kind, KindType
 
@@ -36,13 +34,13 @@ class Template:
 
     def draw(self, block: Block) -> Column:
         """Literals and formatted fields, put together."""
-        pieces: list[str | pl.Series] = []
+        parts: list[Part] = []
         for literal, name, form in self.parts:
             if literal:
-                pieces.append(literal)
+                parts.append(literal)
             if name is not None:
-                pieces.append(formatted(block.columns[name], form))
-        return Column(join(pieces, len(block)))
+                parts.append(block.columns[name].text(form))
+        return Joined(tuple(parts), len(block))
 
 
 def parse_template(pattern: str, place: Place) -> tuple[tuple[str, str | None, str], ...]:
@@ -64,25 +62,6 @@ def parse_template(pattern: str, place: Place) -> tuple[tuple[str, str | None, s
         if name is not None and (not name.isidentifier() or conversion or "{" in form):
             raise place.error(f"'{{{name}}}' is not a field's name", "write {field} or {field:format}")
     return tuple((literal, name, form) for literal, name, form, _ in parsed)
-
-
-def formatted(column: Column, form: str) -> pl.Series:
-    """A column as text, by a format as of Python's `format`; each different value is formatted once.
-
-    Raises:
-        ValueError: the format does not suit the values.
-    """
-    if not form:
-        return column.text()
-    values = column.values
-    if values.dtype.is_temporal():
-        return values.dt.strftime(form)
-    if values.dtype.is_integer() and form.startswith("0") and form.rstrip("d").isdigit():
-        return values.cast(pl.String).str.zfill(int(form.rstrip("d")))
-    different = values.unique().drop_nulls()
-    return values.replace_strict(
-        different, [format(value, form) for value in different], return_dtype=pl.String, default=None
-    )
 
 
 KINDS: dict[str, KindType] = {"template": Template}
