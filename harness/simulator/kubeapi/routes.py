@@ -126,8 +126,7 @@ def _add_openapi(router: web.UrlDispatcher, resources: Sequence[Resource]) -> No
 
     async def swagger(request: web.Request) -> web.Response:
         if "protobuf" in request.headers.get("Accept", ""):
-            kind = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-            return _json(discovery.encoded_swagger(), content_type=kind)
+            return _json(discovery.encoded_swagger(), content_type="application/octet-stream")
         return _json(discovery.swagger())
 
     router.add_get("/openapi/v2", swagger)

@@ -8,7 +8,7 @@ pace, so that a slow watcher costs no memory and simply finds that its place in 
 import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
@@ -95,7 +95,7 @@ class ObjectVersion:
     name: str
     snapshot: Snapshot
     version: int
-    _rendered: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
+    _rendered: dict[str, bytes] | None = None  # by group
 
     @property
     def key(self) -> str:
@@ -115,6 +115,8 @@ class ObjectVersion:
 
     def encoded(self, resource: Resource) -> bytes:
         """JSON of `manifest`, rendered once for all readers."""
+        if self._rendered is None:
+            self._rendered = {}
         rendered = self._rendered.get(resource.group)
         if rendered is None:
             rendered = self._rendered[resource.group] = orjson.dumps(self.manifest(resource))
@@ -122,7 +124,7 @@ class ObjectVersion:
 
     def forget_rendering(self) -> None:
         """Free the bytes; they are rendered again should anybody still ask."""
-        self._rendered.clear()
+        self._rendered = None
 
 
 class Change(NamedTuple):

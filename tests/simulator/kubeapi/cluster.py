@@ -75,7 +75,14 @@ def node(name: str, *, labels: dict[str, str] | None = None) -> Manifest:
     return {
         "metadata": metadata(name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
         "spec": {},
-        "status": {"capacity": room, "allocatable": room, "conditions": [ready], "nodeInfo": _MACHINE},
+        "status": {
+            "capacity": room,
+            "allocatable": room,
+            "conditions": [ready],
+            "nodeInfo": _MACHINE,
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        },
     }
 
 
