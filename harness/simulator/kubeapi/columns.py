@@ -1,4 +1,4 @@
-"""What `kubectl get` prints of each type: the columns of a real server (1.30), read off a rendered manifest."""
+"""What `kubectl get` prints of each type: the columns of a real server (1.32), read off a rendered manifest."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -9,7 +9,7 @@ Document = dict[str, Any]
 
 AGGREGATED = "apidiscovery.k8s.io"
 VERSION = {
-    "major": "1", "minor": "30", "gitVersion": "v1.30.0+simulated", "gitCommit": "", "gitTreeState": "clean",
+    "major": "1", "minor": "32", "gitVersion": "v1.32.4+simulated", "gitCommit": "", "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": "linux/amd64",
 }  # fmt: skip
 
