@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harness.analysis.clocks import ahead
@@ -65,19 +67,18 @@ class Timeline:
         observed = _observed_runs(spans[of_run], events, start_at)
         runs = _runs(submissions, observed, start_at)
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
-        pods = _pods(spans[~of_run], pd.Index(runs["run"]), start_at)
+        pods = _pods(spans, ~of_run, runs["run"], start_at)
         happened = _shifted(events, start_at, at="at_s")
         nodes = _shifted(frames["nodes"], start_at, created_at="created_s", ready_at="ready_s", gone_at="gone_s")
         if skew_s:
             _set_back(skew_s, runs, pods, happened, nodes)
         samples = _shifted(frames["samples"], start_at, at="at_s")
-        known = runs["run"][runs["run"] != ""]
         return cls(
             plan=plan,
             start_at=start_at,
             end_s=_last(runs, pods, happened, samples),
             runs=runs,
-            foreign=int((~observed.index.isin(known)).sum()),
+            foreign=int(np.count_nonzero(position(observed["run"], runs["run"]) < 0)),
             pods=pods,
             events=happened,
             samples=samples,
@@ -106,8 +107,8 @@ class Timeline:
     @property
     def workers(self) -> pd.DataFrame:
         """The nodes of the pools that the runs' pods ran on; all nodes when that was not seen."""
-        hosts = set(self.pods["node"][self.pods["row"] >= 0])
-        pools = set(self.nodes["pool"][self.nodes["name"].isin(hosts)])
+        hosts = self.pods["node"][(self.pods["row"] >= 0).to_numpy(dtype=bool)].unique()
+        pools = set(self.nodes["pool"][self.nodes["name"].isin(list(hosts))])
         return self.nodes[self.nodes["pool"].isin(pools)] if pools else self.nodes
 
     @property
@@ -160,26 +161,44 @@ def _set_back(skew_s: float, runs: pd.DataFrame, pods: pd.DataFrame, events: pd.
     events["at_s"] -= np.where(events["source"] == "kubernetes", skew_s, 0.0)
 
 
+def position(values: "pd.Series[str]", among: "pd.Series[str]") -> Ints:
+    """Where each value first stands in `among`; -1 where it does not."""
+    found = pc.index_in(pa.array(values), value_set=pa.array(among))
+    return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _picked(column: "pd.Series[str]", at: Ints) -> "pd.Series[str]":
+    """The texts at these positions; "" at -1."""
+    if not len(column):
+        return pd.Series([""] * at.size, dtype="str")
+    return column.fillna("").take(np.maximum(at, 0)).reset_index(drop=True).mask(at < 0, "")
+
+
+def _picked_floats(values: Floats, at: Ints) -> Floats:
+    """The values at these positions; NaN at -1."""
+    return np.where(at >= 0, np.append(values, np.nan)[at], np.nan)
+
+
 def _observed_runs(spans: pd.DataFrame, events: pd.DataFrame, start_at: int) -> pd.DataFrame:
-    """What the platform said of runs, by run id: name, created_s, over_s, state, message."""
-    seen = pd.DataFrame(
-        {
-            "name": spans["task"].to_numpy(),  # a run's span carries its name where a step's carries the task
-            "created_s": after(spans["started_at"], start_at),
-            "over_s": after(spans["ended_at"], start_at),
-        },
-        index=pd.Index(spans["run"], name="run"),
-    )
+    """What the platform said of runs, a row each: run, name, created_s, over_s, said_s, state, message."""
     ends = events[(events["kind"] == "Run").to_numpy(dtype=bool) & events["reason"].isin(TERMINAL_STATES).to_numpy()]
-    ends = ends.drop_duplicates("object", keep="last").set_index("object")
-    said = pd.DataFrame(
-        {"state": ends["reason"], "message": ends["message"], "said_s": after(ends["at"], start_at)}, index=ends.index
+    ends = ends.drop_duplicates("object", keep="last")
+    said_s = after(ends["at"], start_at)
+    runs = pd.concat([spans["run"], ends["object"]], ignore_index=True).drop_duplicates(ignore_index=True)
+    of_span, of_end = position(runs, spans["run"]), position(runs, ends["object"])
+    said = _picked_floats(said_s, of_end)
+    ended = _picked_floats(after(spans["ended_at"], start_at), of_span)
+    return pd.DataFrame(
+        {
+            "run": runs,
+            "name": _picked(spans["task"], of_span),  # a run's span carries its name where a step's carries the task
+            "created_s": _picked_floats(after(spans["started_at"], start_at), of_span),
+            "over_s": np.where(np.isfinite(said), np.where(np.isfinite(ended), ended, said), np.nan),
+            "said_s": said,
+            "state": _picked(ends["reason"], of_end),
+            "message": _picked(ends["message"], of_end),
+        }
     )
-    both = seen.join(said, how="outer")
-    both["over_s"] = both["over_s"].where(both["over_s"].notna(), both["said_s"]).where(both["state"].notna())
-    for name in ("name", "state", "message"):
-        both[name] = both[name].fillna("")
-    return both
 
 
 def _runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int) -> pd.DataFrame:
@@ -191,29 +210,28 @@ def _runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int) -> p
     for name in ("run", "error"):
         runs[name] = runs[name].fillna("")
     runs = _recover(runs, observed)
-    return runs.join(observed[["created_s", "over_s", "said_s", "state", "message"]], on="run").fillna(
-        {"state": "", "message": ""}
-    )
+    at = np.where((runs["run"] != "").to_numpy(dtype=bool), position(runs["run"], observed["run"]), -1)
+    seen = {name: _picked_floats(floats(observed, name), at) for name in ("created_s", "over_s", "said_s")}
+    return runs.assign(**seen, state=_picked(observed["state"], at), message=_picked(observed["message"], at))
 
 
 def _recover(runs: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
     """A submission without an answer whose run exists was accepted: the answer was lost, not the run."""
     unanswered = ((runs["outcome"] == Outcome.REJECTED.value) & runs["status"].isna()).to_numpy(dtype=bool)
-    named = observed[(observed["name"] != "").to_numpy(dtype=bool) & ~observed.index.isin(runs["run"])]
+    unclaimed = (position(observed["run"], runs["run"]) < 0) & (observed["name"] != "").to_numpy(dtype=bool)
+    named = observed[unclaimed].reset_index(drop=True)
     if not unanswered.any() or not len(named):
         return runs
-    by_name = pd.Series(named.index, index=named["name"])
-    by_name = by_name[~by_name.index.duplicated()]
-    found = runs["name"].map(by_name).where(unanswered)
-    recovered = found.notna().to_numpy(dtype=bool)
-    runs.loc[recovered, "run"] = found[recovered]
+    at = np.where(unanswered, position(runs["name"], named["name"]), -1)
+    recovered = at >= 0
+    runs.loc[recovered, "run"] = named["run"].take(at[recovered]).to_numpy()
     runs.loc[recovered, "outcome"] = Outcome.ACCEPTED.value
     return runs
 
 
 def _unsent(observed: pd.DataFrame) -> pd.DataFrame:
     """Observed without a load of ours: a run is due, sent and answered when the platform created it."""
-    runs = observed.reset_index().sort_values(["created_s", "run"], kind="stable", ignore_index=True)
+    runs = observed.sort_values(["created_s", "run"], kind="stable", ignore_index=True)
     count = len(runs)
     created = floats(runs, "created_s")
     return runs.assign(
@@ -229,25 +247,25 @@ def _unsent(observed: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _pods(spans: pd.DataFrame, runs: pd.Index, start_at: int) -> pd.DataFrame:
-    rows = pd.Series(np.arange(len(runs)), index=runs)
-    rows = rows[(rows.index != "") & ~rows.index.duplicated()]
-    position = rows.index.get_indexer(pd.Index(spans["run"]))
-    row = np.where(position >= 0, rows.to_numpy()[position] if len(rows) else -1, -1)
-    phase = pd.Index(POD_PHASES).get_indexer(pd.Index(spans["phase"]))
+def _pods(spans: pd.DataFrame, of_pod: Bools, runs: "pd.Series[str]", start_at: int) -> pd.DataFrame:
+    """Stretches of pods; texts that repeat are categories, so that millions of rows stay small."""
+    phase = position(spans["phase"], pd.Series(POD_PHASES, dtype="str"))
+    kept = of_pod & (phase >= 0)
+    # Column by column: a copy of all columns at once would double the memory of the largest table.
+    row = np.where((spans["run"] != "").to_numpy(dtype=bool), position(spans["run"], runs), -1)
     return pd.DataFrame(
         {
-            "row": row.astype(np.int64),
-            "step": spans["step"].to_numpy(),
-            "task": spans["task"].to_numpy(),
-            "phase": phase.astype(np.int64),
-            "attempt": spans["attempt"].to_numpy(dtype=np.int64, na_value=0),
-            "start_s": after(spans["started_at"], start_at),
-            "end_s": after(spans["ended_at"], start_at),
-            "node": spans["node"].fillna("").to_numpy(),
-            "resolution_s": spans["resolution_s"].to_numpy(dtype=np.float64, na_value=0.0),
+            "row": row[kept],
+            "step": spans["step"].array[kept],
+            "task": spans["task"].where(of_pod, "").astype("category").array[kept],
+            "phase": phase[kept],
+            "attempt": spans["attempt"].to_numpy(dtype=np.int64, na_value=0)[kept],
+            "start_s": after(spans["started_at"], start_at)[kept],
+            "end_s": after(spans["ended_at"], start_at)[kept],
+            "node": spans["node"].fillna("").astype("category").array[kept],
+            "resolution_s": spans["resolution_s"].to_numpy(dtype=np.float64, na_value=0.0)[kept],
         }
-    )[phase >= 0].reset_index(drop=True)
+    )
 
 
 def _last(runs: pd.DataFrame, *frames: pd.DataFrame) -> float:
