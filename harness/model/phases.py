@@ -42,6 +42,7 @@ STORE_AVAILABLE_BYTES = "store_available_bytes"
 RUNS_IN_FLIGHT = "runs_in_flight"
 OBSERVER_REQUESTS = "observer_requests"  # cumulative; labels: endpoint
 NODE_CPU_CORES = "node_cpu_cores"  # used; labels: node
+NODE_MEMORY_BYTES = "node_memory_bytes"  # used; labels: node
 POD_CPU_CORES = "pod_cpu_cores"  # used; labels: pod
 POD_MEMORY_BYTES = "pod_memory_bytes"
 GENERATOR_CPU = "generator_cpu"  # share of one core; labels: worker

@@ -40,7 +40,8 @@ class Span:
 
     A span is written again when it is known better; of the records with the same (run, step, phase, attempt) the last
     one counts. `step` is "" for the run as a whole; otherwise the pod's name, and `task` is the step's name in the
-    pipeline (a retried task has several steps).
+    pipeline (a retried task has several steps). `attempt` counts the stretches of one phase within a step, from 0: a
+    pod pulls one image, starts a container, and pulls the next.
     """
 
     run: str

@@ -1,0 +1,285 @@
+"""Nodes, pods and events of the cluster, each listed once and then watched."""
+
+import threading
+from collections import Counter, deque
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from harness.collectors.collector import Observation
+from harness.collectors.contact import Contact, UnreachableError
+from harness.collectors.journal import Journal
+from harness.collectors.kube_api import KubeApi
+from harness.collectors.nodes import node_of, ready_since
+from harness.collectors.pods import WORKFLOW, PodLife
+from harness.collectors.reflector import Manifest, OnChange, Reflector
+from harness.collectors.stamps import event_count, event_stamps, stamp
+from harness.model.records import Event, Node, Span
+
+_FORBIDDEN = 403
+_CLUSTER_EVENTS = "default"  # events of nodes lie in this namespace
+# A pod's event may come before the pod does, since they are watched apart: it is held so long.
+_HELD_S = 3.0
+_TICK_S = 0.5
+# What ended so long before the test started is of another one.
+_BEFORE_S = 60.0
+
+
+class Nodes:
+    """The nodes that there are and were."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._nodes: dict[str, Node] = {}
+        self._ready: dict[str, bool] = {}
+
+    def see(self, change: str, manifest: Manifest) -> None:
+        """Record a node when it is new, has changed, or is gone."""
+        name = str(manifest["metadata"]["name"])
+        before = self._nodes.get(name)
+        if change == "DELETED":
+            self._ready.pop(name, None)
+            self._nodes.pop(name, None)
+            if before:
+                asked = stamp(manifest["metadata"].get("deletionTimestamp"))
+                self._journal.write(replace(before, gone_at=asked.at if asked else self._journal.now()))
+            return
+        self._ready[name] = ready_since(manifest) is not None
+        node = node_of(manifest, before)
+        if node != before:
+            self._nodes[name] = node
+            self._journal.write(node)
+
+    @property
+    def ready(self) -> int:
+        """How many are ready now."""
+        return sum(self._ready.values())
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+
+@dataclass(slots=True)
+class _Known:
+    """A pod's life and what of it has been written."""
+
+    life: PodLife
+    spans: dict[tuple[str, int], Span]
+    failures: int = 0
+
+
+class Pods:
+    """The pods of runs, with spans that are written whenever they are known better, and the failures of all pods."""
+
+    def __init__(self, journal: Journal, since: int) -> None:
+        self._journal = journal
+        self._since = since - round(_BEFORE_S * 1e9)
+        self._pods: dict[str, _Known] = {}
+        self._lock = threading.Lock()
+
+    def see(self, change: str, manifest: Manifest) -> None:
+        """Take in a pod, new, changed or gone."""
+        uid = str(manifest["metadata"]["uid"])
+        with self._lock:
+            known = self._pods.get(uid)
+            if known is None:
+                known = self._pods[uid] = _Known(PodLife.of(manifest), {})
+            if change == "DELETED":
+                known.life.see_deleted(manifest, self._journal.now())
+            else:
+                known.life.see(manifest, self._journal.now())
+            self._write(known)
+
+    def see_event(self, uid: str, event: Manifest) -> PodLife | None:
+        """Take in an event of a pod; returns the pod's life, none when the pod is not known."""
+        with self._lock:
+            known = self._pods.get(uid)
+            if known is None:
+                return None
+            known.life.see_event(event)
+            self._write(known)
+            return known.life
+
+    def phases(self) -> Mapping[str, int]:
+        """The pods of runs by phase."""
+        with self._lock:
+            return Counter(known.life.phase for known in self._pods.values() if known.life.run)
+
+    def _write(self, known: _Known) -> None:
+        life = known.life
+        if life.over and life.over.at < self._since:
+            return
+        left = dict(known.spans)
+        for span in life.spans():
+            key = (span.phase, span.attempt)
+            left.pop(key, None)
+            if known.spans.get(key) != span:
+                known.spans[key] = span
+                self._journal.write(span)
+        for key, span in left.items():
+            # Known better now, this stretch never was; a written record can only be outdone by an empty one.
+            if span.ended_at != span.started_at:
+                known.spans[key] = replace(span, ended_at=span.started_at)
+                self._journal.write(known.spans[key])
+        failures = life.failures()
+        for failure in failures[known.failures :]:
+            self._journal.write(failure)
+        known.failures = len(failures)
+
+
+class Events:
+    """The cluster's events; those of pods also tell the pods' phases."""
+
+    def __init__(self, journal: Journal, pods: Pods, since: int, recorded: set[tuple[str, str, str, int]]) -> None:
+        self._journal = journal
+        self._pods = pods
+        self._since = since - round(_BEFORE_S * 1e9)
+        self._recorded = recorded
+        self._counts: dict[str, int] = {}
+        self._held: deque[tuple[int, Manifest]] = deque()
+        self._lock = threading.Lock()
+
+    def see(self, change: str, event: Manifest) -> None:
+        """Record an event when it is new or has happened again."""
+        if change == "DELETED":
+            with self._lock:
+                self._counts.pop(str(event["metadata"]["uid"]), None)
+            return
+        about = event.get("involvedObject") or {}
+        if about.get("kind") == "Pod":
+            life = self._pods.see_event(str(about.get("uid", "")), event)
+            if life is None:
+                with self._lock:
+                    self._held.append((self._journal.now(), event))
+                return
+            self._record(event, life.run or None)
+        else:
+            self._record(event, None)
+
+    def release(self, *, every: bool = False) -> None:
+        """Record events that were held for pods that have come meanwhile, or never will."""
+        now_at = self._journal.now()
+        while True:
+            with self._lock:
+                if not self._held or not (every or now_at - self._held[0][0] > _HELD_S * 1e9):
+                    return
+                _, event = self._held.popleft()
+            life = self._pods.see_event(str(event["involvedObject"].get("uid", "")), event)
+            self._record(event, life.run or None if life else None)
+
+    def _record(self, event: Manifest, run: str | None) -> None:
+        _, last = event_stamps(event)
+        about, uid = event.get("involvedObject") or {}, str(event["metadata"]["uid"])
+        count = event_count(event)
+        with self._lock:
+            news = count - self._counts.get(uid, 0)
+            self._counts[uid] = count
+        kind, name, reason = (str(each or "") for each in (about.get("kind"), about.get("name"), event.get("reason")))
+        if news <= 0 or last.at < self._since or (kind, name, reason, last.at) in self._recorded:
+            return
+        message = str(event.get("message") or "")
+        severity = str(event.get("type") or "Normal")
+        self._journal.write(Event(last.at, kind, name, reason, message, "kubernetes", run, news, severity))
+
+
+class Cluster:
+    """Follows nodes, pods and events, each in a thread of its own."""
+
+    def __init__(self, observation: Observation) -> None:
+        self._observation = observation
+        self._journal = journal = observation.journal
+        since = observation.plan.started_at
+        self._api = KubeApi(observation.settings, journal)
+        self._contact = Contact("kubernetes", journal)
+        self._nodes = Nodes(journal)
+        self._pods = Pods(journal, since)
+        self._events = Events(journal, self._pods, since, _recorded(observation))
+        self._reflectors: list[Reflector] = []
+        self._looked = False
+
+    def collect(self, stop: threading.Event) -> None:
+        """See `Collector`."""
+        while not self._reflectors and not stop.is_set():
+            try:
+                self._reflectors = self._find()
+            except UnreachableError as error:
+                self._looked = True
+                stop.wait(self._contact.failed(error))
+        if self._reflectors:
+            self._contact.made()
+            self._follow(stop)
+
+    def live(self) -> Mapping[str, object]:
+        """See `Collector`; nodes and pods as they are now."""
+        if not self._reflectors:
+            return {"kubernetes": "not reachable"} if self._looked else {}
+        if not all(reflector.looked for reflector in self._reflectors):
+            return {}
+        return {"ready_nodes": self._nodes.ready, "nodes": len(self._nodes), "pods": self._pods.phases()}
+
+    def _follow(self, stop: threading.Event) -> None:
+        threads = [
+            threading.Thread(target=each.follow, args=(stop,), name=f"watch-{k}", daemon=True)
+            for k, each in enumerate(self._reflectors)
+        ]
+        for thread in threads:
+            thread.start()
+        while not stop.wait(_TICK_S):
+            self._events.release()
+        self._api.interrupt()
+        for thread in threads:
+            thread.join()
+        self._events.release(every=True)
+
+    def _find(self) -> list[Reflector]:
+        """What there is to follow, as far as this account may see it.
+
+        Raises:
+            UnreachableError: there is no API server to ask.
+        """
+        self._api.get("/version")
+        settings = self._observation.settings
+        platform = settings.platform_namespaces
+        own = settings.namespace or self._api.context_namespace
+        namespaces = tuple(dict.fromkeys(name for name in (own, *platform) if name))
+        steps, others = {"labelSelector": WORKFLOW}, {"labelSelector": f"!{WORKFLOW}"}
+        events = self._paths("events", (*namespaces, _CLUSTER_EVENTS))
+        return [
+            self._reflector("nodes", "/api/v1/nodes", {}, self._nodes.see),
+            *(self._reflector("pods", path, steps, self._pods.see) for path in self._paths("pods", namespaces)),
+            *(
+                self._reflector("platform's pods", f"/api/v1/namespaces/{name}/pods", others, self._pods.see)
+                for name in platform
+            ),
+            *(self._reflector("events", path, {}, self._events.see, tracks=False) for path in events),
+        ]
+
+    def _paths(self, plural: str, namespaces: tuple[str, ...]) -> list[str]:
+        """The list of all namespaces where it is allowed and wanted, else one of each of `namespaces`."""
+        if not self._observation.settings.namespace:
+            try:
+                self._api.get(f"/api/v1/{plural}", {"limit": "1"})
+            except UnreachableError as error:
+                if error.status != _FORBIDDEN:
+                    raise
+            else:
+                return [f"/api/v1/{plural}"]
+        return [f"/api/v1/namespaces/{name}/{plural}" for name in dict.fromkeys(namespaces)]
+
+    def _reflector(
+        self, what: str, path: str, query: Mapping[str, str], on_change: OnChange, *, tracks: bool = True
+    ) -> Reflector:
+        contact = Contact(f"kubernetes {what}", self._journal)
+        return Reflector(
+            self._api, path, query, on_change, contact=contact, journal=self._journal, tracks=tracks
+        )  # fmt: skip
+
+
+def _recorded(observation: Observation) -> set[tuple[str, str, str, int]]:
+    """The cluster's events that an observer before this one has recorded."""
+    events = observation.folder.records(Event)
+    return {(each.kind, each.object, each.reason, each.at) for each in events if each.source == "kubernetes"}
+
+
+def open_collector(observation: Observation) -> Cluster:
+    """Follows the cluster of the kubeconfig, or of this pod."""
+    return Cluster(observation)

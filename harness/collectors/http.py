@@ -1,0 +1,74 @@
+"""Requests of the observer over urllib3: one attempt each, counted."""
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import urllib3
+
+from harness.collectors.journal import Journal
+from harness.model.errors import ConfigError, TargetUnreachableError
+from harness.model.http import HttpAnswer, HttpRequest
+
+_USER_AGENT = "pipeswarm-observer"
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds to wait for a connection and for an answer."""
+
+    connect_s: float
+    answer_s: float
+
+    @property
+    def both(self) -> urllib3.Timeout:
+        """As urllib3 wants them."""
+        return urllib3.Timeout(connect=self.connect_s, read=self.answer_s)
+
+
+class Http:
+    """An `Exchange` to `host`. Its requests are counted as ``<source> <method> <path>``.
+
+    Raises:
+        ConfigError: `host` is not an http(s) address.
+    """
+
+    def __init__(
+        self, source: str, host: str, token: str, timeouts: Timeouts, journal: Journal, *, verify_tls: bool = True
+    ) -> None:
+        address = host if "://" in host else f"https://{host}"
+        parts = urlsplit(address)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ConfigError(f"'{host}' is not an http(s) address", "write it as https://kfp.example/pipeline")
+        self._source = source
+        self._address = address.rstrip("/")
+        self._journal = journal
+        self._headers = {"User-Agent": _USER_AGENT, "Accept": "application/json"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._pool = urllib3.PoolManager(
+            cert_reqs="CERT_REQUIRED" if verify_tls else "CERT_NONE", timeout=timeouts.both, retries=False
+        )
+        if not verify_tls:
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+
+    def __call__(self, request: HttpRequest) -> HttpAnswer:
+        """Send one request and read its answer whole.
+
+        Raises:
+            TargetUnreachableError: refused, timed out, closed without an answer, or not HTTP.
+        """
+        self._journal.count(f"{self._source} {request.method} {request.path.partition('?')[0]}")
+        try:
+            answer = self._pool.request(
+                request.method,
+                self._address + request.path,
+                body=request.body or None,
+                headers={**self._headers, **request.headers},
+                redirect=False,
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise TargetUnreachableError(
+                f"{self._address} does not answer: {error}", "is the address right, and the platform up?"
+            ) from error
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        return HttpAnswer(answer.status, answer.data, headers)

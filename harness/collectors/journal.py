@@ -1,0 +1,120 @@
+"""Where all collectors write: the run folder, shared by threads, without secrets, patient while the disk is full."""
+
+import re
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from harness.model.phases import GAP, OBSERVER_REQUESTS
+from harness.model.records import Event, Sample
+from harness.store.folder import Recorder, encode
+
+_HIDDEN = "***"
+# What credentials look like in error messages and in what containers say when they end.
+_CREDENTIALS = re.compile(
+    r"(?i)(\b(?:bearer|basic)\s+|(?:authorization|cookie)\s*[:=]\s*|"
+    r"\b(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key)[\"']?\s*[:=]\s*)[^\s\"',;&]+"
+)
+_URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)")
+_LONGEST_MESSAGE = 4000  # Kubernetes cuts termination messages at 4096 bytes
+_MOST_HELD = 200_000  # records kept in memory while the folder can't be written: about 100 MB
+_SHORTEST_SECRET = 6  # a shorter one would blacken innocent words
+
+
+class Journal:
+    """Appends records, counts the observer's own requests, and remembers the last error.
+
+    Args:
+        recorder: of the run folder.
+        secrets: texts that must not reach the folder, such as the token.
+        now: UTC ns.
+    """
+
+    def __init__(self, recorder: Recorder, secrets: Iterable[str] = (), now: Callable[[], int] = time.time_ns) -> None:
+        self._recorder = recorder
+        self._secrets = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
+        self._lock = threading.Lock()
+        self._held: deque[object] = deque()
+        self._torn: set[type] = set()
+        self._waiting = False
+        self._lost = 0
+        self._requests: Counter[str] = Counter()
+        self.now = now
+        self.last_error = ""
+
+    def write(self, record: object) -> None:
+        """Append one record. While the folder can't be written it is held, and written when that works again."""
+        if isinstance(record, Event):
+            record = replace(record, message=self.clean(record.message))
+        with self._lock:
+            self._held.append(record)
+            self._flush()
+
+    def note(self, reason: str, source: str, message: str = "", *, at: int | None = None) -> None:
+        """Record something about the observation itself: a gap, a retry, what can't be reached."""
+        self.last_error = f"{source}: {self.clean(message)}"
+        self.write(Event(at or self.now(), "Observer", source, reason, message, type="Warning"))
+
+    def clean(self, text: str) -> str:
+        """A text without credentials, and not endless."""
+        for secret in self._secrets:
+            text = text.replace(secret, _HIDDEN)
+        text = _CREDENTIALS.sub(rf"\1{_HIDDEN}", text)
+        return _URL_CREDENTIALS.sub(_HIDDEN, text)[:_LONGEST_MESSAGE]
+
+    def count(self, endpoint: str) -> None:
+        """One request of our own to `endpoint` (source, method and path without query)."""
+        with self._lock:
+            self._requests[endpoint] += 1
+
+    @property
+    def requests(self) -> Mapping[str, int]:
+        """Requests of our own so far, by endpoint."""
+        with self._lock:
+            return dict(self._requests)
+
+    def retry(self) -> None:
+        """Try to write what is held."""
+        with self._lock:
+            self._flush()
+
+    def write_requests(self) -> None:
+        """Record how many requests the observation has cost so far."""
+        at = self.now()
+        for endpoint, count in sorted(self.requests.items()):
+            self.write(Sample(OBSERVER_REQUESTS, at, float(count), {"endpoint": endpoint}))
+
+    @property
+    def held(self) -> int:
+        """Records that wait because the folder can't be written."""
+        with self._lock:
+            return len(self._held)
+
+    def _flush(self) -> None:
+        while self._held:
+            record = self._held[0]
+            kind = type(record)
+            # After a failure half a line may lie in the file: a line break ends it, so that only the half is lost.
+            line = (b"\n" if kind in self._torn else b"") + encode(record)
+            try:
+                self._recorder.append(kind, line)
+            except OSError as error:
+                self._torn.add(kind)
+                self._waiting = True
+                self.last_error = f"run folder: {error.strerror}"
+                if len(self._held) > _MOST_HELD:
+                    self._held.popleft()
+                    self._lost += 1
+                return
+            self._torn.discard(kind)
+            self._held.popleft()
+            if self._waiting and not self._held:
+                self._held.append(self._resumed())
+
+    def _resumed(self) -> Event:
+        what = f"{self._lost} records were lost" if self._lost else "every record was kept until it could"
+        self._waiting, self._lost = False, 0
+        text = f"the run folder could not be written for a while; {what}"
+        return Event(self.now(), "Observer", "run folder", GAP, text, type="Warning")

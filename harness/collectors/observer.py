@@ -1,0 +1,113 @@
+"""Runs the collectors of a run folder until it is told to stop. Reads like what happens."""
+
+import sys
+import threading
+import time
+import traceback
+
+from harness.collectors.collector import Collector, Observation, ObserverSettings, sources
+from harness.collectors.journal import Journal
+from harness.store.folder import RunFolder
+from harness.targets.target import Target
+
+__all__ = ["ObserverSettings", "observe"]
+
+_LIVE_EVERY_S = 1.0
+_FIRST_LOOK_S = 8.0  # the load starts when the first look is over: so long it may take
+_REQUESTS_EVERY = 10  # in live updates
+_RESTART_S = 5.0
+_LAST_PASS_S = 20.0  # the load gives the observer 30 s to end
+
+
+def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop: threading.Event) -> None:
+    """Record what the platform and its cluster show of the run in `folder` until `stop` is set, and once more then.
+
+    Raises:
+        ConfigError: a setting can't work.
+    """
+    with folder.recorder() as recorder:
+        journal = Journal(recorder, (settings.token, settings.prometheus_token, *settings.redact))
+        observation = Observation(folder, folder.read_plan(), target, settings, journal)
+        threads = [_Supervised(name, collector, journal, stop) for name, collector in _collectors(observation)]
+        for thread in threads:
+            thread.start()
+        _await_first_look(threads, stop)
+        updates = 0
+        while not stop.is_set():
+            _show(folder, threads, journal)
+            if updates % _REQUESTS_EVERY == 0:
+                journal.write_requests()
+            journal.retry()
+            updates += 1
+            stop.wait(_LIVE_EVERY_S)
+        _await_last_pass(threads, journal)
+        journal.write_requests()
+        _show(folder, threads, journal)
+
+
+def _collectors(observation: Observation) -> list[tuple[str, Collector]]:
+    opened = []
+    for name, source in sorted(sources().items()):
+        collector = source.open_collector(observation)
+        if collector is not None:
+            opened.append((name, collector))
+    return opened
+
+
+def _await_first_look(threads: "list[_Supervised]", stop: threading.Event) -> None:
+    deadline = time.monotonic() + _FIRST_LOOK_S
+    while not all(thread.has_looked for thread in threads) and time.monotonic() < deadline:
+        if stop.wait(0.02):
+            return
+
+
+def _await_last_pass(threads: "list[_Supervised]", journal: Journal) -> None:
+    deadline = time.monotonic() + _LAST_PASS_S
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+        if thread.is_alive():
+            journal.note("Gap", thread.name, "its last pass took too long and was left out")
+
+
+def _show(folder: RunFolder, threads: "list[_Supervised]", journal: Journal) -> None:
+    """Say what there is to see now: the collectors' parts, our own requests, and what went wrong last."""
+    live: dict[str, object] = {"at": journal.now()}
+    for thread in threads:
+        live |= thread.collector.live()
+    live["requests"] = journal.requests
+    live["last_error"] = journal.last_error
+    try:
+        folder.write_live("observer", live)
+    except OSError as error:
+        journal.last_error = f"run folder: {error.strerror}"  # the disk is full: the observation goes on without
+
+
+class _Supervised(threading.Thread):
+    """A collector's thread. A defect of the collector is recorded, and it is started again."""
+
+    def __init__(self, name: str, collector: Collector, journal: Journal, stop: threading.Event) -> None:
+        super().__init__(name=name, daemon=True)
+        self.collector = collector
+        self._journal = journal
+        self._stop_all = stop
+        self._failed = False
+
+    @property
+    def has_looked(self) -> bool:
+        """It has seen its source, or has found that it can't."""
+        return self._failed or bool(self.collector.live())
+
+    def run(self) -> None:
+        """Collect, again and again if need be, until all stop."""
+        while True:
+            try:
+                self.collector.collect(self._stop_all)
+            except Exception as error:  # noqa: BLE001  # one source's defect must not end the observation of the others
+                # Standard error is kept beside the records, as observer.log.
+                print(self._journal.clean(traceback.format_exc()), file=sys.stderr, flush=True)
+                self._journal.note("Failed", self.name, f"{type(error).__name__}: {error}")
+                self._failed = True
+            else:
+                return
+            if self._stop_all.wait(_RESTART_S):
+                return

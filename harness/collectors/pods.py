@@ -1,0 +1,287 @@
+"""A pod's life, pieced together from its manifest and its events, as spans and as failures.
+
+What a pod of a KFP v2 run looks like on a cluster: labels ``pipeline/runid`` (the run's id) and
+``workflows.argoproj.io/workflow``; annotation ``workflows.argoproj.io/node-name``, which is
+``<workflow>.root.train-driver`` for a driver and ``<workflow>.root.train.executor`` (``executor(0)``, ``executor(1)`` …
+when it may be retried) for what runs the user's container. The main container is called ``main``; ``wait`` beside it
+saves outputs for Argo, and KFP's launcher saves artifacts within ``main``. A run's task details name no pods.
+
+Conditions stamp whole seconds; the scheduler's events microseconds; the kubelet's events whole seconds, but what they
+say of a pull's length is exact to a millisecond.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.collectors.stamps import Stamp, event_stamps, finer, stamp
+from harness.model.errors import ConfigError
+from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING, UNSCHEDULABLE
+from harness.model.records import Event, Span
+from harness.model.units import parse_duration
+
+WORKFLOW = "workflows.argoproj.io/workflow"
+_RUN_ID = "pipeline/runid"
+_NODE_NAME = "workflows.argoproj.io/node-name"
+_DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+_EXECUTOR = "executor"
+_INDEX = re.compile(r"\([^)]*\)|\[[^\]]*\]")  # "(0)" of a retry, "(2:{…})" of a loop's item, "[1]" of a group
+_IMAGE = re.compile(r'image "([^"]+)"')
+_PULL_TIMES = re.compile(r"\bin ((?:\d+(?:\.\d+)?(?:h|ms|m|s))+)(?: \(((?:\d+(?:\.\d+)?(?:h|ms|m|s))+) including)?")
+# Reasons for which a container waits that do not go away by waiting.
+_STUCK = frozenset(
+    {
+        "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ErrImagePull",
+        "ImagePullBackOff", "InvalidImageName", "RunContainerError",
+    }
+)  # fmt: skip
+
+
+def run_of(manifest: Mapping[str, Any]) -> str:
+    """The platform's id of the run that a pod works for: KFP's run id, else Argo's workflow; "" for other pods."""
+    labels = manifest["metadata"].get("labels") or {}
+    return str(labels.get(_RUN_ID) or labels.get(WORKFLOW) or "")
+
+
+def task_of(manifest: Mapping[str, Any]) -> str:
+    """The step's name in the pipeline: ``train`` where the user's container runs, ``train-driver`` for its driver."""
+    metadata = manifest["metadata"]
+    workflow = str((metadata.get("labels") or {}).get(WORKFLOW, ""))
+    path = str((metadata.get("annotations") or {}).get(_NODE_NAME, ""))
+    if not path:
+        return str(metadata["name"])
+    parts = _INDEX.sub("", path.removeprefix(workflow)).strip(".").split(".")
+    if len(parts) > 1 and parts[-1] == _EXECUTOR:
+        parts.pop()
+    return parts[-1] or "main"
+
+
+@dataclass(slots=True)
+class _Pull:
+    image: str
+    start: Stamp
+    end: Stamp | None = None
+
+
+@dataclass(slots=True)
+class PodLife:
+    """What is known of one pod. `see` its manifests and events in any order; `spans` and `failures` read it.
+
+    Attributes:
+        name: of the pod.
+        run: the platform's id of its run, "" when it works for none.
+        task: the step's name in the pipeline.
+        phase: as Kubernetes says it: Pending, Running, Succeeded, Failed.
+        over: when it was over; none while it lives.
+    """
+
+    name: str
+    run: str
+    task: str
+    created: Stamp
+    phase: str = "Pending"
+    over: Stamp | None = None
+    node: str | None = None
+    _unschedulable: Stamp | None = None
+    _scheduled: Stamp | None = None
+    _started: Stamp | None = None
+    _finished: Stamp | None = None
+    _pulls: list[_Pull] = field(default_factory=list)
+    _failures: dict[tuple[str, str], Event] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any]) -> "PodLife":
+        """The life of the pod with this manifest, as far as its metadata tell."""
+        metadata = manifest["metadata"]
+        created = stamp(metadata.get("creationTimestamp")) or Stamp(0, 1.0)
+        return cls(str(metadata["name"]), run_of(manifest), task_of(manifest), created)
+
+    def see(self, manifest: Mapping[str, Any], now_at: int) -> None:
+        """Take in the pod as it is now."""
+        status = manifest.get("status") or {}
+        self.phase = str(status.get("phase") or self.phase)
+        self.node = (manifest.get("spec") or {}).get("nodeName") or self.node
+        for condition in status.get("conditions") or ():
+            self._see_condition(condition)
+        containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+        self._see_main(manifest, status.get("containerStatuses") or ())
+        ends = [each for each in map(_end, containers) if each]
+        if self.phase in {"Succeeded", "Failed"} and self.over is None:
+            told = max(ends, default=None) or _latest_transition(status)
+            self.over = told or Stamp(now_at, 1.0)
+        self._see_failures(status, containers, now_at)
+
+    def see_deleted(self, manifest: Mapping[str, Any], now_at: int) -> None:
+        """The pod is gone; what had not ended by then was ended by that."""
+        if self.over is None:
+            asked = stamp(manifest["metadata"].get("deletionTimestamp"))
+            self.over = asked if asked and asked.at <= now_at else Stamp(now_at, 1.0)
+            self.phase = "Deleted"
+
+    def see_event(self, event: Mapping[str, Any]) -> None:
+        """Take in an event about the pod."""
+        first, last = event_stamps(event)
+        reason, message = str(event.get("reason", "")), str(event.get("message", ""))
+        if reason == "FailedScheduling":
+            self._unschedulable = finer(self._unschedulable, first)
+        elif reason == "Scheduled":
+            self._scheduled = finer(self._scheduled, first)
+        elif reason in {"Pulling", "Pulled"} and (image := _IMAGE.search(message)):
+            self._see_pull(reason, image[1], message, first, last)
+
+    def spans(self) -> list[Span]:
+        """The pod's phases so far, one after the other; none for a pod that works for no run."""
+        if not self.run:
+            return []
+        counts: dict[str, int] = {}
+        spans = []
+        for phase, start, end in self._stretches():
+            attempt = counts[phase] = counts.get(phase, -1) + 1
+            resolution_s = max(start.resolution_s, end.resolution_s if end else 0.0)
+            ended_at = end.at if end else None
+            spans.append(
+                Span(
+                    self.run, self.name, phase, start.at, ended_at, self.task, attempt, self.node, "kubernetes",
+                    resolution_s,
+                )
+            )  # fmt: skip
+        return spans
+
+    def failures(self) -> list[Event]:
+        """What went wrong in it, each once, in the order in which it was seen."""
+        return list(self._failures.values())
+
+    # --- what the manifest tells ----------------------------------------------------------------------------------
+
+    def _see_condition(self, condition: Mapping[str, Any]) -> None:
+        if condition.get("type") != "PodScheduled":
+            return
+        at = stamp(condition.get("lastTransitionTime"))
+        if condition.get("status") == "True":
+            self._scheduled = finer(self._scheduled, at)
+        elif condition.get("reason") == "Unschedulable":
+            self._unschedulable = finer(self._unschedulable, at)
+
+    def _see_main(self, manifest: Mapping[str, Any], statuses: Iterable[Mapping[str, Any]]) -> None:
+        by_name = {str(each["name"]): each for each in statuses}
+        default = (manifest["metadata"].get("annotations") or {}).get(_DEFAULT_CONTAINER, "")
+        main = by_name.get(default) or by_name.get("main") or next(iter(by_name.values()), None)
+        if main is None:
+            return
+        state, before = main.get("state") or {}, main.get("lastState") or {}
+        for each in (before.get("terminated"), state.get("terminated"), state.get("running")):
+            self._started = self._started or stamp((each or {}).get("startedAt"))
+        self._finished = stamp((state.get("terminated") or {}).get("finishedAt")) or self._finished
+
+    def _see_failures(self, status: Mapping[str, Any], containers: Iterable[Mapping[str, Any]], now_at: int) -> None:
+        if self.phase == "Failed" and status.get("reason"):
+            at = self.over.at if self.over else now_at
+            self._fail("", str(status["reason"]), str(status.get("message") or ""), at)
+        for each in containers:
+            name, state = str(each["name"]), each.get("state") or {}
+            waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
+            if waiting.get("reason") in _STUCK:
+                self._fail(name, str(waiting["reason"]), str(waiting.get("message") or ""), now_at)
+            if ended.get("exitCode"):
+                said = str(ended.get("message") or "").strip()
+                end = stamp(ended.get("finishedAt"))
+                text = said or f"container {name} ended with exit code {ended['exitCode']}"
+                self._fail(name, str(ended.get("reason") or "Error"), text, end.at if end else now_at)
+
+    def _fail(self, container: str, reason: str, message: str, at: int) -> None:
+        event = Event(at, "Pod", self.name, reason, message, "kubernetes", self.run or None, type="Warning")
+        self._failures.setdefault((container, reason), event)
+
+    # --- what events tell -----------------------------------------------------------------------------------------
+
+    def _see_pull(self, reason: str, image: str, message: str, first: Stamp, last: Stamp) -> None:
+        pull = next((each for each in self._pulls if each.image == image and each.start == first), None)
+        if reason == "Pulling":
+            if pull is None:
+                self._pulls.append(_Pull(image, first))
+            return
+        times = _PULL_TIMES.search(message)
+        if times is None:
+            return  # it was on the node already
+        length_s = max(_seconds(each) for each in times.groups() if each)
+        begun = next((each for each in self._pulls if each.image == image and each.end is None), None)
+        if begun is None:
+            # The event of its beginning was not seen (yet).
+            if not any(each.image == image for each in self._pulls):
+                start = Stamp(last.at - round(length_s * 1e9), last.resolution_s)
+                self._pulls.append(_Pull(image, start, last))
+            return
+        told = Stamp(begun.start.at + round(length_s * 1e9), begun.start.resolution_s)
+        # Where attempts failed before, the message tells of the last one only.
+        begun.end = told if abs(told.at - last.at) <= 1.5e9 else last
+
+    # --- the stretches of its life --------------------------------------------------------------------------------
+
+    def _stretches(self) -> list[tuple[str, Stamp, Stamp | None]]:
+        found: list[tuple[str, Stamp, Stamp | None]] = []
+        over = self.over
+        waits_from = self.created
+        if self._unschedulable:
+            refused = self._unschedulable.not_before(self.created)
+            found.append((SCHEDULING, self.created, refused))
+            waits_from = refused
+        scheduled = self._scheduled.not_before(waits_from) if self._scheduled else None
+        until = scheduled or over
+        found.append((UNSCHEDULABLE if self._unschedulable else SCHEDULING, waits_from, until))
+        if scheduled is None:
+            return found
+        started = self._started
+        cursor = self._pulling(found, scheduled, started)
+        if cursor is None:
+            return found
+        if started is None:
+            found.append((STARTING, cursor, over.not_before(cursor) if over else None))
+            return found
+        started = started.not_before(cursor)
+        found.append((STARTING, cursor, started))
+        finished = self._finished.not_before(started) if self._finished else None
+        if finished is None:
+            found.append((RUNNING, started, over.not_before(started) if over else None))
+            return found
+        found.append((RUNNING, started, finished))
+        if over and over.at > finished.at:
+            found.append((STORING, finished, over))
+        return found
+
+    def _pulling(
+        self, found: list[tuple[str, Stamp, Stamp | None]], scheduled: Stamp, started: Stamp | None
+    ) -> Stamp | None:
+        """The pulls, and what lies before and between them; returns where the last one ended, none if it goes on."""
+        cursor = scheduled
+        for pull in sorted(self._pulls, key=lambda each: each.start.at):
+            start = pull.start.not_before(cursor)
+            if started and start.at >= started.at + started.resolution_s * 1e9:
+                break  # of a container that starts after the main one
+            end = pull.end or started or self.over
+            if end is not None:
+                end = end.not_before(start)
+            if start.at > cursor.at:
+                found.append((STARTING, cursor, start))
+            found.append((PULLING, start, end))
+            if end is None:
+                return None
+            cursor = max(cursor, end)
+        return cursor
+
+
+def _end(container: Mapping[str, Any]) -> Stamp | None:
+    return stamp(((container.get("state") or {}).get("terminated") or {}).get("finishedAt"))
+
+
+def _latest_transition(status: Mapping[str, Any]) -> Stamp | None:
+    """A pod that was evicted or lost tells only of its conditions when it ended."""
+    told = [stamp(each.get("lastTransitionTime")) for each in status.get("conditions") or ()]
+    return max((each for each in told if each), default=None)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ConfigError:
+        return 0.0

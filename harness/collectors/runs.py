@@ -1,0 +1,185 @@
+"""The test's runs, from the platform's bulk listing: never a request per run, never more than one page a poll."""
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+
+from harness.collectors.collector import Observation
+from harness.collectors.contact import Contact
+from harness.collectors.http import Http, Timeouts
+from harness.model.errors import TargetUnreachableError
+from harness.model.http import Exchange
+from harness.model.phases import RUN, RUNS_IN_FLIGHT, TERMINAL_STATES
+from harness.model.records import Event, Sample, Span
+from harness.targets.target import ListedRun, RunPage
+
+_FREE_REQUESTS = 20  # so that short tests are watched closely too
+_SLOWER = 1.5
+
+
+class Pace:
+    """How long to wait between polls: as often as allowed while polls are within a share of the platform's requests.
+
+    The platform has served one request for each run that was created, and one for each change of a run's state that
+    its controller reported; it serves more, which we can't see.
+    """
+
+    def __init__(self, least_s: float, most_s: float, share: float) -> None:
+        self._least_s, self._most_s, self._share = least_s, most_s, share
+        self._wait_s = least_s
+
+    def after(self, own: int, served: int) -> float:
+        """Seconds until the next poll, after `own` requests, when the platform is known to have served `served`."""
+        if own < _FREE_REQUESTS + self._share * served:
+            self._wait_s = self._least_s
+        else:
+            self._wait_s = min(self._wait_s * _SLOWER, self._most_s)
+        return self._wait_s
+
+
+class Runs:
+    """Follows every run of the test from its first listing to its end.
+
+    A sweep goes through the listing, newest first, a page a poll, down to the oldest run that is still open.
+    """
+
+    def __init__(self, observation: Observation, exchange: Exchange) -> None:
+        self._observation = observation
+        self._exchange = exchange
+        self._contact = Contact("runs", observation.journal)
+        settings = observation.settings
+        self._pace = Pace(settings.least_poll_s, settings.most_poll_s, settings.request_share)
+        self._open: dict[str, ListedRun] = {}
+        self._over: set[str] = set()
+        self._states: Counter[str] = Counter()
+        self._polls = self._served = 0
+        self._page = ""
+        self._missing: set[str] = set()  # open runs that the current sweep has not come across
+        self._looked = False
+        self._resume()
+
+    def collect(self, stop: threading.Event) -> None:
+        """See `Collector`."""
+        while not stop.is_set():
+            stop.wait(self._try())
+        self._page = ""
+        while self._try_last() and self._page:
+            pass
+        self._contact.end()
+
+    def live(self) -> Mapping[str, object]:
+        """See `Collector`; `runs` are counts by state."""
+        return {"runs": {state: count for state, count in self._states.items() if count}} if self._looked else {}
+
+    def _try(self) -> float:
+        try:
+            self._poll()
+        except TargetUnreachableError as error:
+            self._page = ""
+            self._looked = True
+            return self._contact.failed(error)
+        return self._pace.after(self._polls, self._served)
+
+    def _try_last(self) -> bool:
+        try:
+            self._poll()
+        except TargetUnreachableError as error:
+            self._contact.failed(error)
+            return False
+        return True
+
+    def _poll(self) -> None:
+        """One page of the sweep; afterwards `_page` is the next one, or "" to begin anew."""
+        if not self._page:
+            self._missing = set(self._open)
+        self._polls += 1
+        page = self._observation.target.list_runs(self._exchange, self._page)
+        self._contact.made()
+        last_is_new = bool(page.runs) and not self._knows(page.runs[-1].id)
+        for run in page.runs:
+            self._see(run)
+        self._page = page.next_page if self._goes_on(page, last_is_new=last_is_new) else ""
+        if not self._page:
+            self._finish_sweep(page)
+        self._looked = True
+
+    def _goes_on(self, page: RunPage, *, last_is_new: bool) -> bool:
+        """Further down there may be runs that are new to us, or open."""
+        if not page.next_page or not page.runs:
+            return False
+        oldest_open = min((run.created_at for run in self._open.values()), default=None)
+        return last_is_new or (oldest_open is not None and page.runs[-1].created_at >= oldest_open)
+
+    def _finish_sweep(self, page: RunPage) -> None:
+        journal = self._observation.journal
+        journal.write(Sample(RUNS_IN_FLIGHT, journal.now(), float(len(self._open))))
+        if page.next_page:
+            return
+        for run in sorted(self._missing & set(self._open)):
+            # It was deleted: what became of it will never be known, and waiting for it would never end.
+            journal.note("RunVanished", run, "the run is not listed any more and was not seen to end")
+            self._states[self._open.pop(run).state] -= 1
+            self._over.add(run)
+
+    def _knows(self, run: str) -> bool:
+        return run in self._over or run in self._open
+
+    def _see(self, run: ListedRun) -> None:
+        self._missing.discard(run.id)
+        if run.id in self._over:
+            return
+        before = self._open.get(run.id)
+        if before is None:
+            self._served += 1
+        elif before.state != run.state:
+            self._served += 1
+            self._states[before.state] -= 1
+        if before is None or before.state != run.state:
+            self._states[run.state] += 1
+        if run.state in TERMINAL_STATES:
+            self._open.pop(run.id, None)
+            self._over.add(run.id)
+            self._write(run, over=True)
+        else:
+            self._open[run.id] = run
+            if before is None:
+                self._write(run, over=False)
+
+    def _write(self, run: ListedRun, *, over: bool) -> None:
+        """The run's span, with its name as task; its end also as the event that the load waits for."""
+        journal, source = self._observation.journal, self._observation.plan.target
+        ended_at = run.ended_at if over else None
+        created_at = run.created_at or journal.now()
+        resolution_s = run.resolution_s
+        journal.write(
+            Span(
+                run.id, "", RUN, created_at, ended_at, task=run.name, source=source, resolution_s=resolution_s
+            )
+        )  # fmt: skip
+        if over:
+            kind = "Normal" if run.state == "SUCCEEDED" else "Warning"
+            at = ended_at or journal.now()
+            journal.write(Event(at, "Run", run.id, run.state, run.error, source, run.id, type=kind))
+
+    def _resume(self) -> None:
+        """An observer that was started again knows what the one before it has recorded."""
+        folder = self._observation.folder
+        for event in folder.records(Event):
+            if event.kind == "Run" and event.reason in TERMINAL_STATES:
+                self._over.add(event.object)
+                self._states[event.reason] += 1
+        for span in folder.records(Span):
+            if span.phase == RUN and not span.step and span.run not in self._over and span.run not in self._open:
+                self._open[span.run] = ListedRun(span.run, span.task, "PENDING", span.started_at, None)
+                self._states["PENDING"] += 1
+
+
+def open_collector(observation: Observation) -> Runs:
+    """Lists the runs through the plan's target."""
+    settings = observation.settings
+    timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
+    exchange = Http(
+        observation.plan.target, settings.host, settings.token, timeouts, observation.journal,
+        verify_tls=settings.verify_tls,
+    )  # fmt: skip
+    return Runs(observation, exchange)
