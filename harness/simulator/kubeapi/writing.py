@@ -148,6 +148,11 @@ def _write(
     if not isinstance(metadata, dict) or metadata.get("name") != name:
         given = metadata.get("name", "") if isinstance(metadata, dict) else ""
         raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+    if metadata.get("namespace") not in (None, "", target.namespace):
+        given = metadata["namespace"]
+        raise bad_request(
+            f"the namespace of the object ({given}) does not match the namespace on the request ({target.namespace})"
+        )
     if metadata.get("resourceVersion") not in (None, "", before["metadata"]["resourceVersion"]):
         raise stale(resource, name)
     if metadata.get("uid") not in (None, "", before["metadata"].get("uid")):

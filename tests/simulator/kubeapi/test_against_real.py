@@ -476,6 +476,7 @@ def test_patches_and_their_refusals(pair: Pair) -> None:
         (MERGE_PATCH, {}),
         (MERGE_PATCH, {"status": {"phase": "Failed"}}),
         (MERGE_PATCH, {"metadata": {"name": "b"}}),
+        (MERGE_PATCH, {"metadata": {"namespace": "b"}}),
         (MERGE_PATCH, {"metadata": {"resourceVersion": "1"}}),
         (JSON_PATCH, {}),
         (JSON_PATCH, [{"op": "replace", "path": "/spec/nope/x", "value": 1}]),
@@ -486,6 +487,19 @@ def test_patches_and_their_refusals(pair: Pair) -> None:
         pair.compare("PATCH", path, patch, content_type)
     pair.compare("PATCH", f"{PODS}/none", {}, MERGE_PATCH)
     pair.compare("GET", path)
+
+
+def test_replacements_and_their_refusals(pair: Pair) -> None:
+    for path in (f"{PODS}/p0", f"{DEPLOYMENTS}/web"):
+        for change in ({"labels": {"replaced": "yes"}}, {"resourceVersion": "1"}, {"name": "q"}, {"namespace": "q"}):
+            for side in (pair.real, pair.ours):
+                document = side.get(path)
+                document["metadata"] |= change
+                seen = side.ask("PUT", path, document)
+                if side is pair.real:
+                    theirs = seen
+            assert_same(seen, theirs)
+    pair.compare("PUT", f"{PODS}/none", {"metadata": {"name": "none"}})
 
 
 def test_a_node_is_cordoned(pair: Pair) -> None:
