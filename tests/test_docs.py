@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import BIN, ROOT, free_port, serve
+from tests.e2e.conftest import BIN, QUICK, ROOT, free_port, serve
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -38,7 +38,7 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def environment():
-    process, served = serve("--profile", "demo", "--seed", "7")
+    process, served = serve("--profile", QUICK, "--seed", "7")
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("LOCUST_", "PIPESWARM_", "KF_"))}
     yield clean | {
         "PATH": f"{BIN}:{os.environ['PATH']}",

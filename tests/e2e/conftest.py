@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
+QUICK = str(Path(__file__).with_name("quick.yaml"))
 _CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("LOCUST_", "PIPESWARM_", "KF_"))}
 
 
@@ -67,7 +68,8 @@ class Locust:
 
     def headless(self, *arguments: str, timeout: float = 120, **environment: str) -> Finished:
         if "--processes" in arguments:
-            arguments += ("--master-bind-port", str(free_port()), "--master-port", "0")[:2]
+            port = str(free_port())
+            arguments += ("--master-bind-port", port, "--master-port", port)
         return self.finish(self.start("--headless", *arguments, **environment), timeout)
 
 
@@ -96,7 +98,7 @@ def serve(*arguments: str):
 
 @pytest.fixture
 def platform():
-    process, served = serve("--profile", "demo", "--seed", "7")
+    process, served = serve("--profile", QUICK, "--seed", "7")
     yield served
     process.terminate()
     process.wait(20)

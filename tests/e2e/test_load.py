@@ -6,7 +6,7 @@ import subprocess
 import time
 
 from harness.store import RunFolder
-from tests.e2e.conftest import BIN, ROOT
+from tests.e2e.conftest import BIN, QUICK, ROOT, free_port
 
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
 
@@ -82,7 +82,7 @@ def test_without_kubernetes_the_report_says_what_could_not_be_judged(locust, pla
 
 
 def test_ctrl_c_seals_the_run_as_interrupted(locust):
-    process = locust.start("--headless", "--schedule", "constant", "--rate", "2/s", "--for", "10m")
+    process = locust.start("--headless", "--simulate", QUICK, "--schedule", "constant", "--rate", "2/s", "--for", "10m")
     runs = locust.place / "runs"
     deadline = time.monotonic() + 60
     while not list(runs.glob("*/submissions.jsonl")) and time.monotonic() < deadline:
@@ -100,7 +100,9 @@ def test_ctrl_c_seals_the_run_as_interrupted(locust):
 
 
 def test_locusts_time_limit_is_a_hard_one(locust):
-    finished = locust.headless("--schedule", "constant", "--rate", "2/s", "--for", "10m", "-t", "6s", timeout=90)
+    finished = locust.headless(
+        "--simulate", QUICK, "--schedule", "constant", "--rate", "2/s", "--for", "10m", "-t", "6s", timeout=90
+    )
     assert finished.code == 4, finished.err
     assert len(finished.rows()) == 1200
 
@@ -118,8 +120,6 @@ def test_two_processes_send_every_arrival_exactly_once(locust, platform):
 
 
 def test_a_worker_killed_in_mid_test_makes_the_run_invalid_and_its_rows_are_saved(locust, platform):
-    from tests.e2e.conftest import free_port
-
     port = str(free_port())
     master = locust.start(
         "--headless", "--master", "--master-bind-port", port, "--expect-workers", "2", "--host", platform.url,
