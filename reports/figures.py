@@ -11,12 +11,28 @@ from typing import Any
 import numpy as np
 
 from harness.analysis.timeline import Floats, floats
-from harness.model.phases import POD_PHASES, RUN_PHASES, UNSCHEDULABLE
+from harness.model.phases import (
+    CONTROLLER,
+    DISPATCH,
+    POD_PHASES,
+    PROVISIONING,
+    PUBLISHING,
+    PULLING,
+    RUN_PHASES,
+    RUNNING,
+    SCHEDULING,
+    STARTING,
+    STORING,
+    SUBMIT,
+    UNKNOWN,
+    UNSCHEDULABLE,
+)
 from reports.document import tidy
 from reports.report import Report
 
 _MOST_POINTS = 1500
 _BARS = 60
+_NOTABLE = 0.01
 Trace = dict[str, Any]
 
 
@@ -29,6 +45,30 @@ class Figure:
     caption: str
     spec: dict[str, Any]
     height: int = 340
+
+    @property
+    def legend(self) -> list[tuple[str, str]]:
+        """(name, CSS variable) of each series; the page sets it as text, where it can wrap and be read aloud."""
+        if self.spec["layout"].get("showlegend") is False:
+            return []
+        named = ((t["name"], t.get("marker", t.get("line", {})).get("color")) for t in self.spec["data"])
+        return [(name, of) for name, of in named if of]
+
+
+MEANINGS = {
+    DISPATCH: "runs waited for the load generator",
+    SUBMIT: "runs waited for the API to take them on",
+    CONTROLLER: "runs waited for their next pod to be created",
+    UNSCHEDULABLE: "pods waited for room on a node",
+    PROVISIONING: "pods waited for a node that was on its way",
+    SCHEDULING: "pods waited for the scheduler",
+    PULLING: "images were pulled",
+    STARTING: "containers started",
+    RUNNING: "steps worked",
+    STORING: "outputs were stored",
+    PUBLISHING: "runs were done and the platform did not say so yet",
+    UNKNOWN: "no pods were observed, so nobody knows",
+}
 
 
 def color(phase: str) -> str:
@@ -63,7 +103,7 @@ def throughput(report: Report) -> Figure | None:
         "xaxis": _time_axis(anchor="y3" if watched else "y2"),
         "yaxis": _axis("runs per hour", domain=[0.66, 1.0]),
         "yaxis2": _axis("runs, pods", domain=[0.3, 0.6] if watched else [0.0, 0.56]),
-        "yaxis3": _axis("ready nodes", domain=[0.0, 0.24]),
+        "yaxis3": _axis("ready nodes", domain=[0.0, 0.24], rangemode="tozero"),
     }
     if not watched:
         del layout["yaxis3"]
@@ -97,8 +137,11 @@ def phases(report: Report) -> Figure | None:
             })  # fmt: skip
     layout = {"barmode": "relative", "xaxis": _axis("seconds from due to over"), "yaxis": _axis("", automargin=True)}
     top = max(split.shares().items(), key=lambda item: item[1])
-    caption = f"{top[1]:.0%} of the runs' time went into {top[0]}. The phases of a run add up to its whole duration."
-    return _figure("phases", "Where the time went", caption, traces, layout, height=300)
+    caption = (
+        f"{top[1]:.0%} of the runs' time: {MEANINGS[top[0]]} ({top[0]}). "
+        "The phases of a run add up to its whole duration."
+    )
+    return _figure("phases", "Phase by phase", caption, traces, layout, height=300)
 
 
 def phases_by_order(report: Report) -> Figure | None:
@@ -106,10 +149,11 @@ def phases_by_order(report: Report) -> Figure | None:
     split = report.waits
     if split.row.size < 4:
         return None
-    groups = np.array_split(np.arange(split.row.size), min(_BARS, split.row.size))
+    size = -(-split.row.size // _BARS)
+    groups = [np.arange(low, min(low + size, split.row.size)) for low in range(0, split.row.size, size)]
     seq = floats(report.timeline.runs, "seq")[split.row]
     x = [float(seq[g].mean()) for g in groups]
-    width = 0.9 * float(np.ptp(seq)) / max(len(groups) - 1, 1)
+    width = 0.9 * float(np.ptp(seq)) / max(len(groups) - 1, 1) if len(groups) > 1 else 1.0
     traces = []
     for k, phase in enumerate(RUN_PHASES):
         means = [float(split.seconds[g, k].mean()) for g in groups]
@@ -176,9 +220,10 @@ def pending(report: Report) -> Figure | None:
 
 
 def stores(report: Report) -> list[Figure]:
-    """Free space of each watched volume over time."""
+    """Free space over time of each watched volume whose use changed, the fullest first."""
     made = []
-    for k, volume in enumerate(report.volumes):
+    changed = (v for v in report.volumes if v.full or float(np.ptp(v.free)) > _NOTABLE * v.capacity)
+    for k, volume in enumerate(sorted(changed, key=lambda v: v.least / v.capacity)):
         x, y = thinned(volume.at_s, volume.free / 2**30)
         traces = [_line("free", x, y, "--accent", fill="tozeroy", fillcolor="--wash")]
         traces.append(_line("capacity", x[[0, -1]], np.full(2, volume.capacity / 2**30), "--quiet", dash="dash"))

@@ -102,9 +102,10 @@ def schedule_kind(timeline: Timeline) -> str:
 
 def schedule_text(timeline: Timeline) -> str:
     """The schedule in words: ``burst, runs 200``."""
-    named = {k: v for k, v in timeline.plan.schedule.items() if k not in {"kind", "name"} and v not in {None, ""}}
+    # A length of 0 and a single round say nothing.
+    named = {k: v for k, v in timeline.plan.schedule.items() if k not in {"kind", "name"} and v}
     parts = [f"{key.removesuffix('_s')} {_value(key, value)}" for key, value in sorted(named.items())]
-    return ", ".join((schedule_kind(timeline), *parts))
+    return ", ".join((schedule_kind(timeline), *(part for part in parts if part != "times 1")))
 
 
 def _value(key: str, value: object) -> str:

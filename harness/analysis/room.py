@@ -17,7 +17,7 @@ _FAILED_SCALE_UP = frozenset({"FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpT
 _AT_MAX = re.compile(
     r"max(?:imum)? (?:node group |cluster |nodes? |limit |size )*(?:size |limit )?reached", re.IGNORECASE
 )
-_LACKS = re.compile(r"\d+ (Insufficient [\w./-]+|Too many pods)")
+_LACKS = re.compile(r"\d+ (Insufficient [\w/-]+(?:\.[\w/-]+)*|Too many pods)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,13 +98,7 @@ class _Sweep:
 def _sweep(timeline: Timeline, over: Bools) -> _Sweep:
     """From a run's first to its last pod: seconds in each pod phase, and between pods."""
     count = len(timeline.runs)
-    pods = timeline.pods
-    row = pods["row"].to_numpy(dtype=np.int64)
-    mine = row >= 0
-    mine[mine] = over[row[mine]]
-    row, phase = row[mine], pods["phase"].to_numpy(dtype=np.int64)[mine]
-    start, end = floats(pods, "start_s")[mine], floats(pods, "end_s")[mine]
-    end = np.where(np.isfinite(end), end, np.maximum(floats(timeline.runs, "over_s")[row], start))
+    row, phase, start, end = _stretches(timeline, over)
     whole = end >= start
     row, phase, start, end = row[whole], phase[whole], start[whole], end[whole]
 
@@ -131,8 +125,15 @@ def _sweep(timeline: Timeline, over: Bools) -> _Sweep:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Segments:
-    """Stretches of runs in which nothing changes; `level` is an index into PRECEDENCE, its length between pods."""
+class Segments:
+    """Stretches of runs in which nothing changes.
+
+    Attributes:
+        row: of `Timeline.runs`.
+        level: index into PRECEDENCE, or its length where no pod lives between pods.
+        start: seconds after t0.
+        end: seconds after t0.
+    """
 
     row: Ints
     level: Ints
@@ -141,10 +142,30 @@ class _Segments:
 
     @property
     def length(self) -> Floats:
+        """Seconds of each stretch."""
         return self.end - self.start
 
 
-def _segments(row: Ints, phase: Ints, start: Floats, end: Floats) -> _Segments:
+def segments(timeline: Timeline, chosen: Bools) -> Segments:
+    """What the chosen runs (a mask over `Timeline.runs`) did between their first and their last pod."""
+    row, phase, start, end = _stretches(timeline, chosen)
+    whole = end >= start
+    return _segments(row[whole], phase[whole], start[whole], end[whole])
+
+
+def _stretches(timeline: Timeline, chosen: Bools) -> tuple[Ints, Ints, Floats, Floats]:
+    """Rows, phases, starts and ends of the pods of the chosen runs; what is open ends with its run."""
+    pods = timeline.pods
+    row = pods["row"].to_numpy(dtype=np.int64)
+    mine = row >= 0
+    mine[mine] = chosen[row[mine]]
+    row, phase = row[mine], pods["phase"].to_numpy(dtype=np.int64)[mine]
+    start, end = floats(pods, "start_s")[mine], floats(pods, "end_s")[mine]
+    until = np.nan_to_num(floats(timeline.runs, "over_s"), nan=timeline.end_s)[row]
+    return row, phase, start, np.where(np.isfinite(end), end, np.maximum(until, start))
+
+
+def _segments(row: Ints, phase: Ints, start: Floats, end: Floats) -> Segments:
     """Sort all beginnings and ends by run and time; between two neighbours the counts by phase are constant."""
     runs, at = np.concatenate((row, row)), np.concatenate((start, end))
     phases, step = np.concatenate((phase, phase)), np.repeat(np.array([1, -1], dtype=np.int64), row.size)
@@ -156,7 +177,7 @@ def _segments(row: Ints, phase: Ints, start: Floats, end: Floats) -> _Segments:
         going_on = np.cumsum(np.where(phases == POD_PHASES.index(PRECEDENCE[k]), step, 0)) > 0
         level[going_on] = k
     same = runs[1:] == runs[:-1]
-    return _Segments(runs[:-1][same], level[:-1][same], at[:-1][same], at[1:][same])
+    return Segments(runs[:-1][same], level[:-1][same], at[:-1][same], at[1:][same])
 
 
 def _coverage(starts: Floats, ends: Floats, low: Floats, high: Floats) -> Floats:

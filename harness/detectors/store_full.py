@@ -1,6 +1,7 @@
 """The artifact store's volume is full: steps can't save their outputs, every run fails from then on."""
 
 import re
+from os.path import commonprefix
 
 import numpy as np
 
@@ -27,6 +28,7 @@ UNWRITTEN = re.compile(
     re.IGNORECASE,
 )
 _GIB = 2**30
+_FEW = 4
 _SIZES_GIB = (10, 20, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
 
 
@@ -82,7 +84,12 @@ def _renewal(timeline: Timeline) -> tuple[str, ...]:
     names = sorted(worked & set(timeline.nodes["name"][up]))
     if not names:
         return ()
-    return (f"kubectl drain {' '.join(names)} --ignore-daemonsets --delete-emptydir-data",)
+    options = "--ignore-daemonsets --delete-emptydir-data"
+    prefix = commonprefix(names)
+    alike = {name for name in timeline.nodes["name"] if str(name).startswith(prefix)}
+    if len(names) <= _FEW or alike != set(names):
+        return (f"kubectl drain {' '.join(names)} {options}",)
+    return (f"kubectl get nodes -o name | grep '^node/{prefix}' | xargs kubectl drain {options}",)
 
 
 def _wanted_gib(timeline: Timeline, volume: Volume | None) -> int:

@@ -13,7 +13,7 @@
     const whole = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 56, r: 16, t: 8, b: 44 }, hovermode: "closest",
       font: { family: "system-ui, sans-serif", size: 12.5, color: "--soft" }, hoverlabel: { bgcolor: "--card", bordercolor: "--rule", font: { color: "--ink" } },
-      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: 12 } }, ...given,
+      ...given, showlegend: false,
     };
     for (const key of Object.keys(whole)) if (/^[xy]axis/.test(key)) whole[key] = axis(whole[key]);
     return resolve(whole);
