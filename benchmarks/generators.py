@@ -56,7 +56,7 @@ def one_call_a_cell(rows: int, output: Path) -> None:
 
     fake = Faker("en_US")
     tiers = OrderedDict([("bronze", 0.6), ("silver", 0.3), ("gold", 0.1)])
-    options = {"plant": "city", "layers": "random_digit", "dropout": "pyfloat"}
+    options = {"owner": "name", "layers": "random_digit", "dropout": "pyfloat"}
     with output.open("w", newline="", encoding="utf-8") as out:
         writer = csv.writer(out)
         for number in range(rows):
@@ -71,7 +71,7 @@ def one_call_a_cell(rows: int, output: Path) -> None:
                     fake.pyfloat(min_value=1, max_value=99),
                     fake.random_element(tiers),
                     fake.json(data_columns=options, num_rows=1),
-                    fake.pystr_format("s3://training/{{color_name}}/{{date}}/#####.parquet"),
+                    fake.uri(),
                 ]
             )
 

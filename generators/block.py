@@ -57,12 +57,13 @@ class Block:
     def uniform(self, purpose: str = "") -> Floats:
         """One number strictly between 0 and 1 for each row."""
         if not purpose and self.path in self.ranks:
-            return self.ranks[self.path]
+            return self.ranks[self.path].copy()
         return streams.uniform(self.words(purpose))
 
     def index_below(self, size: int, purpose: str = "") -> Ints:
         """One integer in [0, size) for each row."""
-        return np.minimum((self.uniform(purpose) * size).astype(np.int64), size - 1)
+        index: Ints = (self.uniform(purpose) * size).astype(np.int64)
+        return np.minimum(index, size - 1, out=index)
 
     def permuted(self, size: int) -> Ints:
         """The rows' places in a random permutation of [0, size): no two rows get the same."""

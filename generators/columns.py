@@ -4,6 +4,7 @@ A column may be put together late: out of a pool of few values and an index, or 
 done once for each value of the pool, or for each literal part, is not done for each row: that is most of the speed.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,18 +16,27 @@ from generators.streams import Ints
 INSTANT_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 _ESCAPES = {'"': '\\"', "\\": "\\\\"} | {chr(code): f"\\u{code:04x}" for code in range(32)}
 _SPECIAL = r"[\",\r\n]"  # cells with these are quoted (RFC 4180, section 2)
+_NEEDS_QUOTES = re.compile(_SPECIAL)
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string for every row: `strings` themselves, or those that `index` points at."""
+    """A string for every row: `strings` themselves, or those that `index` points at.
+
+    `bare` strings are known to need no quotes in a CSV.
+    """
 
     strings: pl.Series
     index: Ints | None = None
+    bare: bool = False
 
     def map(self, change: Callable[[pl.Series], pl.Series]) -> "Text":
         """Every string changed in the same way."""
         return Text(change(self.strings), self.index)
+
+    def is_bare(self) -> bool:
+        """Do the strings need no quotes? Looks at a pool, not at every row."""
+        return self.bare or (self.index is not None and not self.strings.str.contains(_SPECIAL).any())
 
     def series(self) -> pl.Series:
         """The strings, row by row."""
@@ -35,8 +45,8 @@ class Text:
     def slice(self, offset: int) -> "Text":
         """Only the row at `offset`."""
         if self.index is None:
-            return Text(self.strings.slice(offset, 1))
-        return Text(self.strings, self.index[offset : offset + 1])
+            return Text(self.strings.slice(offset, 1), None, self.bare)
+        return Text(self.strings, self.index[offset : offset + 1], self.bare)
 
 
 Part = str | Text
@@ -78,11 +88,15 @@ class Column(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """A value for every row, or, with `index`, a pool of values and where in it each row's value is."""
+    """A value for every row, or, with `index`, a pool of values and where in it each row's value is.
+
+    `bare` strings are known to need no quotes in a CSV; numbers, dates and truth values never do.
+    """
 
     pool: pl.Series
     index: Ints | None = None
     is_json: bool = False
+    bare: bool = False
 
     @property
     def values(self) -> pl.Series:
@@ -91,24 +105,30 @@ class Values:
 
     def text(self, form: str = "") -> Text:
         """Missing values stay missing."""
-        return Text(formatted(self.pool, form) if form else as_text(self.pool), self.index)
+        if form:
+            return Text(formatted(self.pool, form), self.index)
+        return Text(as_text(self.pool), self.index, self._is_bare())
 
     def json(self) -> Text:
         """Numbers and truth values as they are, all else in quotes."""
         plain = self.is_json or self.pool.dtype.is_numeric() or self.pool.dtype == pl.Boolean
         strings = as_text(self.pool) if plain else quoted_json(as_text(self.pool))
-        return Text(strings.fill_null("null") if strings.null_count() else strings, self.index)
+        strings = strings.fill_null("null") if strings.null_count() else strings
+        return Text(strings, self.index, plain and not self.is_json)
 
     def cells(self) -> pl.Series:
-        """Numbers need no quotes."""
+        """Quoted once for each value of the pool."""
         strings = as_text(self.pool)
-        return Text(strings if self.pool.dtype.is_numeric() else quoted_cells(strings), self.index).series()
+        return Text(strings if self._is_bare() else quoted_cells(strings), self.index).series()
+
+    def _is_bare(self) -> bool:
+        return self.bare or not isinstance(self.pool.dtype, pl.String)
 
     def row(self, offset: int) -> Column:
         """Sliced."""
         if self.index is None:
-            return Values(self.pool.slice(offset, 1), None, self.is_json)
-        return Values(self.pool, self.index[offset : offset + 1], self.is_json)
+            return Values(self.pool.slice(offset, 1), None, self.is_json, self.bare)
+        return Values(self.pool, self.index[offset : offset + 1], self.is_json, self.bare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +156,13 @@ class Joined:
     def cells(self) -> pl.Series:
         """A document has quotes in any case: they are doubled in the parts, before these are put together."""
         if not self.is_json:
-            return quoted_cells(self.values)
-        doubled = (part.replace('"', '""') if isinstance(part, str) else part.map(_doubled) for part in self.parts)
-        return join(('"', *doubled, '"'), self.rows)
+            return self.values if self._is_bare() else quoted_cells(self.values)
+        return join(('"', *(_doubled_part(part) for part in self.parts), '"'), self.rows)
+
+    def _is_bare(self) -> bool:
+        literals = "".join(part for part in self.parts if isinstance(part, str))
+        texts = [part for part in self.parts if isinstance(part, Text)]
+        return bool(literals) and not _NEEDS_QUOTES.search(literals) and all(text.is_bare() for text in texts)
 
     def row(self, offset: int) -> Column:
         """Each part sliced."""
@@ -195,6 +219,12 @@ def quoted_cells(strings: pl.Series) -> pl.Series:
         return strings
     quoted = join(('"', Text(_doubled(strings)), '"'), len(strings))
     return quoted.zip_with(special.fill_null(value=False), strings)
+
+
+def _doubled_part(part: Part) -> Part:
+    if isinstance(part, str):
+        return part.replace('"', '""')
+    return part if part.bare else part.map(_doubled)
 
 
 def _doubled(strings: pl.Series) -> pl.Series:

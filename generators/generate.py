@@ -58,22 +58,20 @@ def generate(job: Job, out: BinaryIO, progress: Progress, processes: int = 1, bl
     # The first block is drawn here in any case: it tells the types of the columns, and finds what can't work.
     first = sampler.block(*blocks[0])
     sink = job.format.sink(target, first)
-    sink.add(job.format.piece(first))
+    sink.draw(first)
     progress(blocks[0][1])
     del first
     rest = blocks[1:]
-    parallel = processes > 1 and len(rest) > 1 and not job.spec.sequential
-    pieces = _drawn_elsewhere(job, rest, processes) if parallel else _drawn_here(sampler, job.format, rest)
-    for (_, stop), piece in zip(rest, pieces, strict=True):
-        sink.add(piece)
-        progress(stop)
+    if processes > 1 and len(rest) > 1 and not job.spec.sequential:
+        for (_, stop), piece in zip(rest, _drawn_elsewhere(job, rest, processes), strict=True):
+            sink.add(piece)
+            progress(stop)
+    else:
+        for start, stop in rest:
+            sink.draw(sampler.block(start, stop))
+            progress(stop)
     sink.finish()
     return Written(job.rows, digested.size, digested.sha256)
-
-
-def _drawn_here(sampler: Sampler, form: Format, blocks: list[tuple[int, int]]) -> Iterator[bytes]:
-    for start, stop in blocks:
-        yield form.piece(sampler.block(start, stop))
 
 
 def _drawn_elsewhere(job: Job, blocks: list[tuple[int, int]], processes: int) -> Iterator[bytes]:

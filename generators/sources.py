@@ -15,17 +15,22 @@ _PATIENCE = 20_000  # draws in a row without a new value, until a provider count
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Which Faker provider to ask, and how: the identity of a pool of values."""
+    """Which Faker provider to ask, and how: the identity of a pool of values.
+
+    `weighted` values are as frequent as in the population that Faker knows; otherwise all are equally likely, which
+    gives a pool more different values, ten times as fast.
+    """
 
     provider: str
     locale: str = "en_US"
     args: tuple[object, ...] = ()
     kwargs: tuple[tuple[str, object], ...] = ()
     size: int = 1000
+    weighted: bool = False
 
     def __str__(self) -> str:
         shown = [repr(arg) for arg in self.args] + [f"{key}={value!r}" for key, value in self.kwargs]
-        return f"{self.provider}({', '.join(shown)}) in {self.locale}"
+        return f"{self.provider}({', '.join(shown)}) in {self.locale}{', weighted' if self.weighted else ''}"
 
     def source(self, seed: int) -> Callable[[], object]:
         """The provider's function, seeded.
@@ -36,7 +41,7 @@ class Vocabulary:
         from faker import Faker
 
         try:
-            faker = Faker(self.locale)
+            faker = Faker(self.locale, use_weighting=self.weighted)
         except (AttributeError, ValueError) as error:
             raise ConfigError(
                 f"Faker has no locale '{self.locale}'", "use one such as en_US, de_DE, fr_FR, ja_JP"
@@ -112,7 +117,7 @@ class Sources:
         }
         for (vocabulary, _), drawn in sorted(self._distinct.items(), key=lambda item: str(item[0])):
             first = from_values(drawn.values[:1000])
-            pools[f"{vocabulary}, distinct"] = {"values": len(first), "sha256": _digest(first.text().strings)}
+            pools[f"{vocabulary}, distinct"] = {"values": len(first.pool), "sha256": _digest(first.text().strings)}
         files = {
             path.name: {"rows": table.height, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
             for path, table in sorted(self._tables.items())

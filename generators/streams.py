@@ -51,8 +51,15 @@ def words(stream: Stream, start: int, stop: int, per_row: int = 1) -> Words:
 
 
 def uniform(raw: Words) -> Floats:
-    """Words as numbers strictly between 0 and 1, on a grid of 2**-52 that is symmetric about 0.5."""
-    return ((raw >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    """Words as numbers strictly between 0 and 1, on a grid of 2**-52 that is symmetric about 0.5; uses up `raw`.
+
+    The upper 52 bits become the fraction of a number in [1, 2): no conversion, nothing allocated.
+    """
+    raw >>= np.uint64(12)
+    raw |= np.uint64(0x3FF0000000000000)
+    numbers: Floats = raw.view(np.float64)
+    numbers -= 1.0 - 2.0**-53
+    return numbers
 
 
 def permuted(stream: Stream, rows: Ints, size: int) -> Ints:

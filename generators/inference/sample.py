@@ -53,11 +53,12 @@ def draft_from(header: Sequence[str], rows: Sequence[Mapping[str, str]], source:
     """What a sample teaches. Text that follows no rule is drawn from the sample itself, `source`."""
     draft = Draft(reserved=frozenset(header))
     found = {name: learned(name, [row[name] for row in rows], draft) for name in header}
+    known = [name for name in header if found[name] is not None]
     for name in header:
         definition = found[name]
         if definition is None:
-            known = [other for other in header if found[other] is not None and "from_file" not in found[other]]
-            found[name] = definition = _text(name, rows, known, draft, source)
+            definition = _text(name, rows, known, draft, source)
+            known += [name] if "from_file" not in definition else []
         draft.columns[name] = {**definition, **_missing([row[name] for row in rows])}
     _correlate(draft, {name: _numbers(name, rows) for name in header if set(_MONOTONE) & draft.columns[name].keys()})
     return draft

@@ -51,6 +51,7 @@ class Fake:
             tuple(_frozen(arg) for arg in positional),
             tuple(sorted((key, _frozen(value)) for key, value in kwargs.items())),
             definition.get("pool", 1000),
+            definition.get("weighted", False),
         )
         return cls(vocabulary, definition.get("unique", False))
 
@@ -60,10 +61,11 @@ class Fake:
 
     def draw(self, block: Block) -> Column:
         """A random value of the pool, or the row's own value of the unique ones."""
-        seed = streams.seed_of(Stream(block.seed, block.path, "faker"))
         if self.unique:
+            seed = streams.seed_of(Stream(block.seed, block.path, "faker"))
             return block.sources.distinct(self.vocabulary, seed, block.start, block.stop)
-        pool = block.sources.pool(self.vocabulary, seed)
+        # Fields that want the same share one pool: drawing it is what costs.
+        pool = block.sources.pool(self.vocabulary, streams.seed_of(Stream(block.seed, str(self.vocabulary), "faker")))
         return Values(pool.pool, block.index_below(self.vocabulary.size), pool.is_json)
 
 
