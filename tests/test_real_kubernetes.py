@@ -3,9 +3,7 @@
 import pytest
 from kubernetes import client
 
-from tests.real_kubernetes import RealCluster, real_cluster
-
-__all__ = ["real_cluster"]
+from tests.real_kubernetes import RealCluster
 
 
 def _pod(name: str, cpu: str) -> dict[str, object]:

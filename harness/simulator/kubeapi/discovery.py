@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from harness.simulator.kubeapi.store import ALL_VERBS, Resource
+from harness.simulator.kubeapi.resource import ALL_VERBS, Resource
 
 Document = dict[str, Any]
 

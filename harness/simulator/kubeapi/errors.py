@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from harness.simulator.kubeapi.store import Resource
+from harness.simulator.kubeapi.resource import Resource
 
 
 class ApiError(Exception):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import orjson
 
 from harness.simulator.kubeapi.errors import ApiError, bad_request, invalid
+from harness.simulator.kubeapi.resource import Resource
 from harness.simulator.kubeapi.selectors import Selection, parse_fields, parse_labels
-from harness.simulator.kubeapi.store import Resource
 
 _FORMAT = "meta.k8s.io/v1"  # what a continue token calls itself
 LATEST = -1  # the version of a token that gave up consistency

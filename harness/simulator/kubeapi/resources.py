@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any, TypedDict
 
 from harness.simulator.kubeapi import columns
-from harness.simulator.kubeapi.store import ALL_VERBS, Manifest, Resource, Snapshot
+from harness.simulator.kubeapi.pod_columns import POD_COLUMNS, pod_completion
+from harness.simulator.kubeapi.resource import ALL_VERBS, Manifest, Resource, Snapshot
 
 _NAMED = ("metadata.name", "metadata.namespace")
 _EVENT_FIELDS = (
@@ -25,7 +26,7 @@ nodes = partial(
 )  # fmt: skip
 pods = partial(
     Resource, group="", version="v1", plural="pods", kind="Pod", namespaced=True, short_names=("po",), singular="pod",
-    columns=columns.POD_COLUMNS, row_conditions=columns.pod_completion, categories=("all",), returns_deleted=True,
+    columns=POD_COLUMNS, row_conditions=pod_completion, categories=("all",), returns_deleted=True,
     subresources=("eviction", "status"),
     selectable=(
         *_NAMED, "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",

@@ -13,8 +13,9 @@ from harness.simulator.kubeapi.actions import Actions
 from harness.simulator.kubeapi.errors import ApiError, method_not_allowed, not_found, unknown_path
 from harness.simulator.kubeapi.listing import read_page
 from harness.simulator.kubeapi.options import ListOptions, parse_options
+from harness.simulator.kubeapi.resource import Resource
 from harness.simulator.kubeapi.shapes import TAIL, Plain, Shape, negotiate
-from harness.simulator.kubeapi.store import ObjectStore, ObjectVersion, Resource
+from harness.simulator.kubeapi.store import ObjectStore, ObjectVersion
 from harness.simulator.kubeapi.watching import watch
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

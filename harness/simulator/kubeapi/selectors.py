@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.simulator.kubeapi.errors import bad_request
-from harness.simulator.kubeapi.store import ObjectVersion, Resource
+from harness.simulator.kubeapi.resource import Resource
+from harness.simulator.kubeapi.store import ObjectVersion
 
 _TOKEN = re.compile(r"\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)")
 _SYMBOLS = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">"})

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import orjson
 
 from harness.simulator.kubeapi.errors import bad_request, not_acceptable
-from harness.simulator.kubeapi.store import Column, Manifest, ObjectVersion, Resource, Since
+from harness.simulator.kubeapi.resource import Column, Manifest, Resource, Since
+from harness.simulator.kubeapi.store import ObjectVersion
 
 TAIL = b"]}"  # ends every list
 

@@ -16,7 +16,8 @@ from harness.simulator.kubeapi.errors import (
 )
 from harness.simulator.kubeapi.options import flag, number
 from harness.simulator.kubeapi.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, apply_patch, difference
-from harness.simulator.kubeapi.store import ObjectStore, ObjectVersion, Resource
+from harness.simulator.kubeapi.resource import Resource
+from harness.simulator.kubeapi.store import ObjectStore, ObjectVersion
 
 Document = dict[str, Any]
 

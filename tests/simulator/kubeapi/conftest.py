@@ -3,10 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.real_kubernetes import real_cluster
 from tests.simulator.kubeapi.cluster import Cluster, Server, deployment, metadata, node, pod, serve, stamp
-
-__all__ = ["real_cluster"]
 
 
 def furnished() -> Cluster:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.simulator.kubeapi import ApiError, Resource, Since
-from harness.simulator.kubeapi.columns import POD_COLUMNS
+from harness.simulator.kubeapi.pod_columns import POD_COLUMNS
 from harness.simulator.kubeapi.shapes import MetadataOnly, Plain, Table, human_duration, negotiate
 from harness.simulator.kubeapi.store import ObjectVersion
 from tests.simulator.kubeapi.cluster import as_is, types

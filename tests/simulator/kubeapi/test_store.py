@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.simulator.kubeapi.store import ObjectStore, Resource, VersionTooOldError
+from harness.simulator.kubeapi.resource import Resource
+from harness.simulator.kubeapi.store import ObjectStore, VersionTooOldError
 from tests.simulator.kubeapi.cluster import types
 
 KEYS = [("a", "x"), ("a", "y"), ("a-b", "x"), ("b", "x")]

@@ -15,8 +15,9 @@ from harness.simulator.kubeapi import watching
 from harness.simulator.kubeapi.errors import ApiError
 from harness.simulator.kubeapi.listing import read_page
 from harness.simulator.kubeapi.options import parse_options
+from harness.simulator.kubeapi.resource import Resource
 from harness.simulator.kubeapi.shapes import Plain
-from harness.simulator.kubeapi.store import ObjectStore, Resource
+from harness.simulator.kubeapi.store import ObjectStore
 from tests.simulator.kubeapi.cluster import Cluster, Server, pod, serve, types
 
 LAST = "the-last"

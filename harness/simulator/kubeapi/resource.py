@@ -1,0 +1,75 @@
+"""What a resource type is: its names, its verbs, and how the model's snapshots of it are shown."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Snapshot = object  # an immutable value that the model made
+Manifest = dict[str, Any]
+
+ALL_VERBS = ("delete", "deletecollection", "get", "list", "patch", "update", "watch")
+READ_VERBS = ("get", "list")
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """A table cell that shows how long ago `stamp` (RFC 3339) was: ``{before}5m{after}``."""
+
+    stamp: str | None
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of `kubectl get`. `value` reads a manifest; `priority` above 0 shows it with ``-o wide`` only."""
+
+    name: str
+    type: str
+    value: Callable[[Manifest], object]  # a string, a number, or `Since`
+    priority: int = 0
+    format: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One Kubernetes resource type, and how the model's snapshots of it are shown.
+
+    Stored resources of the same `plural` in different groups are views of the same objects, as ``events`` of the core
+    and of ``events.k8s.io`` are. With `listing`, nothing is stored: every read computes (namespace, name, snapshot).
+    """
+
+    group: str  # "" for the core
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool
+    render: Callable[[Snapshot], Manifest]  # without apiVersion, kind and metadata.resourceVersion
+    labels: Callable[[Snapshot], Mapping[str, str]]
+    fields: Callable[[Snapshot], Mapping[str, str]]  # values of the field selectors
+    columns: tuple[Column, ...] = ()
+    row_conditions: Callable[[Manifest], list[dict[str, str]]] | None = None  # what a table says of a row as a whole
+    short_names: tuple[str, ...] = ()
+    singular: str = ""
+    listing: Callable[[], Iterable[tuple[str, str, Snapshot]]] | None = None
+    selectable: tuple[str, ...] = ("metadata.name", "metadata.namespace")  # the field selectors that are supported
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS  # of stored types; computed ones have `READ_VERBS`
+    subresources: tuple[str, ...] = ()  # of "eviction", "scale", "status"
+    returns_deleted: bool = False  # a delete answers with the object, not with a Status
+    custom: bool = False  # defined by a CustomResourceDefinition: items of lists name their type
+
+    @property
+    def api_version(self) -> str:
+        """``v1``, ``apps/v1``."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def can(self, verb: str) -> bool:
+        """Whether clients may do that with it."""
+        return verb in (self.verbs if self.listing is None else READ_VERBS)
+
+    @property
+    def qualified(self) -> str:
+        """The plural as error messages write it: ``pods``, ``deployments.apps``."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural

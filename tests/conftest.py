@@ -1,0 +1,5 @@
+"""Fixtures that tests of several rooms share."""
+
+from tests.real_kubernetes import real_cluster
+
+__all__ = ["real_cluster"]
