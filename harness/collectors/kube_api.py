@@ -3,6 +3,7 @@
 The client's models cost ten times the CPU and memory of the JSON they are made from, and a test makes 50,000 pods.
 """
 
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ from harness.collectors.contact import UnreachableError
 from harness.collectors.journal import Journal
 
 _UNAUTHORIZED = 401
+_NODE_IN_PATH = re.compile(r"/nodes/[^/]+/")
 _QUIET_S = 90.0  # a watch that says nothing for so long, not even a bookmark, is taken for dead
 
 
@@ -88,7 +90,8 @@ class KubeApi:
         client = self._connected()
         headers = {"Accept": "application/json", "User-Agent": "pipeswarm-observer", **client.default_headers}
         client.update_params_for_auth(headers, [], ["BearerToken"])
-        self._journal.count(f"kubernetes {'WATCH' if 'watch' in query else 'GET'} {path}")
+        endpoint = _NODE_IN_PATH.sub("/nodes/*/", path)
+        self._journal.count(f"kubernetes {'WATCH' if 'watch' in query else 'GET'} {endpoint}")
         try:
             response: urllib3.BaseHTTPResponse = client.rest_client.pool_manager.request(
                 "GET",

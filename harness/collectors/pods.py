@@ -13,6 +13,7 @@ say of a pull's length is exact to a millisecond.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from harness.collectors.stamps import Stamp, event_stamps, finer, stamp
@@ -62,6 +63,14 @@ class _Pull:
     image: str
     start: Stamp
     end: Stamp | None = None
+    length_s: float | None = None  # as the kubelet measured it, when one attempt was all
+    guessed: bool = False  # its end was seen before its beginning
+
+    def ended(self, start: Stamp) -> Stamp | None:
+        """When it ended, if it began at `start`: its length is known better than the stamps of its ends."""
+        if self.end is None or self.length_s is None:
+            return self.end
+        return Stamp(start.at + round(self.length_s * 1e9), start.resolution_s)
 
 
 @dataclass(slots=True)
@@ -196,10 +205,8 @@ class PodLife:
     # --- what events tell -----------------------------------------------------------------------------------------
 
     def _see_pull(self, reason: str, image: str, message: str, first: Stamp, last: Stamp) -> None:
-        pull = next((each for each in self._pulls if each.image == image and each.start == first), None)
         if reason == "Pulling":
-            if pull is None:
-                self._pulls.append(_Pull(image, first))
+            self._see_pulling(image, first)
             return
         times = _PULL_TIMES.search(message)
         if times is None:
@@ -207,14 +214,24 @@ class PodLife:
         length_s = max(_seconds(each) for each in times.groups() if each)
         begun = next((each for each in self._pulls if each.image == image and each.end is None), None)
         if begun is None:
-            # The event of its beginning was not seen (yet).
-            if not any(each.image == image for each in self._pulls):
+            if not any(each.image == image and each.end == last for each in self._pulls):
                 start = Stamp(last.at - round(length_s * 1e9), last.resolution_s)
-                self._pulls.append(_Pull(image, start, last))
+                self._pulls.append(_Pull(image, start, last, length_s, guessed=True))
             return
-        told = Stamp(begun.start.at + round(length_s * 1e9), begun.start.resolution_s)
+        begun.end = last
         # Where attempts failed before, the message tells of the last one only.
-        begun.end = told if abs(told.at - last.at) <= 1.5e9 else last
+        if abs((last.at - begun.start.at) / 1e9 - length_s) <= 1.0 + last.resolution_s:
+            begun.length_s = length_s
+
+    def _see_pulling(self, image: str, first: Stamp) -> None:
+        mine = [each for each in self._pulls if each.image == image]
+        if any(each.start == first for each in mine):
+            return  # the same event once more
+        guessed = next((each for each in mine if each.guessed), None)
+        if guessed:
+            guessed.start, guessed.guessed = first, False
+        else:
+            self._pulls.append(_Pull(image, first))
 
     # --- the stretches of its life --------------------------------------------------------------------------------
 
@@ -254,13 +271,16 @@ class PodLife:
     ) -> Stamp | None:
         """The pulls, and what lies before and between them; returns where the last one ended, none if it goes on."""
         cursor = scheduled
-        for pull in sorted(self._pulls, key=lambda each: each.start.at):
+        pulls = sorted(self._pulls, key=lambda each: each.start.at)
+        for pull, following in zip_longest(pulls, pulls[1:]):
             start = pull.start.not_before(cursor)
             if started and start.at >= started.at + started.resolution_s * 1e9:
                 break  # of a container that starts after the main one
-            end = pull.end or started or self.over
+            # A kubelet pulls a pod's images one after the other.
+            end = pull.ended(start) or (following.start if following else started or self.over)
             if end is not None:
-                end = end.not_before(start)
+                latest = started.at + round(started.resolution_s * 1e9) if started else end.at
+                end = Stamp(min(end.at, latest), end.resolution_s).not_before(start)
             if start.at > cursor.at:
                 found.append((STARTING, cursor, start))
             found.append((PULLING, start, end))
