@@ -85,7 +85,7 @@ def _renewal(timeline: Timeline) -> tuple[str, ...]:
     if not names:
         return ()
     options = "--ignore-daemonsets --delete-emptydir-data"
-    prefix = commonprefix(names)
+    prefix = commonprefix(names)  # noqa: RUF071  # names, not paths: character by character is meant
     alike = {name for name in timeline.nodes["name"] if str(name).startswith(prefix)}
     if len(names) <= _FEW or alike != set(names):
         return (f"kubectl drain {' '.join(names)} {options}",)

@@ -1,0 +1,86 @@
+"""What came in, what came out, and on how many nodes, over time."""
+
+import numpy as np
+
+from harness.analysis.timeline import floats
+from reports.figures.figure import Figure, axis, bars, figure, line, points, thinned, time_axis
+from reports.report import Report
+
+_NOTABLE = 0.01
+
+
+def throughput(report: Report) -> Figure | None:
+    """Throughput above, nodes and runs in flight below, on one time axis."""
+    flow = report.throughput
+    if not len(report.timeline.runs):
+        return None
+    x, per_hour = flow.middles_s, 3600 / flow.width_s
+    width = flow.width_s * 0.92
+    traces = [
+        bars("succeeded", x, flow.succeeded * per_hour, "--good", width),
+        bars("failed", x, flow.failed * per_hour, "--bad", width),
+        line("runs in flight", x, flow.in_flight, "--quiet", yaxis="y2", fill="tozeroy", fillcolor="--wash"),
+        line("pods waiting for room", x, flow.pending, "--warn", yaxis="y2", dash="dot"),
+    ]
+    watched = bool(np.isfinite(flow.nodes).any())
+    if watched:
+        traces.append(line("ready nodes", x, flow.nodes, "--accent", yaxis="y3", width=2.5, shape="hv"))
+    layout = {
+        "barmode": "stack",
+        "xaxis": time_axis(anchor="y3" if watched else "y2"),
+        "yaxis": axis("runs per hour", domain=[0.66, 1.0]),
+        "yaxis2": axis("runs, pods", domain=[0.3, 0.6] if watched else [0.0, 0.56]),
+        "yaxis3": axis("ready nodes", domain=[0.0, 0.24], rangemode="tozero"),
+    }
+    if not watched:
+        del layout["yaxis3"]
+    nodes = f"up to {report.peak_nodes} nodes" if watched else "no nodes were observed"
+    caption = (
+        f"{flow.per_hour:,.0f} runs succeeded per hour over the whole test, {nodes}. "
+        f"Counted in windows of {flow.width_s:g} s."
+    )
+    return figure("throughput", "Throughput beside nodes", caption, traces, layout, height=520)
+
+
+def submissions(report: Report) -> Figure | None:
+    """Latency of each submission and the generator's own lag, over the due time's order."""
+    runs = report.timeline.runs
+    due, sent, answered = (floats(runs, name) for name in ("due_s", "sent_s", "answered_s"))
+    if not np.isfinite(sent).any():
+        return None
+    at_once = float(np.nanmax(due) - np.nanmin(due)) < 1e-3
+    x = floats(runs, "seq") if at_once else due
+    traces = [
+        points("latency (due to answered)", x, 1000 * (answered - due), "--accent"),
+        points("lag (due to sent)", x, 1000 * (sent - due), "--warn"),
+    ]
+    refused = (runs["outcome"] == "rejected").to_numpy(dtype=bool) & np.isfinite(sent)
+    if refused.any():
+        traces.append(points("rejected", x[refused], 1000 * (sent - due)[refused], "--bad", symbol="x"))
+    layout = {
+        "xaxis": axis("run, in the order of arrival") if at_once else time_axis(),
+        "yaxis": axis("milliseconds", rangemode="tozero"),
+    }
+    lag = report.diagnosis.validity.figures.get("lag_p99_s", 0.0)
+    caption = (
+        "Latency counts from when a run was due, so a slow answer can't hide the arrivals behind it. "
+        f"The generator's own lateness: p99 {1000 * lag:.1f} ms."
+    )
+    return figure("submissions", "Submissions: latency and lag", caption, traces, layout)
+
+
+def stores(report: Report) -> list[Figure]:
+    """Free space over time of each watched volume whose use changed, the fullest first."""
+    made = []
+    changed = (v for v in report.volumes if v.full or float(np.ptp(v.free)) > _NOTABLE * v.capacity)
+    for k, volume in enumerate(sorted(changed, key=lambda v: v.least / v.capacity)):
+        x, y = thinned(volume.at_s, volume.free / 2**30)
+        traces = [line("free", x, y, "--accent", fill="tozeroy", fillcolor="--wash")]
+        traces.append(line("capacity", x[[0, -1]], np.full(2, volume.capacity / 2**30), "--quiet", dash="dash"))
+        layout = {"xaxis": time_axis(), "yaxis": axis("GiB", rangemode="tozero")}
+        said = f"at least {volume.least / 2**30:.2f} GiB stayed free"
+        if volume.nearly_full_s is not None:
+            said = f"full {volume.nearly_full_s:.0f} s into the test"
+        caption = f"{volume.name}: {volume.capacity / 2**30:.1f} GiB, {said}."
+        made.append(figure(f"store-{k}", f"Space on {volume.name}", caption, traces, layout, height=260))
+    return made

@@ -1,0 +1,122 @@
+"""Where the time went: phases of the runs, and how long pods waited."""
+
+import numpy as np
+
+from harness.analysis.timeline import floats
+from harness.model.phases import (
+    CONTROLLER,
+    DISPATCH,
+    POD_PHASES,
+    PROVISIONING,
+    PUBLISHING,
+    PULLING,
+    RUN_PHASES,
+    RUNNING,
+    SCHEDULING,
+    STARTING,
+    STORING,
+    SUBMIT,
+    UNKNOWN,
+    UNSCHEDULABLE,
+)
+from reports.figures.figure import Figure, axis, bars, figure
+from reports.report import Report
+
+_BARS = 60
+
+MEANINGS = {
+    DISPATCH: "runs waited for the load generator",
+    SUBMIT: "runs waited for the API to take them on",
+    CONTROLLER: "runs waited for their next pod to be created",
+    UNSCHEDULABLE: "pods waited for room on a node",
+    PROVISIONING: "pods waited for a node that was on its way",
+    SCHEDULING: "pods waited for the scheduler",
+    PULLING: "images were pulled",
+    STARTING: "containers started",
+    RUNNING: "steps worked",
+    STORING: "outputs were stored",
+    PUBLISHING: "runs were done and the platform did not say so yet",
+    UNKNOWN: "no pods were observed, so nobody knows",
+}
+
+
+def color(phase: str) -> str:
+    """The CSS variable of a phase's colour."""
+    return f"--phase-{phase.replace(' ', '-')}"
+
+
+def phases(report: Report) -> Figure | None:
+    """Mean seconds by phase: of all runs, of the typical ones and of the slow ones."""
+    split = report.waits
+    if not split.row.size:
+        return None
+    order = np.argsort(split.total, kind="stable")
+    rows = {"all runs (mean)": order}
+    for name, level in (("typical (p50)", 0.5), ("slow (p90)", 0.9), ("slowest (p99)", 0.99)):
+        near = max(1, round(split.row.size * 0.02))
+        centre = int(np.ceil(level * split.row.size)) - 1
+        rows[name] = order[max(0, centre - near) : centre + near + 1]
+    labels = list(reversed(rows))
+    traces = []
+    for k, phase in enumerate(RUN_PHASES):
+        means = [float(split.seconds[rows[label], k].mean()) for label in labels]
+        if any(abs(mean) > 1e-3 * float(split.total.mean()) for mean in means):
+            traces.append({
+                "type": "bar", "orientation": "h", "name": phase, "y": labels, "x": means,
+                "marker": {"color": color(phase)}, "hovertemplate": "%{x:.2f} s<extra>" + phase + "</extra>",
+            })  # fmt: skip
+    layout = {"barmode": "relative", "xaxis": axis("seconds from due to over"), "yaxis": axis("", automargin=True)}
+    top = max(split.shares().items(), key=lambda item: item[1])
+    caption = (
+        f"{top[1]:.0%} of the runs' time: {MEANINGS[top[0]]} ({top[0]}). "
+        "The phases of a run add up to its whole duration."
+    )
+    return figure("phases", "Phase by phase", caption, traces, layout, height=300)
+
+
+def phases_by_order(report: Report) -> Figure | None:
+    """Mean seconds by phase over the order of arrival: what grows as the load goes on."""
+    split = report.waits
+    if split.row.size < 4:
+        return None
+    size = -(-split.row.size // _BARS)
+    groups = [np.arange(low, min(low + size, split.row.size)) for low in range(0, split.row.size, size)]
+    seq = floats(report.timeline.runs, "seq")[split.row]
+    x = [float(seq[g].mean()) for g in groups]
+    width = 0.9 * float(np.ptp(seq)) / max(len(groups) - 1, 1) if len(groups) > 1 else 1.0
+    traces = []
+    for k, phase in enumerate(RUN_PHASES):
+        means = [float(split.seconds[g, k].mean()) for g in groups]
+        if any(abs(mean) > 1e-3 * float(split.total.mean()) for mean in means):
+            traces.append({
+                "type": "bar", "name": phase, "x": x, "y": means, "width": width, "marker": {"color": color(phase)},
+                "hovertemplate": "%{y:.2f} s<extra>" + phase + "</extra>",
+            })  # fmt: skip
+    layout = {
+        "barmode": "relative", "showlegend": False,
+        "xaxis": axis("run, in the order of arrival"), "yaxis": axis("mean seconds"),
+    }  # fmt: skip
+    caption = "The same phases in the order of arrival: what grows from left to right is what the load waits for."
+    return figure("phases-by-order", "How the waits grow", caption, traces, layout, height=300)
+
+
+def pending(report: Report) -> Figure | None:
+    """How long pods waited for room on a node."""
+    pods = report.timeline.pods
+    mine = (pods["phase"] == POD_PHASES.index(UNSCHEDULABLE)).to_numpy(dtype=bool)
+    end = floats(pods, "end_s")[mine]
+    waited = np.where(np.isfinite(end), end, report.timeline.end_s) - floats(pods, "start_s")[mine]
+    if not waited.size:
+        return None
+    edges = np.linspace(min(0.0, float(waited.min())), float(waited.max()) * (1 + 1e-9) + 1e-9, 41)
+    counts = np.histogram(waited, bins=edges)[0].astype(np.float64)
+    every = int(pods["step"].nunique())
+    soon = 1 - np.count_nonzero(waited > 5) / max(every, 1)
+    caption = (
+        f"{waited.size:,} of {every:,} pods found no node at first; half of those waited {np.median(waited):.1f} s "
+        "or more. "
+        f"{soon:.0%} of all pods waited less than 5 s."
+    )
+    traces = [bars("pods", (edges[1:] + edges[:-1]) / 2, counts, "--warn", float(np.diff(edges)[0]) * 0.95)]
+    layout = {"xaxis": axis("seconds without a node"), "yaxis": axis("pods"), "showlegend": False}
+    return figure("pending", "Pods waiting for room", caption, traces, layout, height=280)
