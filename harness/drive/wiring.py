@@ -58,6 +58,7 @@ class Desk:
         self._story: gevent.Greenlet | None = None
         self._environment: Any = None
         self._live: Mapping[str, Any] = {}
+        self._stopping = False  # somebody waits for the end of the test in `stop_test`
 
     # --- events -------------------------------------------------------------------------------------------------
 
@@ -78,7 +79,7 @@ class Desk:
             runner.register_message(ROWS, self._receive)
             runner.register_message(DONE, self._receive)
         if web_ui is not None:
-            web_tab.add(web_ui, self._state)
+            web_tab.add(web_ui, self._state, self._report)
         try:
             checked = self._check()
             if not options.headless and not checked.settings.host:
@@ -94,15 +95,21 @@ class Desk:
             self._story = gevent.spawn(self._tell)
 
     def stop_test(self, **_: object) -> None:
-        """`test_stopping`: Stop in the web UI drains; Locust's ``-t`` is a hard limit."""
+        """`test_stopping`: Stop in the web UI drains, a second Stop does not wait; Locust's ``-t`` is a hard limit.
+
+        Locust's page is told that the test has stopped when it is over, so that it shows the draining until then.
+        """
         session = self._session
         if session is None or session.stage is Stage.OVER or gevent.getcurrent() is self._story:
             return
         if self._environment.parsed_options.headless:
             session.cut("TimeLimit")
-            self._join()
+        elif self._stopping:
+            session.cut("Stopped")
         else:
             session.stop()
+        self._stopping = True
+        self._join()
 
     def close(self, **_: object) -> None:
         """`quitting`: Ctrl-C and SIGTERM come here with a test still going; it is sealed as interrupted."""
@@ -133,6 +140,7 @@ class Desk:
         """One test from beginning to end, and what it means for this process."""
         runner = self._environment.runner
         progress = Progress()
+        self._stopping = False
         try:
             checked = self._check()
             session = self._session = self._new_session(checked)
@@ -152,7 +160,7 @@ class Desk:
         finally:
             if self._environment.parsed_options.headless:
                 runner.quit()
-            else:
+            elif not self._stopping:
                 runner.stop()
 
     def _check(self) -> Checked:
@@ -225,6 +233,10 @@ class Desk:
         if session is None:
             return {}, {}, ""
         return self._live, session.folder.read_live("observer") if session.folder else {}, session.verdict
+
+    def _report(self) -> Path | None:
+        session = self._session
+        return session.folder.path / "report.html" if session is not None and session.folder is not None else None
 
     def _publish(self, session: Session) -> None:
         self._live = session.live()
