@@ -14,8 +14,8 @@ from harness.store.folder import Recorder, encode
 _HIDDEN = "***"
 # What credentials look like in error messages and in what containers say when they end.
 _CREDENTIALS = re.compile(
-    r"(?i)(\b(?:bearer|basic)\s+|(?:authorization|cookie)\s*[:=]\s*|"
-    r"\b(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key)[\"']?\s*[:=]\s*)[^\s\"',;&]+"
+    r"(?i)(\b(?:bearer|basic)\s+|\b(?:authorization|cookie)[\"']?\s*[:=]\s*[\"']?(?:(?:bearer|basic)\s+)?|"
+    r"(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)[\w-]*[\"']?\s*[:=]\s*[\"']?)[^\s\"',;&]+"
 )
 _URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)")
 _LONGEST_MESSAGE = 4000  # Kubernetes cuts termination messages at 4096 bytes

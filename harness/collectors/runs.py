@@ -10,11 +10,13 @@ from harness.collectors.http import Http, Timeouts
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange
 from harness.model.phases import RUN, RUNS_IN_FLIGHT, TERMINAL_STATES
-from harness.model.records import Event, Sample, Span
+from harness.model.records import Event, Sample, Span, Submission
 from harness.targets.target import ListedRun, RunPage
 
 _FREE_REQUESTS = 20  # so that short tests are watched closely too
 _SLOWER = 1.5
+# A run is stamped when its request comes in, and listed when it has been started: a throttled API takes a minute.
+_LATE_NS = 90 * 10**9
 
 
 class Pace:
@@ -54,6 +56,7 @@ class Runs:
         self._states: Counter[str] = Counter()
         self._polls = self._served = 0
         self._page = ""
+        self._newest = self._known_to = 0  # every run created before `_known_to` is known
         self._missing: set[str] = set()  # open runs that the current sweep has not come across
         self._looked = False
         self._resume()
@@ -63,6 +66,8 @@ class Runs:
         while not stop.is_set():
             stop.wait(self._try())
         self._page = ""
+        if self._accepted() - self._over - self._open.keys():
+            self._known_to = 0  # some were overlooked: go through the whole listing
         while self._try_last() and self._page:
             pass
         self._contact.end()
@@ -95,23 +100,23 @@ class Runs:
         self._polls += 1
         page = self._observation.target.list_runs(self._exchange, self._page)
         self._contact.made()
-        last_is_new = bool(page.runs) and not self._knows(page.runs[-1].id)
         for run in page.runs:
             self._see(run)
-        self._page = page.next_page if self._goes_on(page, last_is_new=last_is_new) else ""
+        self._page = page.next_page if self._goes_on(page) else ""
         if not self._page:
             self._finish_sweep(page)
         self._looked = True
 
-    def _goes_on(self, page: RunPage, *, last_is_new: bool) -> bool:
+    def _goes_on(self, page: RunPage) -> bool:
         """Further down there may be runs that are new to us, or open."""
         if not page.next_page or not page.runs:
             return False
-        oldest_open = min((run.created_at for run in self._open.values()), default=None)
-        return last_is_new or (oldest_open is not None and page.runs[-1].created_at >= oldest_open)
+        oldest_open = min((run.created_at for run in self._open.values()), default=self._known_to)
+        return page.runs[-1].created_at >= min(oldest_open, self._known_to)
 
     def _finish_sweep(self, page: RunPage) -> None:
         journal = self._observation.journal
+        self._known_to = max(self._known_to, self._newest - _LATE_NS)
         journal.write(Sample(RUNS_IN_FLIGHT, journal.now(), float(len(self._open))))
         if page.next_page:
             return
@@ -121,11 +126,9 @@ class Runs:
             self._states[self._open.pop(run).state] -= 1
             self._over.add(run)
 
-    def _knows(self, run: str) -> bool:
-        return run in self._over or run in self._open
-
     def _see(self, run: ListedRun) -> None:
         self._missing.discard(run.id)
+        self._newest = max(self._newest, run.created_at)
         if run.id in self._over:
             return
         before = self._open.get(run.id)
@@ -160,6 +163,10 @@ class Runs:
             kind = "Normal" if run.state == "SUCCEEDED" else "Warning"
             at = ended_at or journal.now()
             journal.write(Event(at, "Run", run.id, run.state, run.error, source, run.id, type=kind))
+
+    def _accepted(self) -> set[str]:
+        """The runs that the load has started."""
+        return {each.run for each in self._observation.folder.records(Submission) if each.run}
 
     def _resume(self) -> None:
         """An observer that was started again knows what the one before it has recorded."""

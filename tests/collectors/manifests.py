@@ -23,7 +23,9 @@ def micro(seconds: float) -> str:
     return datetime.fromtimestamp(T0 + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def pod(name: str = f"{WF}-system-container-impl-1", path: str = "root.train.executor(0)", **more: Any) -> dict[str, Any]:
+def pod(
+    name: str = f"{WF}-system-container-impl-1", path: str = "root.train.executor(0)", **more: Any
+) -> dict[str, Any]:
     """A pod of a KFP run that has just been created; `more` goes to the status, `node` to the spec."""
     node, created = more.pop("node", None), more.pop("created", 0.3)
     return {
@@ -45,8 +47,13 @@ def condition(kind: str, status: str, seconds: float, **more: str) -> dict[str, 
     return {"type": kind, "status": status, "lastTransitionTime": time(seconds), "lastProbeTime": None, **more}
 
 
-def ended(name: str, start: float, end: float, code: int = 0, reason: str = "", message: str = "") -> dict[str, Any]:
-    state = {"exitCode": code, "reason": reason or ("Completed" if code == 0 else "Error"), "startedAt": time(start), "finishedAt": time(end)}
+def ended(name: str, start: float, end: float, code: int = 0, reason: str = "", *, message: str = "") -> dict[str, Any]:
+    state = {
+        "exitCode": code,
+        "reason": reason or ("Completed" if code == 0 else "Error"),
+        "startedAt": time(start),
+        "finishedAt": time(end),
+    }
     return {"name": name, "restartCount": 0, "state": {"terminated": state | ({"message": message} if message else {})}}
 
 
@@ -58,11 +65,18 @@ def waiting(name: str, reason: str, message: str = "") -> dict[str, Any]:
     return {"name": name, "restartCount": 0, "state": {"waiting": {"reason": reason, "message": message}}}
 
 
-def event(reason: str, message: str, seconds: float, *, name: str = f"{WF}-system-container-impl-1", **more: Any) -> dict[str, Any]:
+def event(
+    reason: str, message: str, seconds: float, *, name: str = f"{WF}-system-container-impl-1", **more: Any
+) -> dict[str, Any]:
     """An event of the kubelet's old kind, whole seconds; with `micro_at` one of the scheduler's new kind."""
     uid = more.pop("uid", f"{name}.{reason}.{seconds}")
     fine = more.pop("micro_at", None)
-    stamps: dict[str, Any] = {"firstTimestamp": time(seconds), "lastTimestamp": time(more.pop("last", seconds)), "count": 1, "eventTime": None}
+    stamps: dict[str, Any] = {
+        "firstTimestamp": time(seconds),
+        "lastTimestamp": time(more.pop("last", seconds)),
+        "count": 1,
+        "eventTime": None,
+    }
     if fine is not None:
         stamps = {"firstTimestamp": None, "lastTimestamp": None, "eventTime": micro(fine)}
     return {

@@ -29,12 +29,17 @@ def life_of(*seen: dict[str, Any], now: float = 100.0) -> PodLife:
 def phases(life: PodLife) -> list[tuple[str, float, float | None]]:
     """(phase, start, end) in seconds of the scene, without what took no time."""
     spans = life.spans()
-    found = [(s.phase, (s.started_at - at(0)) / 1e9, None if s.ended_at is None else (s.ended_at - at(0)) / 1e9) for s in spans]
+    found = [
+        (s.phase, (s.started_at - at(0)) / 1e9, None if s.ended_at is None else (s.ended_at - at(0)) / 1e9)
+        for s in spans
+    ]
     return [each for each in found if each[1] != each[2]]
 
 
 SCHEDULED = condition("PodScheduled", "True", 4.9)
-UNFIT = condition("PodScheduled", "False", 0.4, reason="Unschedulable", message="0/3 nodes are available: 3 Insufficient cpu.")
+UNFIT = condition(
+    "PodScheduled", "False", 0.4, reason="Unschedulable", message="0/3 nodes are available: 3 Insufficient cpu."
+)
 DONE = pod(
     node=NODE, phase="Succeeded", conditions=[SCHEDULED],
     initContainerStatuses=[ended("init", 6.1, 7.2)],
@@ -51,7 +56,12 @@ STORY = (
     event("Pulled", PULLED, 10),
     event("Pulled", 'Container image "quay.io/argoproj/argoexec:v4" already present on machine', 10),
     event("Started", "Started container main", 11),
-    pod(node=NODE, phase="Running", conditions=[SCHEDULED], containerStatuses=[running("wait", 11.0), running("main", 11.4)]),
+    pod(
+        node=NODE,
+        phase="Running",
+        conditions=[SCHEDULED],
+        containerStatuses=[running("wait", 11.0), running("main", 11.4)],
+    ),
     DONE,
 )
 
@@ -77,7 +87,13 @@ class TestPhases:
 
     def test_spans_name_run_task_pod_and_node(self) -> None:
         span = life_of(*STORY).spans()[-1]
-        assert (span.run, span.task, span.step, span.node, span.source) == (RUN, "train", f"{WF}-system-container-impl-1", NODE, "kubernetes")
+        assert (span.run, span.task, span.step, span.node, span.source) == (
+            RUN,
+            "train",
+            f"{WF}-system-container-impl-1",
+            NODE,
+            "kubernetes",
+        )
 
     def test_without_events_conditions_suffice(self) -> None:
         told = phases(life_of(pod(conditions=[UNFIT]), DONE))
@@ -101,7 +117,9 @@ class TestPhases:
 
     @given(st.lists(st.sampled_from(STORY), min_size=1, max_size=30))
     def test_seeing_things_again_changes_nothing(self, more: list[dict[str, Any]]) -> None:
-        assert _shown(life_of(*STORY, *[each for each in more if "status" not in each], DONE)) == _shown(life_of(*STORY))
+        assert _shown(life_of(*STORY, *[each for each in more if "status" not in each], DONE)) == _shown(
+            life_of(*STORY)
+        )
 
     @given(st.sets(st.integers(0, len(STORY) - 1)).map(sorted))
     def test_phases_are_contiguous_from_creation_on_whatever_was_missed(self, kept: list[int]) -> None:
@@ -150,17 +168,34 @@ class TestEnds:
         assert [event.message for event in life.failures()] == ["container init ended with exit code 64"]
 
     def test_out_of_memory_is_called_so(self) -> None:
-        failed = pod(node=NODE, phase="Failed", conditions=[SCHEDULED], containerStatuses=[ended("main", 5, 8, 137, "OOMKilled"), ended("wait", 5, 9)])
+        failed = pod(
+            node=NODE,
+            phase="Failed",
+            conditions=[SCHEDULED],
+            containerStatuses=[ended("main", 5, 8, 137, "OOMKilled"), ended("wait", 5, 9)],
+        )
         assert [(event.reason, event.at) for event in life_of(failed).failures()] == [("OOMKilled", at(8))]
 
     def test_the_termination_message_is_kept(self) -> None:
-        said = "failed to save outputs: unable to write outputs to s3://mlpipeline/x: timed out waiting for the condition"
-        failed = pod(node=NODE, phase="Failed", conditions=[SCHEDULED], containerStatuses=[ended("main", 5, 8, 1, message=said), ended("wait", 5, 9, 1)])
-        assert [event.message for event in life_of(failed, failed).failures()] == [said, "container wait ended with exit code 1"]
+        said = (
+            "failed to save outputs: unable to write outputs to s3://mlpipeline/x: timed out waiting for the condition"
+        )
+        failed = pod(
+            node=NODE,
+            phase="Failed",
+            conditions=[SCHEDULED],
+            containerStatuses=[ended("main", 5, 8, 1, message=said), ended("wait", 5, 9, 1)],
+        )
+        assert [event.message for event in life_of(failed, failed).failures()] == [
+            said,
+            "container wait ended with exit code 1",
+        ]
 
     def test_an_image_that_can_not_be_pulled_is_told_once_each_way(self) -> None:
         def stuck(reason: str) -> dict[str, Any]:
-            return pod(node=NODE, conditions=[SCHEDULED], containerStatuses=[waiting("main", reason, "Back-off pulling image")])
+            return pod(
+                node=NODE, conditions=[SCHEDULED], containerStatuses=[waiting("main", reason, "Back-off pulling image")]
+            )
 
         life = life_of(stuck("ErrImagePull"), stuck("ImagePullBackOff"), stuck("ErrImagePull"))
         assert [event.reason for event in life.failures()] == ["ErrImagePull", "ImagePullBackOff"]

@@ -1,0 +1,158 @@
+"""The journal: secrets, a disk that fills up, contacts and their gaps."""
+
+import resource
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness.collectors.contact import NOT_REACHABLE, RESUMED, RETRY, Contact, UnreachableError
+from harness.collectors.journal import Journal
+from harness.model import Event, Sample
+from harness.model.phases import GAP, OBSERVER_REQUESTS
+from harness.store import RunFolder
+
+TOKEN = "eyJhbGciOiJSUzI1NiJ9.e30.c2ln"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.at = 10**18
+
+    def __call__(self) -> int:
+        return self.at
+
+    def passes(self, seconds: float) -> None:
+        self.at += round(seconds * 1e9)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path, "test")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def journal(folder: RunFolder, clock: Clock) -> Iterator[Journal]:
+    with folder.recorder() as recorder:
+        yield Journal(recorder, (TOKEN, ""), clock)
+
+
+def notes(folder: RunFolder) -> list[tuple[str, str, str]]:
+    return [(e.reason, e.object, e.message) for e in folder.records(Event) if e.kind == "Observer"]
+
+
+class TestSecrets:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            f"GET /x with {TOKEN} failed",
+            f"Authorization: Bearer {TOKEN}",
+            "headers {'authorization': 'Bearer abc.def-ghi'}",
+            "Cookie: session=s3cr3t-cookie",
+            "connect to https://me:pa55word@kfp.example/pipeline refused",
+            'env: {"AWS_SECRET_ACCESS_KEY": "s3cr3t-cookie"} password=pa55word',
+        ],
+    )
+    def test_none_reaches_the_folder(self, journal: Journal, folder: RunFolder, text: str) -> None:
+        journal.note("Retry", "runs", text)
+        written = (folder.path / "events.jsonl").read_text()
+        for secret in (TOKEN, "abc.def-ghi", "s3cr3t-cookie", "pa55word"):
+            assert secret not in written
+            assert secret not in journal.last_error
+
+    def test_innocent_messages_stay_as_they_are(self, journal: Journal) -> None:
+        text = "0/3 nodes are available: 3 Insufficient cpu. s3://mlpipeline/v2/artifacts: timed out; token bucket full"
+        assert journal.clean(text) == text
+
+
+@contextmanager
+def full_disk(room: int) -> Iterator[None]:
+    """No file of this process may grow beyond `room` bytes: writes end half-way, then fail, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+class TestFullDisk:
+    def test_what_could_not_be_written_is_written_later_and_the_gap_is_told(
+        self, journal: Journal, folder: RunFolder
+    ) -> None:
+        journal.write(Sample("m", 0, 0.0))
+        size = (folder.path / "samples.jsonl").stat().st_size
+        with full_disk(size * 2 + size // 2):
+            for k in range(1, 6):
+                journal.write(Sample("m", k, float(k)))
+            assert journal.held
+        journal.retry()
+        assert not journal.held
+        assert [sample.at for sample in folder.records(Sample)] == [0, 1, 2, 3, 4, 5]
+        ((reason, source, message),) = notes(folder)
+        assert (reason, source) == (GAP, "run folder")
+        assert "every record was kept" in message
+
+    def test_the_sealed_tables_hold_every_record_too(self, journal: Journal, folder: RunFolder) -> None:
+        from harness.store.tables import load
+
+        journal.write(Sample("m", 0, 0.0))
+        with full_disk((folder.path / "samples.jsonl").stat().st_size + 7):
+            journal.write(Sample("m", 1, 1.0))
+        journal.write(Sample("m", 2, 2.0))
+        assert load(folder)["samples"]["at"].tolist() == [0, 1, 2]
+
+
+class TestContact:
+    def test_a_source_that_was_never_there_is_said_once(self, journal: Journal, folder: RunFolder) -> None:
+        contact = Contact("kubernetes", journal)
+        waits = [contact.failed(UnreachableError("no kubeconfig")) for _ in range(7)]
+        contact.end()
+        assert waits == [1, 2, 4, 8, 16, 30, 30]
+        assert notes(folder) == [(NOT_REACHABLE, "kubernetes", "no kubeconfig")]
+
+    def test_a_source_that_comes_back_leaves_a_gap_that_begins_when_it_went(
+        self, journal: Journal, folder: RunFolder, clock: Clock
+    ) -> None:
+        contact = Contact("runs", journal)
+        contact.made()
+        clock.passes(5)
+        lost_at = clock.at
+        contact.failed(UnreachableError("refused"))
+        clock.passes(60)
+        contact.failed(UnreachableError("refused"))
+        contact.made()
+        contact.made()
+        assert notes(folder) == [
+            (RETRY, "runs", "refused"),
+            (RETRY, "runs", "refused"),
+            (GAP, "runs", "not seen for 60 s: refused"),
+        ]
+        assert folder.records(Event)[-1].at == lost_at
+
+    @pytest.mark.parametrize(("end", "reason"), [(lambda c: c.made(missed=False), RESUMED), (lambda c: c.end(), GAP)])
+    def test_what_was_told_afterwards_is_no_gap_and_what_never_came_back_is_one(
+        self, journal: Journal, folder: RunFolder, end: Callable[[Contact], None], reason: str
+    ) -> None:
+        contact = Contact("kubernetes pods", journal)
+        contact.made()
+        contact.failed(UnreachableError("refused"))
+        end(contact)
+        assert notes(folder)[-1][0] == reason
+
+
+def test_requests_are_counted_by_endpoint_and_recorded_as_totals(journal: Journal, folder: RunFolder) -> None:
+    for endpoint in ("kfp GET /runs", "kfp GET /runs", "kubernetes GET /nodes"):
+        journal.count(endpoint)
+    journal.write_requests()
+    found = {s.labels["endpoint"]: s.value for s in folder.records(Sample) if s.metric == OBSERVER_REQUESTS}
+    assert found == {"kfp GET /runs": 2, "kubernetes GET /nodes": 1}
