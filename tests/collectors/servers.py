@@ -1,0 +1,166 @@
+"""Real servers on the loopback interface that misbehave on demand."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import parse_qsl, urlsplit
+
+import yaml
+
+Answer = tuple[int, Any]  # status, and a document or a list of watch events
+
+
+class Served:
+    """An HTTP server that answers what `answer(path, query)` says and keeps what it was asked."""
+
+    def __init__(self, answer: Callable[[str, dict[str, str]], Answer]) -> None:
+        self.asked: list[tuple[str, dict[str, str]]] = []
+        self.tokens: list[str] = []
+        served = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                parts = urlsplit(self.path)
+                query = dict(parse_qsl(parts.query))
+                served.asked.append((parts.path, query))
+                served.tokens.append(self.headers.get("Authorization", ""))
+                status, document = answer(parts.path, query)
+                if "watch" in query and status == 200:
+                    self._stream(document)
+                else:
+                    body = document.encode() if isinstance(document, str) else json.dumps(document).encode()
+                    self.send_response(status)
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+
+            def _stream(self, events: Any) -> None:
+                """Events as chunks; ends as a server ends a watch, or, after ``"DROP"``, in the middle of nowhere."""
+                self.send_response(200)
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                for event in events:
+                    if event == "DROP":
+                        self.close_connection = True
+                        with suppress(OSError):
+                            self.connection.shutdown(socket.SHUT_RDWR)
+                        return
+                    line = json.dumps(event).encode() + b"\n"
+                    with suppress(OSError):
+                        self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+                        self.wfile.flush()
+                with suppress(OSError):
+                    self.wfile.write(b"0\r\n\r\n")
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the standard library's name
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def kubeconfig(
+    path: Path, url: str, token: str = "t0ken-of-the-test", ca: str | None = None, namespace: str = ""
+) -> str:
+    cluster = {"server": url} | ({"certificate-authority": ca} if ca else {})
+    context = {"cluster": "c", "user": "u"} | ({"namespace": namespace} if namespace else {})
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "apiVersion": "v1", "kind": "Config", "current-context": "x",
+                "clusters": [{"name": "c", "cluster": cluster}],
+                "users": [{"name": "u", "user": {"token": token}}],
+                "contexts": [{"name": "x", "context": context}],
+            }
+        )
+    )  # fmt: skip
+    return str(path)
+
+
+class Proxy:
+    """A TCP proxy to `port` whose connections can be cut and that can refuse new ones."""
+
+    def __init__(self, port: int) -> None:
+        self._to = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._lock = threading.Lock()
+        self.refuses = False
+        self.accepted = 0
+
+    def cut(self) -> None:
+        """Break every connection that is open."""
+        with self._lock:
+            pairs, self._pairs = self._pairs, []
+        for pair in pairs:
+            for each in pair:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+
+    def serve(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            if self.refuses:
+                client.close()
+                continue
+            self.accepted += 1
+            server = socket.create_connection(("127.0.0.1", self._to))
+            with self._lock:
+                self._pairs.append((client, server))
+            for one, other in ((client, server), (server, client)):
+                threading.Thread(target=_pump, args=(one, other), daemon=True).start()
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.cut()
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(2**16):
+            sink.sendall(data)
+    for each in (source, sink):
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def proxied(port: int) -> Iterator[Proxy]:
+    proxy = Proxy(port)
+    threading.Thread(target=proxy.serve, daemon=True).start()
+    try:
+        yield proxy
+    finally:
+        proxy.close()
+
+
+def until(true: Callable[[], object], what: str, timeout_s: float = 30.0) -> None:
+    """Wait until something outside has happened."""
+    pause = threading.Event()
+    for _ in range(round(timeout_s / 0.02)):
+        if true():
+            return
+        pause.wait(0.02)
+    raise AssertionError(f"not within {timeout_s:g} s: {what}")
