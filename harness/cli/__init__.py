@@ -1,0 +1,60 @@
+"""`pipeswarm`: the composition root. `VERBS` is its table of contents: a verb, what it does, the module that does it.
+
+A verb's module offers ``configure(parser)`` and ``run(arguments) -> int``. Only the module of the verb that was given
+is imported, so that every start is quick.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from harness.model.errors import ExitCode, PipeswarmError
+
+VERBS: tuple[tuple[str, str, str], ...] = (
+    ("report", "seal a run and write its reports again, from what was recorded", "harness.cli.report"),
+    ("observe", "record a platform while a test runs (the load starts it by itself)", "harness.cli.observe"),
+    ("simulate", "the simulated platform: serve it, list its profiles and faults", "harness.simulator.commands"),
+)
+
+
+class _Verb(Protocol):
+    def configure(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, arguments: argparse.Namespace) -> int: ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb and return its exit code; an error made for the user is printed without a traceback."""
+    given = sys.argv[1:] if argv is None else list(argv)
+    try:
+        verb, arguments = _parse(given)
+        return verb.run(arguments)
+    except PipeswarmError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output (head, less) has gone: not an error, and nothing more can be said.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+
+
+def _parse(given: list[str]) -> tuple[_Verb, argparse.Namespace]:
+    parser = argparse.ArgumentParser(
+        prog="pipeswarm",
+        description="Load tests and capacity planning for ML pipeline platforms on Kubernetes.",
+        epilog="Loads are started with locust -f locustfiles/kfp.py; scenarios are made with generate-scenarios.",
+    )
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    modules = {}
+    for name, text, module in VERBS:
+        added = verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        if given[:1] == [name]:
+            modules[name] = cast("_Verb", importlib.import_module(module))
+            modules[name].configure(added)
+    arguments = parser.parse_args(given)
+    return modules[given[0]], arguments
