@@ -27,7 +27,7 @@ class Fault:
 
 def _store_full(platform: Platform, strength: float) -> None:
     store = platform.store
-    store.used = min(store.capacity, store.used + 0.78 * strength * store.capacity)
+    store.used = min(store.capacity, store.used + 0.70 * strength * store.capacity)
 
 
 def _store_slow(platform: Platform, strength: float) -> None:
@@ -162,5 +162,10 @@ def plant(platform: Platform, plan: FaultPlan) -> None:
         ConfigError: a profile names a fault that there is not.
     """
     checked = parse_fault(plan.name)
-    if checked is not None:
-        platform.loop.at(plan.at_s, FAULTS[checked.name].plant, platform, plan.strength)
+    if checked is None:
+        return
+    begin = FAULTS[checked.name].plant
+    if plan.at_s <= platform.loop.now:
+        begin(platform, plan.strength)
+    else:
+        platform.loop.at(plan.at_s, begin, platform, plan.strength)

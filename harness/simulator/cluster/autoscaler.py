@@ -84,7 +84,7 @@ class Autoscaler:
         if blocked:
             self._scale_up(blocked)
         leftover = self._scale_down()
-        if blocked or leftover or any(self.upcoming.values()):
+        if blocked or leftover:
             self.look()
 
     # --- up -----------------------------------------------------------------------------------------------------
@@ -106,8 +106,10 @@ class Autoscaler:
     def _without_upcoming(self, blocked: list[tuple[Shape, list[Pod]]]) -> list[tuple[Shape, list[Pod]]]:
         """The pods that will not find room on the nodes that are on their way."""
         for pool in self.pools:
-            if self.upcoming[pool.name]:
-                served, _ = _pack(pool, blocked, self.upcoming[pool.name])
+            unready = sum(node.ready is None for node in self._machines.pool_nodes(pool))
+            coming = self.upcoming[pool.name] + unready
+            if coming:
+                served, _ = _pack(pool, blocked, coming)
                 names = {pod.name for pod in served}
                 blocked = [(shape, [pod for pod in pods if pod.name not in names]) for shape, pods in blocked]
         return [(shape, pods) for shape, pods in blocked if pods]

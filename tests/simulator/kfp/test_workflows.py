@@ -1,0 +1,274 @@
+"""Runs on the simulated platform: what makes them wait, and how they end."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.simulator.cluster import Change
+from harness.simulator.distributions import Uniform, fixed
+from harness.simulator.distributions import Amount
+from harness.simulator.kfp.errors import Code, RpcError
+from harness.simulator.platform import Platform
+from harness.simulator.profile import Agent, Api, ArtifactStore, Controller, Step
+from tests.simulator.platforms import GI, TRAINING, UNCACHED, Journal, pool, profile, submit, upload
+
+ONE_SECOND = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
+
+
+def test_a_run_takes_as_long_as_its_steps_when_nothing_else_takes_time() -> None:
+    platform = Platform(profile())
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(100)
+    assert (run.state, run.finished) == ("SUCCEEDED", pytest.approx(3.0))
+    assert [state for _, state in run.history] == ["PENDING", "RUNNING", "SUCCEEDED"]
+
+
+def test_every_run_makes_two_n_plus_one_pods() -> None:
+    journal = Journal()
+    platform = Platform(profile(), witness=journal)
+    submit(platform, upload(platform), 20)
+    platform.loop.run(100)
+    assert len(journal.saw(Change.CREATED)) == len(journal.saw(Change.OVER)) == 20 * 7
+
+
+@settings(deadline=None, max_examples=25)
+@given(runs=st.integers(1, 30), seed=st.integers(0, 1000), failing=st.floats(0, 0.5), cores=st.integers(2, 8))
+def test_every_run_ends_and_every_pod_is_accounted_for(runs: int, seed: int, failing: float, cores: int) -> None:
+    journal = Journal()
+    step = replace(ONE_SECOND, failing=failing, duration=Amount(Uniform(0.1, 3.0)))
+    platform = Platform(profile(pool(cpu=cores), step=step), seed, journal)
+    rows = submit(platform, upload(platform), runs)
+    platform.loop.run()
+    assert all(run.state in {"SUCCEEDED", "FAILED"} for run in rows)
+    assert len(journal.saw(Change.CREATED)) == len(journal.saw(Change.GONE))
+    assert not platform.cluster.pods
+    for node in platform.cluster.nodes.values():
+        assert (node.cpu_free, node.pods_free) == (node.cpu, node.pool.pods)
+
+
+def test_the_same_seed_gives_the_same_run_times_and_another_seed_others() -> None:
+    def ends(seed: int) -> list[float | None]:
+        step = replace(ONE_SECOND, duration=Amount(Uniform(0.1, 3.0)))
+        platform = Platform(profile(pool(cpu=3), step=step), seed)
+        rows = submit(platform, upload(platform), 10)
+        platform.loop.run()
+        return [run.finished for run in rows]
+
+    assert ends(1) == ends(1)
+    assert ends(1) != ends(2)
+
+
+def test_submissions_wait_for_the_api_servers_tokens() -> None:
+    platform = Platform(profile(api=Api(qps=5.0, burst=10, latency=fixed(0.0), tokens_per_report=0)))
+    answered: list[float] = []
+    version = upload(platform)
+    for number in range(20):
+        run = platform.server.prepare_run(f"run-{number}", "", version, {}, by_reference=True)
+        platform.server.start_run(run, lambda _: answered.append(platform.loop.now))
+    platform.loop.run(1)
+    assert answered == pytest.approx([0.0] * 10 + [0.2, 0.4, 0.6, 0.8, 1.0])
+
+
+def test_ends_that_are_reported_take_tokens_from_submissions() -> None:
+    """Derived for KFP 2.17: a run costs a token to create and two to report, so 5/3 runs a second at 5 QPS."""
+    api = Api(qps=5.0, burst=1, latency=fixed(0.0), tokens_per_report=2)
+    platform = Platform(profile(pool(cpu=1000), api=api))
+    rows = submit(platform, upload(platform), 300)
+    platform.loop.run()
+    ends = sorted(run.history[-1][0] for run in rows)
+    assert len(ends) / ends[-1] == pytest.approx(5 / 3, rel=0.02)
+
+
+def test_the_requeue_time_passes_between_a_step_and_the_next() -> None:
+    quick = profile().controller
+    platform = Platform(profile(controller=replace(quick, requeue_s=10.0)))
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(1000)
+    assert run.finished == pytest.approx(3.0 + 7 * 10.0)  # seven pods, one after the other
+
+
+def test_a_parallelism_cap_lets_so_many_workflows_run_at_once() -> None:
+    quick = profile().controller
+    platform = Platform(profile(controller=replace(quick, parallelism=2)))
+    rows = submit(platform, upload(platform), 6)
+    platform.loop.run(100)
+    assert sorted(run.finished or 0.0 for run in rows) == pytest.approx([3, 3, 6, 6, 9, 9])
+
+
+def test_pods_are_made_at_the_rate_of_the_controllers_client() -> None:
+    quick = profile().controller
+    journal = Journal()
+    platform = Platform(profile(controller=replace(quick, qps=10.0, burst=1)), witness=journal)
+    submit(platform, upload(platform), 50)
+    platform.loop.run()
+    made = sorted(pod.created for pod in journal.saw(Change.CREATED))
+    assert len(made) / (made[-1] - made[0]) <= 10.0
+
+
+@pytest.mark.parametrize(("used", "state"), [(0.0, "SUCCEEDED"), (0.985, "FAILED")])
+def test_a_full_store_fails_the_step_with_the_sentence_of_the_executor(used: float, state: str) -> None:
+    store = ArtifactStore(capacity=GI, used=used * GI, timeout_s=20.0, request_s=0.0)
+    step = replace(ONE_SECOND, output=fixed(10 * 2**20))
+    journal = Journal()
+    platform = Platform(profile(step=step, store=store), witness=journal)
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(100)
+    assert run.state == state
+    if state == "FAILED":
+        pod = journal.saw(Change.OVER)[-1]
+        assert (pod.phase, pod.exit_code, pod.reason) == ("Failed", 1, "Error")
+        assert (pod.finished or 0) - (pod.main_ended or 0) == pytest.approx(20.0)
+        for text in (pod.message, run.error):
+            assert "failed to save outputs" in text
+            assert "reached its minimum free disk threshold" in text
+            assert "timed out waiting for the condition" in text
+        assert len(journal.saw(Change.CREATED)) == 3  # nothing of what comes after
+
+
+def test_retries_of_the_pipeline_make_new_pods_with_a_growing_delay() -> None:
+    package = UNCACHED.replace(b"        taskInfo:\n          name: prepare", _retry(2) + b"        taskInfo:\n          name: prepare")
+    journal = Journal()
+    step = Step(match="prepare", duration=fixed(1.0), output=fixed(0.0), memory=fixed(1.0), cpu=fixed(0.01), failing=1.0)
+    platform = Platform(profile(steps=(step,)), witness=journal)
+    run = submit(platform, upload(platform, package))[0]
+    platform.loop.run(100)
+    made = [pod.created for pod in journal.saw(Change.CREATED) if pod.role == "executor"]
+    assert made == pytest.approx([0.0, 1.0 + 5.0, 7.0 + 10.0], abs=1e-4)
+    assert run.state == "FAILED"
+    assert len({pod.name for pod in journal.saw(Change.CREATED)}) == 2 + 3
+
+
+def _retry(count: int) -> bytes:
+    return (
+        f"        retryPolicy:\n          maxRetryCount: {count}\n          backoffDuration: 5s\n"
+        f"          backoffFactor: 2.0\n          backoffMaxDuration: 3600s\n"
+    ).encode()
+
+
+def test_a_lost_pod_is_made_again_and_the_run_succeeds() -> None:
+    journal = Journal()
+    platform = Platform(profile(pool(initial=2)), witness=journal)
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(0.5)
+    (running,) = [pod for pod in platform.cluster.pods.values() if pod.role == "executor"]
+    platform.cluster.kubelet.delete(running)
+    platform.loop.run(100)
+    assert run.state == "SUCCEEDED"
+    assert run.finished == pytest.approx(3.5)
+    assert len(journal.saw(Change.CREATED)) == 8
+
+
+def test_memory_above_the_limit_is_killed() -> None:
+    step = replace(ONE_SECOND, memory=fixed(2.0 * GI))
+    journal = Journal()
+    platform = Platform(profile(step=step), witness=journal)
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(100)
+    pod = journal.saw(Change.OVER)[-1]
+    assert (pod.exit_code, pod.reason) == (137, "OOMKilled")
+    assert (run.state, run.error) == ("FAILED", "OOMKilled (exit code 137)")
+
+
+def test_a_cpu_limit_below_the_use_stretches_the_step() -> None:
+    step = replace(ONE_SECOND, cpu=fixed(2.0))  # limits are 1, 2 and 0.5 cores
+    platform = Platform(profile(step=step))
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(100)
+    assert run.finished == pytest.approx(2.0 + 1.0 + 4.0)
+
+
+def test_steps_that_want_more_cores_than_the_node_has_slow_each_other_down() -> None:
+    step = replace(ONE_SECOND, cpu=fixed(1.0))
+    platform = Platform(profile(pool(cpu=2), step=step))
+    version = upload(platform)
+    rows = submit(platform, version, 4)  # four prepare steps of one core on two cores
+    platform.loop.run(1.9)
+    assert all(step.finished is None for run in rows for plan, step in run.workflow.made() if plan.role == "executor")  # type: ignore[union-attr]
+    platform.loop.run(2.1)
+    assert all(
+        step.finished is not None
+        for run in rows
+        for plan, step in run.workflow.made()  # type: ignore[union-attr]
+        if plan.role == "executor" and plan.task == "prepare"
+    )
+
+
+def test_with_the_cache_on_the_second_run_skips_what_the_first_computed() -> None:
+    journal = Journal()
+    platform = Platform(profile(), witness=journal)
+    version = upload(platform, TRAINING)
+    first = submit(platform, version)[0]
+    platform.loop.run(10)
+    second = submit(platform, version)[0]
+    other = submit(platform, version, data_multiplier=7)[0]
+    platform.loop.run(20)
+    assert [run.finished for run in (first, second, other)] == pytest.approx([3.0, 10.0, 13.0])
+    executors = [pod for pod in journal.saw(Change.CREATED) if pod.role == "executor"]
+    assert len(executors) == 6
+
+
+def test_terminating_a_run_ends_its_pods_and_cancels_it() -> None:
+    platform = Platform(profile())
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(0.5)
+    platform.server.terminate(run.id)
+    assert run.state == "CANCELING"
+    platform.loop.run(10)
+    assert run.state == "CANCELED"
+    assert [state for _, state in run.history] == ["PENDING", "RUNNING", "CANCELED"]
+    assert all(pod.over for pod in platform.cluster.pods.values())
+    with pytest.raises(RpcError) as refused:
+        platform.server.terminate(run.id)
+    assert refused.value.code is Code.FAILED_PRECONDITION
+
+
+def test_a_failed_run_can_be_retried_and_keeps_what_went_well() -> None:
+    journal = Journal()
+    store = ArtifactStore(capacity=GI, used=0.985 * GI, timeout_s=1.0, request_s=0.0)
+    steps = (replace(ONE_SECOND, match="train", output=fixed(50 * 2**20)), ONE_SECOND)
+    platform = Platform(profile(steps=steps, store=store), witness=journal)
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(10)
+    assert run.state == "FAILED"
+    platform.store.used = 0.0
+    platform.server.retry(run.id)
+    platform.loop.run(20)
+    assert run.state == "SUCCEEDED"
+    assert sum(pod.task == "prepare" and pod.role == "executor" for pod in journal.saw(Change.CREATED)) == 1
+
+
+def test_finished_workflows_and_their_pods_are_kept_for_the_ttl() -> None:
+    quick = profile().controller
+    platform = Platform(profile(controller=replace(quick, ttl_s=60.0)))
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(62.9)
+    assert len(platform.cluster.pods) == 7
+    platform.loop.run(63.1)
+    assert not platform.cluster.pods
+    assert run.state == "SUCCEEDED"  # the database keeps it
+
+
+def test_the_agents_lag_is_the_time_until_the_api_knows() -> None:
+    platform = Platform(profile(agent=Agent(workers=1, report_s=0.0, lag_s=30.0)))
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(29.9)
+    assert run.state == "PENDING"
+    platform.loop.run(30.1)
+    assert run.state == "SUCCEEDED"
+    assert run.finished == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "code"),
+    [
+        ("", {}, Code.INVALID_ARGUMENT),
+        ("run", {"nonsense": 1}, Code.INVALID_ARGUMENT),
+    ],
+)
+def test_a_run_that_can_not_be_is_refused(name: str, parameters: dict[str, object], code: Code) -> None:
+    platform = Platform(profile())
+    with pytest.raises(RpcError) as refused:
+        platform.server.prepare_run(name, "", upload(platform), parameters, by_reference=True)
+    assert refused.value.code is code

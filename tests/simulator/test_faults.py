@@ -1,0 +1,111 @@
+"""Each planted fault shows in what it is meant to break, and not without it."""
+
+from collections.abc import Callable
+
+
+import pytest
+
+from harness.simulator.cluster import Change
+from harness.simulator.faults import FAULTS, parse_fault, plant
+from harness.simulator.kfp.records import Run
+from harness.simulator.platform import Platform
+from harness.simulator.profile_file import load_profile
+from tests.simulator.platforms import Journal, submit, upload
+
+RUNS = 60
+
+
+def measured(fault: str) -> tuple[Platform, Journal, list[Run], list[float]]:
+    """A burst on the demo platform; when each submission was answered."""
+    journal, answered = Journal(), []
+    platform = Platform(load_profile("demo"), 1, journal)
+    plan = parse_fault(fault)
+    if plan is not None:
+        plant(platform, plan)
+    version = upload(platform)
+    runs = []
+    for number in range(RUNS):
+        run = platform.server.prepare_run(f"run-{number}", "", version, {}, by_reference=True)
+        platform.server.start_run(run, lambda _: answered.append(platform.loop.now))
+        runs.append(run)
+    platform.loop.run(1500)
+    return platform, journal, runs, answered
+
+
+@pytest.fixture(scope="module")
+def healthy() -> tuple[Platform, Journal, list[Run], list[float]]:
+    return measured("none")
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def pods(journal: Journal, role: str = "") -> list:
+    return [pod for pod in journal.saw(Change.OVER) if role in {"", pod.role}]
+
+
+def duration(runs: list[Run]) -> float:
+    return max((run.finished or 0.0) - run.created for run in runs)
+
+
+SYMPTOMS: dict[str, Callable[[Platform, Journal, list[Run], list[float]], float]] = {
+    "store-full": lambda p, j, r, a: sum("minimum free disk threshold" in run.error for run in r),
+    "store-slow": lambda p, j, r, a: mean([pod.finished - pod.main_ended for pod in pods(j, "executor")]),
+    "store-unreachable-from-old-nodes": lambda p, j, r, a: sum("i/o timeout" in run.error for run in r),
+    "api-throttled": lambda p, j, r, a: max(a),
+    "api-errors": lambda p, j, r, a: RUNS - len(p.server.runs),
+    "controller-backlog": lambda p, j, r, a: duration(r),
+    "parallelism-cap": lambda p, j, r, a: duration(r),
+    "agent-lag": lambda p, j, r, a: mean([run.history[-1][0] - (run.finished or 0.0) for run in r]),
+    "nodes-exhausted": lambda p, j, r, a: 20 - len({pod.node.name for pod in pods(j) if pod.node}),
+    "autoscaler-slow": lambda p, j, r, a: max(n.ready - n.created for n, _ in j.nodes if n.ready is not None),
+    "autoscaler-at-max": lambda p, j, r, a: len(j.saw(Change.NO_SCALE_UP)),
+    "image-pull": lambda p, j, r, a: max(pod.pulled - pod.scheduled for pod in pods(j)),
+    "oom": lambda p, j, r, a: sum(pod.reason == "OOMKilled" for pod in pods(j)),
+    "cpu-starved": lambda p, j, r, a: mean([pod.main_ended - pod.started for pod in pods(j, "executor")]),
+    "spot-evictions": lambda p, j, r, a: sum(reason == "PreemptScheduled" for _, reason in j.nodes),
+    "driver-overhead": lambda p, j, r, a: mean([pod.finished - pod.started for pod in pods(j, "container-driver")]),
+}
+
+
+def test_every_fault_has_its_symptom_tested() -> None:
+    assert SYMPTOMS.keys() == FAULTS.keys()
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS))
+def test_a_fault_shows(fault: str, healthy: tuple[Platform, Journal, list[Run], list[float]]) -> None:
+    # Few runs are few bytes: a store that others have nearly filled.
+    text = {"store-full": "store-full:1.4"}.get(fault, fault)
+    without, with_it = SYMPTOMS[fault](*healthy), SYMPTOMS[fault](*measured(text))
+    assert with_it > without * 1.5 + 1e-9
+
+
+def test_a_fault_begins_at_its_time() -> None:
+    plan = parse_fault("store-full@30s:0.5")
+    assert plan is not None
+    platform = Platform(load_profile("demo"))
+    plant(platform, plan)
+    platform.loop.run(29.9)
+    assert platform.store.used == 0
+    platform.loop.run(30.1)
+    assert platform.store.used == pytest.approx(0.5 * 0.70 * platform.store.capacity)
+
+
+def test_the_demo_burst_is_over_within_a_minute_and_a_full_store_fails_about_half_of_it() -> None:
+    def burst(fault: str) -> list[Run]:
+        platform = Platform(load_profile("demo"), 3)
+        plan = parse_fault(fault)
+        if plan is not None:
+            plant(platform, plan)
+        runs = submit(platform, upload(platform), 200)
+        platform.loop.run(120)
+        return runs
+
+    good = burst("none")
+    assert {run.state for run in good} == {"SUCCEEDED"}
+    assert duration(good) < 55
+    failed = sum(run.state == "FAILED" for run in burst("store-full"))
+    assert 60 <= failed <= 140
+
+

@@ -1,0 +1,110 @@
+"""The served platform as a process: how it starts, tells its address, and ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from harness.simulator.commands import main
+
+MODULE = [sys.executable, "-m", "harness.simulator"]
+
+
+def start(*arguments: str) -> "subprocess.Popen[str]":
+    command = [*MODULE, "serve", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_the_first_line_tells_where_it_answers_and_the_rest_how_to_use_it(tmp_path: Path) -> None:
+    ready_file = tmp_path / "ready.json"
+    process = start("--fault", "store-full@30s:0.8", "--seed", "7", "--ready-file", str(ready_file))
+    assert process.stdout is not None
+    ready = json.loads(process.stdout.readline())
+    try:
+        with urllib.request.urlopen(ready["url"] + "/apis/v2beta1/healthz") as answer:
+            assert answer.status == 200
+        assert ready == json.loads(ready_file.read_text())
+        assert (ready["profile"], ready["fault"], ready["seed"]) == ("demo", "store-full@30s:0.8", 7)
+        assert ready["pid"] == process.pid
+        kubeconfig = Path(ready["kubeconfig"])
+        assert ready["url"] in kubeconfig.read_text()
+        assert kubeconfig.stat().st_mode & 0o077 == 0
+    finally:
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=10)
+    assert process.returncode == 0
+    assert out == ""
+    assert f"export KF_PIPELINES_ENDPOINT={ready['url']}" in err
+    assert f"export KUBECONFIG={ready['kubeconfig']}" in err
+    assert not kubeconfig.exists()
+
+
+def test_it_ends_with_its_parent() -> None:
+    script = (
+        "import subprocess, sys\n"
+        f"p = subprocess.Popen({[*MODULE, 'serve', '--die-with-parent']!r}, stdout=subprocess.PIPE, text=True)\n"
+        "print(p.stdout.readline(), flush=True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True)
+    pid = json.loads(done.stdout)["pid"]
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail(f"process {pid} outlived its parent")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong", "hint"),
+    [
+        (["--profile", "dmo"], "no simulated platform 'dmo'", "did you mean 'demo'?"),
+        (["--profile", "no/such.yaml"], "no/such.yaml can't be read", "give a YAML file"),
+        (["--fault", "store-ful"], "no fault 'store-ful'", "did you mean 'store-full'?"),
+        (["--fault", "store-full@soon"], "'soon' is not a duration", "90s"),
+        (["--fault", "store-full:-1"], "strength '-1'", "above 0"),
+    ],
+)
+def test_what_can_not_be_served_is_refused(
+    arguments: list[str], wrong: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert wrong in said
+    assert hint in said
+
+
+def test_a_port_in_use_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert main(["serve", "--port", str(taken.getsockname()[1])]) == 2
+    assert "can't listen on 127.0.0.1" in capsys.readouterr().err
+
+
+def test_profiles_and_faults_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profiles", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert {"demo", "kfp-default-install", "aks-20-nodes", "spot-pool"} <= listed["profiles"].keys()
+    assert "store-full" in listed["faults"]
+    assert main(["profiles"]) == 0
+    assert "demo" in capsys.readouterr().out
+
+
+def test_listing_imports_nothing_heavy() -> None:
+    script = (
+        "import sys\nfrom harness.simulator.commands import main\nmain(['profiles'])\n"
+        "sys.exit(str([m for m in ('aiohttp', 'numpy', 'pandas', 'kfp') if m in sys.modules] or ''))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == ""
