@@ -1,3 +1,0 @@
-from tests.real_kubernetes import real_cluster
-
-__all__ = ["real_cluster"]
