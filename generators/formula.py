@@ -20,6 +20,7 @@ from generators.columns import Text, as_text, join
 _LONGEST = 2000
 _DEEPEST = 50
 _INT_LIMIT = 2.0**63
+_HIGHEST = 64  # of the exponents that are multiplied out
 
 
 class FormulaError(ValueError):
@@ -94,7 +95,7 @@ def _check_constant(value: object) -> None:
 def _operands(node: ast.expr) -> list[ast.expr]:
     """The parts of a node that the grammar has."""
     match node:
-        case ast.BinOp(left=left, right=right, op=op) if type(op) in _ARITHMETIC:
+        case ast.BinOp(left=left, right=right, op=op) if type(op) in _ARITHMETIC or isinstance(op, ast.Pow):
             return [left, right]
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not(), operand=operand):
             return [operand]
@@ -126,6 +127,8 @@ class _Evaluation:
                 return pl.Series([value]).new_from_index(0, self._rows)
             case ast.Name(id=name):
                 return self._columns[name]
+            case ast.BinOp(left=left, op=ast.Pow(), right=right):
+                return _power(self.visit(left), self.visit(right), whole=_is_whole(right))
             case ast.BinOp(left=left, op=op, right=right):
                 return _ARITHMETIC[type(op)](self.visit(left), self.visit(right))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -141,10 +144,31 @@ class _Evaluation:
                 held = [_COMPARISONS[type(op)](a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False)]
                 return _together(held, all_of=True)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                return _chosen(_truth(self.visit(test)), self.visit(body), self.visit(orelse))
+                return self._either(_truth(self.visit(test)), body, orelse)
             case ast.Call(func=ast.Name(id=name), args=args):
                 return _FUNCTIONS[name][2](*(self.visit(arg) for arg in args))
         raise FormulaError(f"'{ast.unparse(node)}' is not allowed")
+
+    def _either(self, test: pl.Series, body: ast.expr, orelse: ast.expr) -> pl.Series:
+        """Each branch is evaluated for the rows that take it, so that ``a / b if b else 0`` divides by no zero."""
+        chosen = test.fill_null(value=False)
+        sides = [(mask, self._only(mask).visit(node)) for mask, node in ((chosen, body), (~chosen, orelse))]
+        spread = [_spread(values, mask) for mask, values in sides]
+        return _chosen(test, *spread)
+
+    def _only(self, mask: pl.Series) -> "_Evaluation":
+        return _Evaluation({name: values.filter(mask) for name, values in self._columns.items()}, int(mask.sum()))
+
+
+def _spread(values: pl.Series, mask: pl.Series) -> pl.Series:
+    """The values at the rows of the mask, in their order; missing elsewhere."""
+    place = mask.cum_sum().cast(pl.Int64) - 1
+    return values.gather(place.set(~mask, None)) if len(values) else values.clear().extend_constant(None, len(mask))
+
+
+def _is_whole(node: ast.expr) -> bool:
+    """Is the exponent written as a whole number of at least 0? Only then is a power of integers an integer."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool)
 
 
 def _together(held: list[pl.Series], *, all_of: bool) -> pl.Series:
@@ -218,25 +242,25 @@ def _divided(left: pl.Series, right: pl.Series) -> pl.Series:
     return _on_arrays(np.true_divide, _number(left).cast(pl.Float64), _divisor(right).cast(pl.Float64))
 
 
-def _power(base: pl.Series, exponent: pl.Series) -> pl.Series:
+def _power(base: pl.Series, exponent: pl.Series, *, whole: bool) -> pl.Series:
+    """Whole exponents up to 64 by multiplication, row by row; others through the logarithm."""
     base, exponent = _number(base), _number(exponent)
-    whole = (exponent == exponent.cast(pl.Float64).round()).all()
-    if whole and (exponent.abs() <= 64).all():
-        negative = bool((exponent < 0).any())
-        powers = exponent.cast(pl.Int64)
-        if negative:
-            base = base.cast(pl.Float64)
-        if negative and (base == 0).any():
-            raise FormulaError("a division by zero")
-        result = _arithmetic(_whole_power)(base, powers.abs())
-        return (
-            result
-            if not negative
-            else _chosen(powers < 0, _divided(pl.Series([1.0]).new_from_index(0, len(base)), result), result)
-        )
-    if (base <= 0).any():
+    if whole and base.dtype == pl.Int64 and (exponent <= _HIGHEST).all():
+        return _arithmetic(_whole_power)(base, exponent)
+    base, exponent = base.cast(pl.Float64), exponent.cast(pl.Float64)
+    small = (exponent == exponent.round()) & (exponent.abs() <= _HIGHEST)
+    if ((base <= 0) & ~small).any():
         raise FormulaError("a power of a number that is not above 0 with an exponent that is not whole and small")
-    return _on_arrays(lambda b, e: portable.exp(e * portable.log(b)), base.cast(pl.Float64), exponent.cast(pl.Float64))
+    if ((base == 0) & (exponent < 0)).any():
+        raise FormulaError("a division by zero")
+    return _on_arrays(_real_power, base, exponent)
+
+
+def _real_power(base: NDArray[Any], exponent: NDArray[Any]) -> NDArray[Any]:
+    small = (exponent == np.rint(exponent)) & (np.abs(exponent) <= _HIGHEST)
+    product = _whole_power(base, np.where(small, np.abs(exponent), 0.0))
+    smooth = portable.exp(exponent * portable.log(np.where(small, 1.0, base)))
+    return np.where(small, np.where(exponent < 0, 1.0 / product, product), smooth)
 
 
 def _whole_power(base: NDArray[Any], exponent: NDArray[Any]) -> NDArray[Any]:
@@ -345,7 +369,6 @@ _ARITHMETIC: Mapping[type, Callable[[pl.Series, pl.Series], pl.Series]] = {
     ast.Div: _divided,
     ast.FloorDiv: lambda a, b: _on_arrays(np.floor_divide, *_same(_number(a), _divisor(b))),
     ast.Mod: lambda a, b: _on_arrays(np.mod, *_same(_number(a), _divisor(b))),
-    ast.Pow: _power,
 }
 
 

@@ -85,7 +85,7 @@ class Sources:
         return self._pools[key]
 
     def distinct(self, vocabulary: Vocabulary, seed: int, start: int, stop: int) -> Values:
-        """The values [start, stop) of the endless sequence of the provider's different values.
+        """The values [start, stop) of the endless sequence of the provider's different values, as text.
 
         Raises:
             ConfigError: the provider has fewer values than that.
@@ -93,7 +93,7 @@ class Sources:
         key = vocabulary, seed
         if key not in self._distinct:
             self._distinct[key] = _Distinct(vocabulary, seed)
-        return from_values(self._distinct[key].upto(stop)[start:stop])
+        return from_values([str(value) for value in self._distinct[key].upto(stop)[start:stop]])
 
     def table(self, path: Path) -> pl.DataFrame:
         """The rows of a CSV (every cell as text) or Parquet file.
@@ -116,7 +116,7 @@ class Sources:
             for (vocabulary, _), pool in sorted(self._pools.items(), key=lambda item: str(item[0]))
         }
         for (vocabulary, _), drawn in sorted(self._distinct.items(), key=lambda item: str(item[0])):
-            first = from_values(drawn.values[:1000])
+            first = from_values([str(value) for value in drawn.values[:1000]])
             pools[f"{vocabulary}, distinct"] = {"values": len(first.pool), "sha256": _digest(first.text().strings)}
         files = {
             path.name: {"rows": table.height, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}

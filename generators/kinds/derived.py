@@ -74,33 +74,38 @@ class Conditional:
     def draw(self, block: Block) -> Column:
         """Every case is drawn for all rows, then each row takes its own: a row does not depend on the others."""
         keys = block.columns[self.by].text().series()
-        present = keys.unique().to_list()
-        drawn = [
-            ((keys == key).fill_null(value=False), kind.draw(block.at(f"{block.path}?{key}")))
-            for key, kind in self.cases.items()
-            if key in present
-        ]
+        present = set(keys.unique())
         rest = ~keys.is_in(list(self.cases)).fill_null(value=False)
-        if rest.any():
-            if self.otherwise is None:
-                value = keys.filter(rest)[0]
-                raise FormulaError(f"there is no case for {self.by} = {value!r}; add one, or `otherwise`")
-            drawn.append((rest, self.otherwise.draw(block.at(f"{block.path}?"))))
-        return _merged(drawn)
+        if rest.any() and self.otherwise is None:
+            raise FormulaError(f"there is no case for {self.by} = {keys.filter(rest)[0]!r}; add one, or `otherwise`")
+        drawn = [
+            ((keys == key).fill_null(value=False), _drawn(kind, block.at(f"{block.path}?{key}"), wanted=key in present))
+            for key, kind in self.cases.items()
+        ]
+        if self.otherwise is not None:
+            drawn.append((rest, _drawn(self.otherwise, block.at(f"{block.path}?"), wanted=bool(rest.any()))))
+        return _merged(drawn, len(block))
 
 
-def _merged(drawn: list[tuple[pl.Series, Column]]) -> Column:
+def _drawn(kind: Kind, block: Block, *, wanted: bool) -> Column:
+    """A case that no row wants is drawn for one row, for its type: types may not depend on the rows of a block."""
+    return kind.draw(block if wanted else block.row(block.start, 0))
+
+
+def _merged(drawn: list[tuple[pl.Series, Column]], rows: int) -> Column:
     columns = [column for _, column in drawn]
-    if len({column.values.dtype for column in columns}) == 1 and len({column.is_json for column in columns}) == 1:
-        parts = [column.values for column in columns]
-    elif all(column.values.dtype.is_numeric() for column in columns):
-        parts = [column.values.cast(pl.Float64) for column in columns]
-    else:
-        parts = [column.text().series() for column in columns]
-    result = parts[0]
-    for (mask, _), part in zip(drawn[1:], parts[1:], strict=True):
-        result = part.zip_with(mask, result)
-    return Values(result, None, all(column.is_json for column in columns))
+    parts = [column.values for column in columns]
+    is_json = all(column.is_json for column in columns)
+    if len({part.dtype for part in parts}) > 1 or (not is_json and any(column.is_json for column in columns)):
+        if all(part.dtype.is_numeric() for part in parts):
+            parts = [part.cast(pl.Float64) for part in parts]
+        else:
+            parts = [column.text().series() for column in columns]
+    result = pl.Series([None], dtype=parts[0].dtype).new_from_index(0, rows)
+    for (mask, _), part in zip(drawn, parts, strict=True):
+        if mask.any():
+            result = part.zip_with(mask, result)
+    return Values(result, None, is_json)
 
 
 KINDS: dict[str, KindType] = {"expression": Computed}
