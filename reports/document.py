@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -49,6 +50,9 @@ def document(report: Report) -> dict[str, Any]:
             "service_s": _summary(report.latencies.service),
             "duration_s": _summary(report.latencies.duration),
         },
+        "scaling": _scaling(report),
+        "charges": asdict(report.charges) if report.charges else None,
+        "pending": _pending(report),
         "errors": [
             {"message": g.message, "count": g.count, "first_s": g.first_s, "last_s": g.last_s, "example": g.example}
             for g in report.errors
@@ -145,6 +149,35 @@ def _phases(report: Report) -> dict[str, Any]:
             }
             for name in RUN_PHASES
         ],
+    }
+
+
+def _scaling(report: Report) -> dict[str, Any] | None:
+    """Throughput against nodes within this run; null when it ran on too few different numbers of nodes to say."""
+    found = report.scaling
+    if found is None:
+        return None
+    curve = found.curve
+    return {
+        "law": curve.law,
+        "gamma": curve.gamma,
+        "sigma": curve.sigma,
+        "kappa": curve.kappa,
+        "fitted_on": list(found.fitted_on),
+        "enough_nodes": asdict(found.enough),
+        "peak_nodes": asdict(found.peak),
+        "limit_per_hour": curve.limit,
+        "measured": {"nodes": report.levels.nodes.tolist(), "per_hour": report.levels.per_hour.tolist()},
+    }
+
+
+def _pending(report: Report) -> dict[str, Any] | None:
+    found = report.pending
+    if found is None:
+        return None
+    return {
+        "waited_s": _summary(found.waited),
+        "within": {f"{bound:g}s": share for bound, share in found.within.items()},
     }
 
 

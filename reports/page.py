@@ -13,7 +13,7 @@ from markupsafe import Markup
 from harness.model.units import format_duration
 from reports.figures import figures
 from reports.report import Report, schedule_text
-from reports.tables import error_table, latency_table, phase_table, raw_tables, seconds_text
+from reports.tables import cost_table, error_table, latency_table, phase_table, raw_tables, seconds_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ def render(report: Report) -> bytes:
         phase_table=phase_table(report),
         latency_table=latency_table(report),
         error_table=error_table(report),
+        cost_table=cost_table(report),
         raw=raw_tables(report),
         schedule=schedule_text(report.timeline),
         command=shlex.join(plan.command),

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.analysis.charges import Charges, Pending, charges, pending
 from harness.analysis.failures import Group, failure_groups
 from harness.analysis.latency import Latencies, latencies
 from harness.analysis.ledger import Ledger, ledger
+from harness.analysis.levels import Levels, levels, scaling
+from harness.analysis.scaling import Scaling
 from harness.analysis.slo import SloResult, judge
 from harness.analysis.throughput import Throughput, throughput
 from harness.analysis.timeline import Timeline, floats
@@ -31,6 +34,10 @@ class Report:
     slos: tuple[SloResult, ...]
     errors: tuple[Group, ...]
     volumes: tuple[Volume, ...]
+    levels: Levels
+    scaling: Scaling | None
+    charges: Charges | None
+    pending: Pending | None
 
     @property
     def name(self) -> str:
@@ -91,6 +98,10 @@ def build(timeline: Timeline, diagnosis: Diagnosis) -> Report:
         slos=judge(timeline),
         errors=tuple(failure_groups(timeline)),
         volumes=tuple(volumes(timeline)),
+        levels=levels(timeline),
+        scaling=scaling(timeline),
+        charges=charges(timeline),
+        pending=pending(timeline),
     )
 
 

@@ -79,6 +79,34 @@ def error_table(report: Report) -> Table:
     )  # fmt: skip
 
 
+def cost_table(report: Report) -> Table:
+    """What the nodes cost, what the runs used of it, and how long pods waited for them."""
+    rows: list[tuple[str, str, str]] = []
+    paid, waited = report.charges, report.pending
+    if paid is not None:
+        rows = [
+            ("Node-hours charged", f"{paid.node_hours:.2f}", "from a node's creation to its end, during the test"),
+            ("of these with a step at work", f"{paid.busy_hours:.2f}", f"{paid.idle:.0%} of the charged time was idle"),
+            ("of these before the node was ready", f"{paid.coming_hours:.2f}", ""),
+            ("CPU-hours charged", f"{paid.cpu_hours:.2f}", "allocatable cores"),
+            ("GPU-hours charged", f"{paid.gpu_hours:.2f}", ""),
+            ("Cost", "unknown" if paid.cost is None else f"{paid.cost:.2f}", "in the unit of the nodes' prices"),
+            ("Nodes ready at the start", f"{paid.warm:,}", ""),
+        ]
+        rows = [row for row in rows if row[1] not in {"0.00", "unknown"}]
+    if waited is not None:
+        p99 = waited.waited.at(0.99)
+        rows += [
+            ("Pods waited for room, p99", seconds_text(p99.value) or f"> {seconds_text(p99.at_least)}", "of all pods"),
+            *(
+                (f"Pods that waited less than {bound:g} s", f"{share:.1%}", "")
+                for bound, share in waited.within.items()
+            ),
+        ]
+    columns = (Column("Figure"), Column("Value", number=True), Column("", long=True))
+    return Table("Nodes and waiting", columns, tuple(rows))
+
+
 def raw_tables(report: Report) -> list[Table]:
     """Runs, pods by task, nodes and events."""
     return [table for table in (_runs(report), _tasks(report), _nodes(report), _events(report)) if table.rows]

@@ -1,6 +1,6 @@
 """The report's figures."""
 
-from reports.figures import flow, gantt, phases
+from reports.figures import flow, gantt, phases, scaling
 from reports.figures.figure import Figure, thinned
 from reports.report import Report
 
@@ -10,7 +10,8 @@ __all__ = ["Figure", "figures", "thinned"]
 def figures(report: Report) -> dict[str, Figure]:
     """All figures that the recorded sources allow, by key."""
     made = (
-        flow.throughput(report), *flow.stores(report), phases.phases(report), phases.phases_by_order(report),
-        phases.pending(report), gantt.runs(report), gantt.nodes(report), flow.submissions(report),
+        flow.throughput(report), scaling.scaling(report), *flow.stores(report), phases.phases(report),
+        phases.phases_by_order(report), phases.pending(report), gantt.runs(report), gantt.nodes(report),
+        flow.submissions(report),
     )  # fmt: skip
     return {figure.key: figure for figure in made if figure is not None}

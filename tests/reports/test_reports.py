@@ -15,6 +15,7 @@ from harness.store import RunFolder
 from reports.document import tidy
 from reports.figures import figures, thinned
 from reports.markdown import cell
+from tests.analysis.test_levels import stairs
 from tests.timelines import Story, burst
 
 FORMATS = (reports.HTML, reports.JSON, reports.MARKDOWN, reports.JUNIT)
@@ -162,6 +163,17 @@ def test_what_a_platform_says_cannot_become_markup(tmp_path):
     assert "<script" not in (folder.path / reports.MARKDOWN).read_text()
     ET.fromstring((folder.path / reports.JUNIT).read_bytes())
     assert cell("a|b\nc") == "a\\|b c"
+
+
+def test_a_run_on_several_numbers_of_nodes_says_whether_more_of_them_help(tmp_path):
+    folder = stairs(lambda n: 240.0 * n / (1 + 0.2 * (n - 1))).write(tmp_path)
+    report = reports.rebuild(folder)
+    law = checked(documented(folder))["scaling"]
+    assert (law["law"], law["fitted_on"]) == ("amdahl", [1, 8])
+    assert law["enough_nodes"]["low"] < 36 < law["enough_nodes"]["high"]  # 0.9 / (1 - 0.9) * (1 - 0.2) / 0.2
+    drawn = figures(report)["scaling"]
+    assert "an extrapolation: beyond twice what was measured" in drawn.caption
+    assert "Fitted on 1 to 8 nodes: Amdahl's law." in drawn.caption
 
 
 def test_thinning_keeps_the_extremes():

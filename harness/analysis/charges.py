@@ -1,0 +1,97 @@
+"""What the nodes cost and how much of it the runs used; how long pods waited for them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.curves import merged
+from harness.analysis.quantiles import Summary, summarize
+from harness.analysis.timeline import Timeline, floats
+from harness.model.phases import POD_PHASES, RUNNING, UNSCHEDULABLE
+
+_WITHIN_S = (2.0, 5.0, 60.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Charges:
+    """Of the nodes that can take the runs' pods, during the test.
+
+    Attributes:
+        node_hours: from creation (or the test's start) to the end of the node (or of the test).
+        busy_hours: the part of it in which at least one step of a run worked on the node.
+        cpu_hours: node-hours times allocatable cores.
+        gpu_hours: node-hours times GPUs.
+        cost: node-hours times price; none when a price is unknown.
+        warm: nodes that were ready when the test began.
+        coming_hours: the part of the node-hours in which nodes were not ready yet.
+    """
+
+    node_hours: float
+    busy_hours: float
+    cpu_hours: float
+    gpu_hours: float
+    cost: float | None
+    warm: int
+    coming_hours: float
+
+    @property
+    def idle(self) -> float:
+        """Share of the charged hours in which no step worked."""
+        return 1 - self.busy_hours / self.node_hours if self.node_hours else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Seconds that each pod of a run waited for room, 0 for those that did not; `within` maps a bound to the share."""
+
+    waited: Summary
+    within: dict[float, float]
+
+
+def charges(timeline: Timeline) -> Charges | None:
+    """Fold node lifetimes and the steps on them; none when no node was observed."""
+    nodes = timeline.workers
+    if not len(nodes):
+        return None
+    created, ready, gone = (floats(nodes, name) for name in ("created_s", "ready_s", "gone_s"))
+    end = np.minimum(np.nan_to_num(gone, nan=timeline.end_s), timeline.end_s)
+    start = np.clip(created, 0.0, None)
+    hours = np.maximum(end - start, 0.0) / 3600
+    came = np.minimum(np.nan_to_num(ready, nan=timeline.end_s), end)
+    price = floats(nodes, "price")
+    return Charges(
+        node_hours=float(hours.sum()),
+        busy_hours=_busy_seconds(timeline) / 3600,
+        cpu_hours=float((hours * floats(nodes, "cpu")).sum()),
+        gpu_hours=float((hours * floats(nodes, "gpu")).sum()),
+        cost=float((hours * price).sum()) if np.isfinite(price).all() else None,
+        warm=int(np.count_nonzero((ready <= 0) & ~(gone <= 0))),
+        coming_hours=float(np.maximum(came - start, 0.0).sum()) / 3600,
+    )
+
+
+def _busy_seconds(timeline: Timeline) -> float:
+    """Node-seconds with at least one step at work: intervals of all nodes laid end to end and merged at once."""
+    pods = timeline.pods
+    mine = (pods["phase"] == POD_PHASES.index(RUNNING)).to_numpy(dtype=bool) & (pods["row"] >= 0).to_numpy(dtype=bool)
+    start = np.clip(floats(pods, "start_s")[mine], 0.0, timeline.end_s)
+    end = np.clip(np.nan_to_num(floats(pods, "end_s")[mine], nan=timeline.end_s), 0.0, timeline.end_s)
+    apart = pods["node"].cat.codes.to_numpy()[mine].astype(np.float64) * (timeline.end_s + 1.0)
+    low, high = merged(start + apart, np.maximum(start, end) + apart)
+    return float((high - low).sum())
+
+
+def pending(timeline: Timeline) -> Pending | None:
+    """Exact from the pods' spans, not sampled; none when no pod was observed."""
+    pods = timeline.pods
+    mine = (pods["row"] >= 0).to_numpy(dtype=bool)
+    if not mine.any():
+        return None
+    waiting = mine & (pods["phase"] == POD_PHASES.index(UNSCHEDULABLE)).to_numpy(dtype=bool)
+    end = floats(pods, "end_s")[waiting]
+    open_ = ~np.isfinite(end)
+    waited = np.where(open_, timeline.end_s, end) - floats(pods, "start_s")[waiting]
+    rest = int(pods["step"][mine].nunique()) - waited.size
+    values = np.concatenate((waited, np.zeros(max(rest, 0))))
+    over = np.concatenate((~open_, np.ones(max(rest, 0), dtype=bool)))
+    return Pending(summarize(values, over), {bound: float((values < bound).mean()) for bound in _WITHIN_S})

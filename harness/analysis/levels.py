@@ -1,0 +1,84 @@
+"""Throughput against nodes within one run: what each number of nodes achieved while there was work for all of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.curves import active, integral, merged
+from harness.analysis.scaling import Scaling, fit
+from harness.analysis.timeline import Floats, Timeline, floats
+from harness.analysis.waits import waits
+from harness.model.phases import POD_PHASES, PULLING, RUNNING, SCHEDULING, STARTING, STORING, SUCCEEDED, UNSCHEDULABLE
+
+_LEAST_RUNS = 5
+_SEED = 7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """One entry a stretch of time with a constant number of nodes that all had work.
+
+    Attributes:
+        nodes: how many were ready.
+        per_hour: runs that ended per hour.
+        start_s: when the stretch began, after its warm-up.
+        end_s: when it ended.
+        settle_s: the warm-up cut off each stretch: a typical run's time in pods, since what ends earlier was begun on
+            fewer nodes.
+    """
+
+    nodes: Floats
+    per_hour: Floats
+    start_s: Floats
+    end_s: Floats
+    settle_s: float
+
+
+def levels(timeline: Timeline) -> Levels:
+    """Cut the run where the number of ready nodes changes, drop warm-up and drain, and count the runs that end.
+
+    A stretch counts when pods waited for room during nearly all of it (so the nodes were the limit), it is longer than
+    its warm-up, and at least five runs ended in it.
+    """
+    empty = np.zeros(0)
+    split = waits(timeline)
+    if not split.row.size or not len(timeline.workers):
+        return Levels(empty, empty, empty, empty, 0.0)
+    worked = sum(split.of(name) for name in (SCHEDULING, PULLING, STARTING, RUNNING, STORING))
+    settle = float(np.median(np.asarray(worked)))
+    ready, gone = floats(timeline.workers, "ready_s"), floats(timeline.workers, "gone_s")
+    changes = np.concatenate((ready, gone))
+    changes = changes[np.isfinite(changes) & (changes > 0) & (changes < timeline.end_s)]
+    cuts = np.unique(np.concatenate(([0.0], changes, [timeline.end_s])))
+    nodes = active(ready, gone, cuts[:-1])
+    start, end = cuts[:-1] + settle, cuts[1:]
+    kept = (end - start > settle) & (nodes > 0)
+    nodes, start, end = nodes[kept], start[kept], end[kept]
+    busy = _share_with_pending(timeline, start, end) > 0.9
+    ended = np.sort(
+        floats(timeline.runs, "over_s")[timeline.is_over & (timeline.runs["state"] == SUCCEEDED).to_numpy()]
+    )
+    count = np.searchsorted(ended, end) - np.searchsorted(ended, start)
+    kept = busy & (count >= _LEAST_RUNS)
+    per_hour = 3600 * count[kept] / (end[kept] - start[kept])
+    return Levels(nodes[kept], per_hour.astype(np.float64), start[kept], end[kept], settle)
+
+
+def scaling(timeline: Timeline) -> Scaling | None:
+    """The law behind the levels; none when the run shows fewer than three, or all on the same number of nodes."""
+    found = levels(timeline)
+    if found.nodes.size < 3 or np.unique(found.nodes).size < 2:
+        return None
+    return fit(found.nodes, found.per_hour, np.random.default_rng(_SEED))
+
+
+def _share_with_pending(timeline: Timeline, start: Floats, end: Floats) -> Floats:
+    """The share of each stretch in which at least one pod waited for room."""
+    pods = timeline.pods[timeline.pods["phase"] == POD_PHASES.index(UNSCHEDULABLE)]
+    opened, closed = floats(pods, "start_s"), floats(pods, "end_s")
+    closed = np.where(np.isfinite(closed), closed, timeline.end_s)
+    low, high = merged(opened, np.maximum(opened, closed))
+    order = np.argsort(start)
+    covered = np.zeros(start.size)
+    covered[order] = integral(low, high, end[order]) - integral(low, high, start[order])
+    return covered / np.maximum(end - start, 1e-9)
