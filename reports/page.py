@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -11,7 +12,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from harness.model.units import format_duration
-from reports.figures import figures
+from reports.figures import Figure, figures
 from reports.report import Report, schedule_text
 from reports.tables import cost_table, error_table, latency_table, phase_table, raw_tables, seconds_text
 
@@ -28,15 +29,15 @@ class Tile:
 def render(report: Report) -> bytes:
     """The page as UTF-8. The same report gives the same bytes: no clock, no random ids."""
     drawn = figures(report)
-    specs = orjson.dumps({key: f.spec for key, f in drawn.items()}, option=orjson.OPT_SORT_KEYS).decode()
     plan = report.timeline.plan
-    page = _template().render(
+    return offline_page(
+        "report.html.j2",
+        drawn,
         report=report,
         plan=plan,
         ledger=report.ledger,
         started=when(report.timeline.start_at),
         tiles=tiles(report),
-        figures=drawn,
         store_keys=[key for key in drawn if key.startswith("store-")],
         phase_table=phase_table(report),
         latency_table=latency_table(report),
@@ -46,11 +47,20 @@ def render(report: Report) -> bytes:
         schedule=schedule_text(report.timeline),
         command=shlex.join(plan.command),
         options=sorted((name, value) for name, value in plan.target_options.items() if value not in {"", None}),
+    )
+
+
+def offline_page(template: str, drawn: Mapping[str, Figure], **values: object) -> bytes:
+    """A page of ours with its figures, style and scripts inside; `template` is a file beside this one."""
+    specs = orjson.dumps({key: f.spec for key, f in drawn.items()}, option=orjson.OPT_SORT_KEYS).decode()
+    page = _template(template).render(
+        figures=drawn,
         # Inside a script element only "</" could end it early; "<" may be written as an escape in JSON.
         specs=Markup(specs.replace("<", "\\u003c")),  # noqa: S704  # JSON of our own figures, escaped here
         css=_asset("report.css"),
         js=_asset("report.js"),
-        plotly=_plotly(),
+        plotly=_plotly() if drawn else "",
+        **values,
     )
     return page.encode()
 
@@ -75,9 +85,9 @@ def when(instant: int) -> str:
 
 
 @cache
-def _template() -> Template:
+def _template(name: str) -> Template:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False, keep_trailing_newline=True)
-    return environment.from_string((files("reports") / "templates" / "report.html.j2").read_text(encoding="utf-8"))
+    return environment.from_string((files("reports") / "templates" / name).read_text(encoding="utf-8"))
 
 
 def _asset(name: str) -> Markup:

@@ -1,0 +1,56 @@
+import re
+
+import pytest
+
+import reports
+from harness.model import ConfigError
+from reports.index import entries, trends, write_index
+from tests.timelines import Story, burst
+
+
+@pytest.fixture(scope="module")
+def runs_dir(tmp_path_factory):
+    place = tmp_path_factory.mktemp("runs")
+    for name, count in (("a", 20), ("b", 20), ("c", 12)):
+        reports.rebuild(burst(count).write(place, name))
+    full = burst(20, store_full_from=0.5)
+    full.slos = ("failed_ratio < 0.1",)
+    reports.rebuild(full.write(place, "full"))
+    Story(intended=7).write(place, "fresh <i>")
+    (place / "notes").mkdir()
+    (place / "broken").mkdir()
+    (place / "broken" / "manifest.json").write_text("{")
+    return place
+
+
+def test_every_run_is_listed_whatever_state_it_is_in(runs_dir):
+    listed = {entry.folder: entry for entry in entries(runs_dir)}
+    assert set(listed) == {"a", "b", "c", "full", "fresh-i", "broken"}
+    assert (listed["full"].verdict, listed["full"].failed, listed["full"].tone) == ("VALID", 10, "warn")
+    assert "ran out of space" in listed["full"].headline
+    assert (listed["fresh-i"].verdict, listed["fresh-i"].intended) == ("no report", 7)
+    assert listed["broken"].verdict == "unreadable"
+
+
+def test_only_runs_of_one_kind_are_joined(runs_dir):
+    series = trends(entries(runs_dir))["trends"].spec["data"]
+    assert {trace["name"] for trace in series} == {"kfp-burst-20"}
+    assert [len(trace["x"]) for trace in series] == [3, 3]
+
+
+def test_the_page_links_to_the_reports_and_asks_nobody(runs_dir):
+    page = write_index(runs_dir)
+    text = page.read_text()
+    assert set(re.findall(r'href="([^"]+/report\.html)"', text)) == {
+        f"{name}/report.html" for name in ("a", "b", "c", "full")
+    }
+    assert write_index(runs_dir).read_text() == text
+
+
+def test_no_runs_is_a_page_too(tmp_path):
+    assert "No run yet" in write_index(tmp_path).read_text()
+
+
+def test_a_place_that_is_no_folder_is_a_configuration_error(tmp_path):
+    with pytest.raises(ConfigError, match="no folder"):
+        write_index(tmp_path / "nowhere")
