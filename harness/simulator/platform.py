@@ -29,8 +29,9 @@ class Platform:
         self.store = ArtifactStore(self.loop, profile.store)
         self.steps = Steps(profile.steps, Random(f"{stream}/steps"), self.store, self.cluster.kubelet)
         self.controller = Controller(
-            self.loop, profile.controller, Random(f"{stream}/drivers"), self.cluster, self.steps, self._workflow_changed
-        )
+            self.loop, profile.controller, Random(f"{stream}/drivers"),
+            cluster=self.cluster, steps=self.steps, changed=self._workflow_changed,
+        )  # fmt: skip
         self.server = Server(self.loop, profile, stream, self.controller)
         self.workflow_watchers: list[Callable[[Workflow], None]] = []
         self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from harness.model.units import parse_duration, parse_quantity
-from harness.simulator.distributions import Amount, Fixed, Lognormal, Uniform, fixed
+from harness.simulator.distributions import Amount, Lognormal, Uniform, fixed
 
 Seconds = Annotated[float, parse_duration]
 Cores = Annotated[float, parse_quantity]
@@ -19,6 +19,16 @@ QuantityAmount = Annotated[Amount, parse_quantity]  # draws cores or bytes
 
 _MI = 2**20
 _GI = 2**30
+
+# Defaults: of a container's start, of a machine's provisioning, of one API call, of a driver, of a step.
+_STARTING = Amount(Lognormal(1.5, 4.0))
+_PROVISIONING = Amount(Lognormal(90.0, 180.0))
+_LATENCY = Amount(Lognormal(0.02, 0.08))
+_DRIVING = Amount(Uniform(0.6, 1.6))
+_COMPUTING = Amount(Lognormal(30.0, 90.0))
+_OUTPUT = Amount(Lognormal(20 * _MI, 100 * _MI))
+_CPU = fixed(0.5)
+_MEMORY = fixed(200 * _MI)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +48,7 @@ class Pool:
     cpu: Cores = 4.0  # of the machine
     memory: Bytes = 16 * _GI
     gpu: int = 0
-    reserved_cpu: Cores = 0.14  # kept by the node itself: allocatable = machine − reserved
+    reserved_cpu: Cores = 0.14  # kept by the node itself: allocatable = machine - reserved
     reserved_memory: Bytes = 2.25 * _GI
     pods: int = 110
     initial: int = 3  # nodes at the start
@@ -64,7 +74,7 @@ class Scheduler:
 class Kubelet:
     """What happens on a node between binding a pod and its main container."""
 
-    start: DurationAmount = Amount(Lognormal(1.5, 4.0))  # sandbox, volumes, init containers
+    start: DurationAmount = _STARTING  # sandbox, volumes, init containers
     pull_overhead_s: Seconds = 0.8  # of an image that is there too: registry round trips
     pull_bytes_per_s: Bytes = 60 * _MI  # of one node; images are pulled one after the other
     images: Mapping[str, Bytes] = field(default_factory=dict)  # compressed sizes by image name
@@ -77,7 +87,7 @@ class Autoscaler:
     """cluster-autoscaler."""
 
     scan_s: Seconds = 10.0
-    provisioning: DurationAmount = Amount(Lognormal(90.0, 180.0))  # from the request to a ready node
+    provisioning: DurationAmount = _PROVISIONING  # from the request to a ready node
     unneeded_s: Seconds = 600.0  # a node without work is removed after this time
     after_add_s: Seconds = 600.0  # no removal so long after a scale-up
     expander: str = "least-waste"  # or price, random
@@ -90,7 +100,7 @@ class Api:
 
     qps: float = 5.0  # of its Kubernetes client; CreateRun waits for a token
     burst: int = 10
-    latency: DurationAmount = Amount(Lognormal(0.02, 0.08))  # of a write, without the wait for tokens
+    latency: DurationAmount = _LATENCY  # of a write, without the wait for tokens
     tokens_per_report: int = 2  # taken from the same bucket when a run's end is reported (since KFP 2.17)
     error_rate: float = 0.0  # share of CreateRun calls answered 500
 
@@ -107,7 +117,7 @@ class Controller:
     parallelism: int = 0  # most workflows at once; 0 is no limit
     error_retries: int = 2  # of a pod that was lost, not of one that failed
     ttl_s: Seconds = 3600.0  # finished workflows and their pods are kept so long
-    driver: DurationAmount = Amount(Uniform(0.6, 1.6))  # a driver pod's main container
+    driver: DurationAmount = _DRIVING  # a driver pod's main container
     driver_cpu: Cores = 0.1
     driver_memory: Bytes = 64 * _MI
     loop_iterations: int = 3  # of a loop over what only an earlier step knows
@@ -140,10 +150,10 @@ class Step:
     """How steps behave whose task name matches `match` (a shell pattern; the first match counts)."""
 
     match: str = "*"
-    duration: DurationAmount = Amount(Lognormal(30.0, 90.0))
-    output: QuantityAmount = Amount(Lognormal(20 * _MI, 100 * _MI))  # bytes written when it is over
-    cpu: QuantityAmount = fixed(0.5)  # cores it uses while nothing holds it up
-    memory: QuantityAmount = fixed(200 * _MI)  # its peak
+    duration: DurationAmount = _COMPUTING
+    output: QuantityAmount = _OUTPUT  # bytes written when it is over
+    cpu: QuantityAmount = _CPU  # cores it uses while nothing holds it up
+    memory: QuantityAmount = _MEMORY  # its peak
     failing: float = 0.0  # share of attempts that fail by themselves
     requests_cpu: Cores = 0.0  # of steps whose pipeline requests nothing
     requests_memory: Bytes = 0.0
@@ -176,6 +186,3 @@ class Profile:
     caching: bool = True
     namespace: str = "kubeflow"
     faults: tuple[FaultPlan, ...] = ()
-
-
-NO_STEP = Step(duration=Amount(Fixed(0.0)), output=fixed(0.0))

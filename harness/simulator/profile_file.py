@@ -102,7 +102,7 @@ class _Reader:
                 raise self._error(node, _join(key, f.name), "is missing", "add it")
         return cls(**values)
 
-    def _value(self, hint: Any, node: yaml.Node, key: str) -> object:  # a type form
+    def _value(self, hint: Any, node: yaml.Node, key: str) -> object:
         origin, args = get_origin(hint), get_args(hint)
         if origin is Annotated:
             return self._measured(args[0], args[1], node, key)
@@ -110,26 +110,26 @@ class _Reader:
             if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null":
                 return None
             return self._value(next(each for each in args if each is not types.NoneType), node, key)
-        if origin is tuple:
+        if origin is not None:
+            return self._several(origin, args, node, key)
+        return self.dataclass(cast("type", hint), node, key) if is_dataclass(hint) else self._scalar(hint, node, key)
+
+    def _several(self, origin: type, args: tuple[Any, ...], node: yaml.Node, key: str) -> object:
+        """A list or a mapping of equal things."""
+        if issubclass(origin, tuple):
             if not isinstance(node, yaml.SequenceNode):
                 raise self._error(node, key, "is not a list", "write one entry per line, each beginning with '-'")
             return tuple(self._value(args[0], each, f"{key}[{index}]") for index, each in enumerate(node.value))
-        if origin is not None and issubclass(origin, Mapping):
-            if not isinstance(node, yaml.MappingNode):
-                raise self._error(node, key, "is not a mapping", "write it as key: value")
-            return {str(k.value): self._value(args[1], v, _join(key, str(k.value))) for k, v in node.value}
-        if is_dataclass(hint):
-            return self.dataclass(cast("type", hint), node, key)
-        return self._scalar(hint, node, key)
+        if not isinstance(node, yaml.MappingNode):
+            raise self._error(node, key, "is not a mapping", "write it as key: value")
+        return {str(k.value): self._value(args[1], v, _join(key, str(k.value))) for k, v in node.value}
 
     def _measured(self, kind: type, number: Callable[[str | float], float], node: yaml.Node, key: str) -> object:
         plain = self._plain(node)
         try:
             if kind is Amount:
                 return parse_amount(plain, number)
-            if isinstance(plain, bool) or not isinstance(plain, str | int | float):
-                raise ValueError(f"{plain!r} is not a number")
-            value = number(plain)
+            value = number(_number(plain))
         except ConfigError as error:
             raise self._error(node, key, error.message, error.hint) from error
         except (ValueError, TypeError) as error:
@@ -158,6 +158,13 @@ class _Reader:
     def _plain(node: yaml.Node) -> object:
         loader = yaml.SafeLoader("")
         return loader.construct_object(node, deep=True)
+
+
+def _number(plain: object) -> str | int | float:
+    """What a unit's parser can read."""
+    if isinstance(plain, bool) or not isinstance(plain, str | int | float):
+        raise ValueError(f"{plain!r} is not a number")  # noqa: TRY004  # a wrong document, not a wrong call
+    return plain
 
 
 def _join(key: str, name: str) -> str:

@@ -9,7 +9,16 @@ from harness.simulator.distributions import fixed
 from harness.simulator.kfp.records import Run, Version
 from harness.simulator.platform import Platform
 from harness.simulator.profile import (
-    Agent, Api, ArtifactStore, Autoscaler, Controller, Kubelet, Pool, Profile, Scheduler, Step,
+    Agent,
+    Api,
+    ArtifactStore,
+    Autoscaler,
+    Controller,
+    Kubelet,
+    Pool,
+    Profile,
+    Scheduler,
+    Step,
 )  # fmt: skip
 
 TRAINING = (Path(__file__).parents[2] / "harness" / "targets" / "training.yaml").read_bytes()

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-
 import pytest
 
 from harness.simulator.cluster import Change
@@ -107,5 +106,3 @@ def test_the_demo_burst_is_over_within_a_minute_and_a_full_store_fails_about_hal
     assert duration(good) < 55
     failed = sum(run.state == "FAILED" for run in burst("store-full"))
     assert 60 <= failed <= 140
-
-

@@ -71,7 +71,9 @@ def test_a_lognormals_95th_percentile_is_what_was_asked_for(median: float, facto
 
     distribution, random = Lognormal(median, median * factor), Random(1)
     draws = [distribution.sample(random) for _ in range(4000)]
-    assert sum(draw <= median * factor * (1 + 1e-9) for draw in draws) / 4000 == pytest.approx(0.95, abs=0.02 if factor > 1.01 else 0.06)
+    assert sum(draw <= median * factor * (1 + 1e-9) for draw in draws) / 4000 == pytest.approx(
+        0.95, abs=0.02 if factor > 1.01 else 0.06
+    )
 
 
 def test_a_parameter_scales_an_amount_where_it_is_a_number() -> None:

@@ -51,6 +51,7 @@ class Autoscaler:
         settings: Settings,
         pools: tuple[Pool, ...],
         random: Random,
+        *,
         scheduler: Scheduler,
         machines: Machines,
         witness: Witness,
@@ -139,7 +140,8 @@ class Autoscaler:
         pool, before = scale_up.pool, self._size(scale_up.pool)
         self.upcoming[pool.name] += scale_up.count
         self._last_added = self._loop.now
-        detail = f"pod triggered scale-up: [{{{pool.name} {before}->{before + scale_up.count} (max: {self.most[pool.name]})}}]"
+        change = f"{pool.name} {before}->{before + scale_up.count} (max: {self.most[pool.name]})"
+        detail = f"pod triggered scale-up: [{{{change}}}]"
         for pod in scale_up.pods:
             pod.scale_up = detail
             self._witness.pod_changed(pod, Change.SCALE_UP, detail)

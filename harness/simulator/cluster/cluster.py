@@ -35,7 +35,10 @@ class Cluster:
         self.autoscaler: Autoscaler | None = None
         if profile.autoscaler is not None:
             random = Random(f"{seed}/autoscaler")
-            self.autoscaler = Autoscaler(loop, profile.autoscaler, profile.pools, random, self.scheduler, self, witness)
+            self.autoscaler = Autoscaler(
+                loop, profile.autoscaler, profile.pools, random,
+                scheduler=self.scheduler, machines=self, witness=witness,
+            )  # fmt: skip
         for pool in profile.pools:
             for _ in range(pool.initial):
                 self.add_node(pool, 0.0)

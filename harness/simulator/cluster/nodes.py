@@ -68,7 +68,7 @@ class Node:
         self.gpu_free -= shape.gpu
         self.pods_free -= 1
         self.pods[pod.name] = pod
-        assert self.cpu_free >= 0 and self.memory_free >= 0 and self.gpu_free >= 0 and self.pods_free >= 0, self.name
+        assert min(self.cpu_free, self.memory_free, self.gpu_free, self.pods_free) >= 0, f"{self.name} is overcommitted"
 
     def give_back(self, pod: Pod) -> None:
         """Free what the pod requested."""

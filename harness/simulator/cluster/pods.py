@@ -36,7 +36,7 @@ class Requirement(NamedTuple):
 
 
 class Toleration(NamedTuple):
-    """Which taints a pod puts up with. An empty `key` with ``Exists`` is every taint, an empty `effect` every effect."""
+    """Which taints a pod puts up with. An empty `key` with ``Exists`` is every taint, an empty `effect` any effect."""
 
     key: str = ""
     operator: str = "Equal"
@@ -76,7 +76,6 @@ class Change(StrEnum):
     SCALE_UP = "scale up"
     NO_SCALE_UP = "no scale up"
     TERMINATING = "terminating"
-    EVICTED = "evicted"
     LABELLED = "labelled"
     GONE = "gone"
 
@@ -107,9 +106,9 @@ class Pod:
         namespace: str,
         shape: Shape,
         images: tuple[str, ...],
+        *,
         on_running: "Callable[[Pod], None] | None" = None,
         on_over: "Callable[[Pod], None] | None" = None,
-        *,
         owner: object = None,
         role: str = "",
         task: str = "",

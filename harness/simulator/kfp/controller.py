@@ -1,4 +1,4 @@
-"""The Argo workflow controller: workers reconcile one workflow at a time, and pods are made at the rate of its client."""
+"""The Argo workflow controller: its workers reconcile workflows, and make pods at the rate of its client."""
 
 from collections import deque
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Controller:
     """
 
     def __init__(
-        self, loop: EventLoop, settings: Settings, random: Random, cluster: Cluster, steps: Steps, changed: Changed
+        self, loop: EventLoop, settings: Settings, random: Random, *, cluster: Cluster, steps: Steps, changed: Changed
     ) -> None:
         self._loop = loop
         self.settings = settings

@@ -30,12 +30,15 @@ TEMPLATES = {
 }
 
 
+_ANY = Shape()
+
+
 @dataclass(frozen=True, slots=True)
 class Container:
     """What a step's pod runs and asks for. `cpu` in thousandths of a core, `memory` in bytes, 0 is not given."""
 
     image: str = ""
-    shape: Shape = Shape()
+    shape: Shape = _ANY
     limit_cpu: int = 0
     limit_memory: int = 0
     command: tuple[str, ...] = ()
@@ -108,10 +111,19 @@ def flatten(spec: Spec, platform: Spec, parameters: Mapping[str, object], loop_i
     """
     builder = _Builder(spec, platform, loop_iterations)
     try:
-        builder.dag(spec["root"]["dag"], [], "root", -1, dict(parameters), "root-driver", "")
+        builder.dag(spec["root"]["dag"], [], _Place("root", -1, parameters), driver="root-driver", task="")
     except KeyError as error:
         raise ConfigError(f"the pipeline spec lacks {error}", "compile it again with kfp 2") from error
     return builder.graph()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where something stands: its own path, its enclosing pipeline's driver, and what is known of its parameters."""
+
+    path: str
+    parent: int
+    scope: Mapping[str, object]
 
 
 class _Builder:
@@ -143,65 +155,54 @@ class _Builder:
         self._drafts.append(draft)
         return len(self._drafts) - 1
 
-    def dag(
-        self, dag: Spec, needs: list[int], path: str, parent: int, scope: dict[str, object], driver: str, task: str,
-        *, always: bool = False,
-    ) -> int:  # fmt: skip
+    def dag(self, dag: Spec, needs: list[int], place: _Place, *, driver: str, task: str, always: bool = False) -> int:
         """Driver, tasks and end of one (nested) pipeline; returns the index of its end."""
-        driver_path = f"{path.rpartition('.')[0]}.{driver}" if "." in path else driver
-        first = self._add(_Draft(DAG_DRIVER, task, driver_path, needs, parent, always=always))
+        outside, _, _ = place.path.rpartition(".")
+        path = f"{outside}.{driver}" if outside else driver
+        first = self._add(_Draft(DAG_DRIVER, task, path, needs, place.parent, always=always))
+        inside = _Place(place.path, first, place.scope)
         ends: dict[str, int] = {}
         tasks: Spec = dag["tasks"]
         for name in _in_order(tasks):
-            ends[name] = self._task(name, tasks[name], first, ends, path, scope)
-        return self._add(_Draft(JOIN, task, path, [first, *ends.values()], first))
+            ends[name] = self._task(name, tasks[name], ends, inside)
+        return self._add(_Draft(JOIN, task, place.path, [first, *ends.values()], first))
 
-    def _task(
-        self, name: str, task: Spec, driver: int, ends: Mapping[str, int], path: str, scope: Mapping[str, object]
-    ) -> int:
+    def _task(self, name: str, task: Spec, ends: Mapping[str, int], pipeline: _Place) -> int:
         component: Spec = self._components[task["componentRef"]["name"]]
-        needs = [driver, *(ends[each] for each in task.get("dependentTasks", ()))]
+        needs = [pipeline.parent, *(ends[each] for each in task.get("dependentTasks", ()))]
         always = task.get("triggerPolicy", {}).get("strategy") == "ALL_UPSTREAM_TASKS_COMPLETED"
-        inner = _inner_scope(task, scope)
-        here = f"{path}.{name}"
+        here = _Place(f"{pipeline.path}.{name}", pipeline.parent, _inner_scope(task, pipeline.scope))
         if "dag" not in component:
-            return self._container(name, task, component, needs, here, driver, always=always)
-        iterator = task.get("parameterIterator") or task.get("artifactIterator")
-        if iterator is None:
-            return self.dag(component["dag"], needs, here, driver, inner, f"{name}-driver", name, always=always)
-        return self._loop(name, task, component, needs, here, driver, inner)
+            return self._container(name, task, needs, here, always=always)
+        if "parameterIterator" in task or "artifactIterator" in task:
+            return self._loop(name, task, needs, here, _items(task, here.scope))
+        return self.dag(component["dag"], needs, here, driver=f"{name}-driver", task=name, always=always)
 
-    def _loop(
-        self, name: str, task: Spec, component: Spec, needs: list[int], path: str, parent: int, scope: dict[str, object]
-    ) -> int:
-        items = _items(task, scope)
+    def _loop(self, name: str, task: Spec, needs: list[int], here: _Place, items: list[Any] | None) -> int:
+        dag: Spec = self._components[task["componentRef"]["name"]]["dag"]
         count = self._loop_iterations if items is None else len(items)
         most = int(task.get("iteratorPolicy", {}).get("parallelismLimit", 0) or 0)
-        driver = self._add(_Draft(DAG_DRIVER, name, f"{path}-driver", needs, parent))
+        driver = self._add(_Draft(DAG_DRIVER, name, f"{here.path}-driver", needs, here.parent))
         ends: list[int] = []
         for k in range(count):
             # With a limit, iteration k begins when iteration k - most is over.
             before = [ends[k - most]] if most and k >= most else []
-            inner = scope | ({str(task["parameterIterator"]["itemInput"]): items[k]} if items is not None else {})
-            here = f"{path}.iteration({k}:{k})"
-            ends.append(
-                self.dag(component["dag"], [driver, *before], here, driver, inner, f"iteration-driver({k}:{k})", name)
-            )
-        return self._add(_Draft(JOIN, name, path, [driver, *ends], driver))
+            item = {str(task["parameterIterator"]["itemInput"]): items[k]} if items is not None else {}
+            place = _Place(f"{here.path}.iteration({k}:{k})", driver, {**here.scope, **item})
+            ends.append(self.dag(dag, [driver, *before], place, driver=f"iteration-driver({k}:{k})", task=name))
+        return self._add(_Draft(JOIN, name, here.path, [driver, *ends], driver))
 
-    def _container(
-        self, name: str, task: Spec, component: Spec, needs: list[int], path: str, parent: int, *, always: bool
-    ) -> int:
-        label = component["executorLabel"]
+    def _container(self, name: str, task: Spec, needs: list[int], here: _Place, *, always: bool) -> int:
+        label = self._components[task["componentRef"]["name"]]["executorLabel"]
         executor: Spec = self._executors[label]
         if "importer" in executor:
-            return self._add(_Draft(IMPORTER, name, path, needs, parent, always=always))
+            return self._add(_Draft(IMPORTER, name, here.path, needs, here.parent, always=always))
         cached = bool(task.get("cachingOptions", {}).get("enableCache"))
         retry: Spec = task.get("retryPolicy", {})
         container = _container(executor.get("container", {}), self._platform.get(label, {}), retry)
-        driver = self._add(_Draft(CONTAINER_DRIVER, name, f"{path}-driver", needs, parent, always=always))
-        draft = _Draft(EXECUTOR, name, f"{path}.executor", [driver], parent, container, needs[1:], cached=cached)
-        return self._add(draft)
+        driver = self._add(_Draft(CONTAINER_DRIVER, name, f"{here.path}-driver", needs, here.parent, always=always))
+        path = f"{here.path}.executor"
+        return self._add(_Draft(EXECUTOR, name, path, [driver], here.parent, container, needs[1:], cached=cached))
 
 
 def _in_order(tasks: Spec) -> list[str]:
@@ -292,8 +293,10 @@ def _requirements(platform: Spec) -> tuple[Requirement, ...]:
     for term in platform.get("nodeAffinity", ()):
         if "weight" in term:
             continue  # a preference, not a requirement
-        for each in term.get("matchExpressions", ()):
-            wanted.append(Requirement(each["key"], each["operator"], tuple(map(str, each.get("values", ())))))
+        wanted.extend(
+            Requirement(each["key"], each["operator"], tuple(map(str, each.get("values", ()))))
+            for each in term.get("matchExpressions", ())
+        )
     return tuple(wanted)
 
 

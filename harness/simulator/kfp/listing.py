@@ -58,7 +58,7 @@ class Listing(Generic[Row]):
 def read_page(table: Table[Row], rows: Sequence[Row], query: Mapping[str, str]) -> Listing[Row]:
     """The page that a query asks for.
 
-    A page begins at the row that the token names, by its sort value and id, so rows that come in between don't shift it.
+    A page begins at the row that the token names, by its sort value and id: rows that come in between don't shift it.
 
     Raises:
         RpcError: 400: unknown keys, malformed filters, or a token of another query.
@@ -123,8 +123,8 @@ def _sort(table: Table[Row], text: str) -> tuple[str, bool]:
     if not words:
         return table.default_sort, False
     if len(words) > 2 or (len(words) == 2 and words[1].lower() not in {"asc", "desc"}):
-        raise invalid(f"Invalid input error: Received invalid sort by format {text!r}. Supported format: \"field_name\", "
-                      '"field_name desc", or "field_name asc"')  # fmt: skip
+        formats = '"field_name", "field_name desc", or "field_name asc"'
+        raise invalid(f"Invalid input error: Received invalid sort by format {text!r}. Supported format: {formats}")
     if words[0] not in table.keys:
         raise invalid(f"Invalid input error: Invalid sorting field: {words[0]!r} on listable type")
     return words[0], len(words) == 2 and words[1].lower() == "desc"

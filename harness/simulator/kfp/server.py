@@ -225,7 +225,9 @@ class Server:
         suffix = "".join(self._random.choices(_ALPHABET, k=5))
         graph = run.version.graph or self._flatten(run.version, run.parameters)
         namespace = run.namespace or self._profile.namespace
-        workflow = Workflow(run.id, f"{info}-{suffix}", namespace, graph, run.parameters, self._loop.now)
+        workflow = Workflow(
+            run.id, f"{info}-{suffix}", namespace, graph=graph, parameters=run.parameters, created=self._loop.now
+        )
         run.workflow = workflow
         run.enter(PENDING, run.created)
         self.runs[run.id] = run

@@ -140,12 +140,15 @@ def _tasks(row: Run, stamp: Stamp) -> list[Document]:
     tasks = [root]
     for index, step in enumerate(workflow.steps):
         if step is not None and step.state != phases.OMITTED and step.started <= known:
-            tasks.append(_task(row.id, workflow, index, step, known, stamp))
+            tasks.append(_task(row, index, known, stamp))
     return tasks
 
 
-def _task(run_id: str, workflow: Workflow, index: int, step: Step, known: float, stamp: Stamp) -> Document:
-    plan = workflow.graph.plans[index]
+def _task(row: Run, index: int, known: float, stamp: Stamp) -> Document:
+    workflow = row.workflow
+    assert workflow is not None
+    plan, step = workflow.graph.plans[index], workflow.steps[index]
+    assert step is not None
     over = step.finished is not None and step.finished <= known
     state = _STATES[step.state] if over else "RUNNING" if _running(step, known) else "PENDING"
     path = f"{workflow.name}.{plan.path}"
@@ -153,7 +156,7 @@ def _task(run_id: str, workflow: Workflow, index: int, step: Step, known: float,
     name = path.rpartition(".")[2] if plan.role not in {EXECUTOR, JOIN} else plan.task or "root"
     pods = [{"pod_name": pod.name} for pod in step.pods]
     return _set(
-        run_id=run_id,
+        run_id=row.id,
         task_id=_task_id(path),
         display_name=name,
         create_time=stamp(step.started),

@@ -58,7 +58,7 @@ class Workflow:
     )  # fmt: skip
 
     def __init__(
-        self, run_id: str, name: str, namespace: str, graph: Graph, parameters: Mapping[str, object], created: float
+        self, run_id: str, name: str, namespace: str, *, graph: Graph, parameters: Mapping[str, object], created: float
     ) -> None:
         self.run_id = run_id
         self.name = name

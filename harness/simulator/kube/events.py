@@ -1,57 +1,56 @@
 """Kubernetes events: which changes make one, and how it is worded."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.kfp.view import Calendar
-from harness.simulator.kube.snapshots import EventSnapshot, uid
+from harness.simulator.kube.snapshots import WARNING, EventSnapshot, Worded, uid
 
 Manifest = dict[str, Any]
-NORMAL, WARNING = "Normal", "Warning"
 _MAIN = "spec.containers{main}"
-
-
-class Worded(NamedTuple):
-    """An event in words, still without its object."""
-
-    reason: str
-    message: str
-    component: str
-    type: str = NORMAL
-    field: str = ""
-    precise: bool = False
 
 
 def pod_events(pod: Pod, change: Change, detail: str) -> list[Worded]:
     """The events that a change of a pod makes, in their order."""
-    image = pod.images[0] if pod.images else ""
+    word = _WORDINGS.get(change)
+    return word(pod, detail) if word is not None else []
+
+
+def _scheduled(pod: Pod, _: str) -> list[Worded]:
     node = pod.node.name if pod.node is not None else ""
-    match change:
-        case Change.SCHEDULED:
-            message = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
-            return [Worded("Scheduled", message, "default-scheduler", precise=True)]
-        case Change.UNSCHEDULABLE:
-            return [Worded("FailedScheduling", detail, "default-scheduler", WARNING, precise=True)]
-        case Change.PULLING:
-            return [Worded("Pulling", f'Pulling image "{image}"', "kubelet", field=_MAIN)]
-        case Change.PULLED:
-            return [Worded("Pulled", _pulled(pod, image), "kubelet", field=_MAIN)]
-        case Change.STARTED:
-            return [
-                Worded("Created", "Created container: main", "kubelet", field=_MAIN),
-                Worded("Started", "Started container main", "kubelet", field=_MAIN),
-            ]
-        case Change.SCALE_UP:
-            return [Worded("TriggeredScaleUp", detail, "cluster-autoscaler")]
-        case Change.NO_SCALE_UP:
-            return [Worded("NotTriggerScaleUp", detail, "cluster-autoscaler")]
-        case Change.TERMINATING if pod.started is not None:
-            return [Worded("Killing", "Stopping container main", "kubelet", field=_MAIN)]
-        case Change.EVICTED:
-            return [Worded("Evicted", detail, "kubelet", WARNING)]
-        case _:
-            return []
+    message = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
+    return [Worded("Scheduled", message, "default-scheduler", precise=True)]
+
+
+def _started(_: Pod, __: str) -> list[Worded]:
+    return [
+        Worded("Created", "Created container: main", "kubelet", field=_MAIN),
+        Worded("Started", "Started container main", "kubelet", field=_MAIN),
+    ]
+
+
+def _killing(pod: Pod, _: str) -> list[Worded]:
+    return [Worded("Killing", "Stopping container main", "kubelet", field=_MAIN)] if pod.started is not None else []
+
+
+_WORDINGS: dict[Change, Callable[[Pod, str], list[Worded]]] = {
+    Change.SCHEDULED: _scheduled,
+    Change.UNSCHEDULABLE: lambda _, detail: [
+        Worded("FailedScheduling", detail, "default-scheduler", WARNING, precise=True)
+    ],
+    Change.PULLING: lambda pod, _: [Worded("Pulling", f'Pulling image "{_image(pod)}"', "kubelet", field=_MAIN)],
+    Change.PULLED: lambda pod, _: [Worded("Pulled", _pulled(pod, _image(pod)), "kubelet", field=_MAIN)],
+    Change.STARTED: _started,
+    Change.SCALE_UP: lambda _, detail: [Worded("TriggeredScaleUp", detail, "cluster-autoscaler")],
+    Change.NO_SCALE_UP: lambda _, detail: [Worded("NotTriggerScaleUp", detail, "cluster-autoscaler")],
+    Change.TERMINATING: _killing,
+}
+
+
+def _image(pod: Pod) -> str:
+    return pod.images[0] if pod.images else ""
 
 
 def _pulled(pod: Pod, image: str) -> str:
@@ -63,44 +62,45 @@ def _pulled(pod: Pod, image: str) -> str:
 
 def render_event(event: EventSnapshot, calendar: Calendar) -> Manifest:
     """The manifest in the core group's form."""
+    about, what = event.about, event.what
     involved = {
-        "kind": event.kind,
-        "name": event.object,
-        "uid": event.uid,
-        "apiVersion": event.api_version,
+        "kind": about.kind,
+        "name": about.name,
+        "uid": about.uid,
+        "apiVersion": "v1",
     }
-    if event.kind != "Node":
-        involved["namespace"] = event.namespace
-    if event.field:
-        involved["fieldPath"] = event.field
+    if about.kind != "Node":
+        involved["namespace"] = about.namespace
+    if what.field:
+        involved["fieldPath"] = what.field
     manifest: Manifest = {
         "metadata": {
             "name": event.name,
-            "namespace": event.namespace,
-            "uid": uid("event", event.namespace, event.name),
-            "creationTimestamp": calendar.stamp(event.first),
+            "namespace": about.namespace,
+            "uid": uid("event", about.namespace, event.name),
+            "creationTimestamp": calendar.stamp(event.at),
         },
         "involvedObject": involved,
-        "reason": event.reason,
-        "message": event.message,
-        "type": event.type,
-        "reportingComponent": event.component,
+        "reason": what.reason,
+        "message": what.message,
+        "type": what.type,
+        "reportingComponent": what.component,
         "reportingInstance": event.host,
     }
-    if event.precise:
+    if what.precise:
         return manifest | {
             "source": {},
             "firstTimestamp": None,
             "lastTimestamp": None,
             "eventTime": _microseconds(calendar.ns(event.at)),
-            "action": "Scheduling" if event.reason == "FailedScheduling" else "Binding",
-            "reportingInstance": f"{event.component}-simulated",
+            "action": "Scheduling" if what.reason == "FailedScheduling" else "Binding",
+            "reportingInstance": f"{what.component}-simulated",
         }
     return manifest | {
-        "source": {"component": event.component, **({"host": event.host} if event.host else {})},
-        "firstTimestamp": calendar.stamp(event.first),
+        "source": {"component": what.component, **({"host": event.host} if event.host else {})},
+        "firstTimestamp": calendar.stamp(event.at),
         "lastTimestamp": calendar.stamp(event.at),
-        "count": event.times,
+        "count": 1,
         "eventTime": None,
     }
 
@@ -112,18 +112,19 @@ def _microseconds(at: int) -> str:
 
 def event_fields(event: EventSnapshot) -> dict[str, str]:
     """Values of the field selectors."""
+    about, what = event.about, event.what
     return {
         "metadata.name": event.name,
-        "metadata.namespace": event.namespace,
-        "involvedObject.kind": event.kind,
-        "involvedObject.namespace": event.namespace if event.kind != "Node" else "",
-        "involvedObject.name": event.object,
-        "involvedObject.uid": event.uid,
-        "involvedObject.apiVersion": event.api_version,
+        "metadata.namespace": about.namespace,
+        "involvedObject.kind": about.kind,
+        "involvedObject.namespace": about.namespace if about.kind != "Node" else "",
+        "involvedObject.name": about.name,
+        "involvedObject.uid": about.uid,
+        "involvedObject.apiVersion": "v1",
         "involvedObject.resourceVersion": "",
-        "involvedObject.fieldPath": event.field,
-        "reason": event.reason,
-        "reportingComponent": event.component,
-        "source": "" if event.precise else event.component,
-        "type": event.type,
+        "involvedObject.fieldPath": what.field,
+        "reason": what.reason,
+        "reportingComponent": what.component,
+        "source": "" if what.precise else what.component,
+        "type": what.type,
     }

@@ -15,7 +15,7 @@ _MI = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A deployment of the installation. `cpu` in thousandths of a core, `memory` in bytes, as KFP's manifests request."""
+    """A deployment. `cpu` in thousandths of a core and `memory` in bytes are what KFP's manifests request."""
 
     name: str
     image: str

@@ -46,7 +46,8 @@ def api_server(platform: Platform, calls: Mapping[tuple[str, str], int], duratio
 
 def _rpc(method: str) -> dict[str, str]:
     service = next((each for each in ("Experiment", "Pipeline", "Healthz") if each in method), "Run")
-    return {"grpc_method": method, "grpc_service": f"kubeflow.pipelines.backend.api.v2beta1.{service}Service", "grpc_type": "unary"}
+    qualified = f"kubeflow.pipelines.backend.api.v2beta1.{service}Service"
+    return {"grpc_method": method, "grpc_service": qualified, "grpc_type": "unary"}
 
 
 def workflow_controller(platform: Platform) -> str:
@@ -61,41 +62,38 @@ def workflow_controller(platform: Platform) -> str:
         if pod.role and pod.phase in pods:
             pods[pod.phase] += 1
     queue = {"queue_name": "workflow_queue"}
-    lines = family("argo_workflows_gauge", "gauge", "number of Workflows currently accessible by the controller by status",
-                    [({"phase": phase}, count) for phase, count in phases.items()])  # fmt: skip
-    lines += family("argo_workflows_pods_gauge", "gauge", "Number of Pods from Workflows currently accessible by the controller by status",
-                     [({"phase": phase}, count) for phase, count in pods.items()])  # fmt: skip
-    lines += family(
-        "argo_workflows_queue_depth_gauge", "gauge", "Depth of the queue", [(queue, controller.queue_depth)]
-    )
-    lines += family("argo_workflows_workers_busy_count", "gauge", "Number of workers currently busy",
-                     [({"worker_type": "workflow_queue"}, controller.busy)])  # fmt: skip
-    lines += family(
-        "argo_workflows_is_leader",
-        "gauge",
-        "Emits 1 if leader, 0 otherwise. Always 1 if leader election is disabled.",
-        [({}, 1)],
-    )
+    lines = [
+        *family("argo_workflows_gauge", "gauge", "Workflows by phase.", _by("phase", phases)),
+        *family("argo_workflows_pods_gauge", "gauge", "Pods of workflows by phase.", _by("phase", pods)),
+        *family("argo_workflows_queue_depth_gauge", "gauge", "Depth of the queue.", [(queue, controller.queue_depth)]),
+        *family(
+            "argo_workflows_workers_busy_count", "gauge", "Busy workers.",
+            [({"worker_type": "workflow_queue"}, controller.busy)],
+        ),
+        *family("argo_workflows_is_leader", "gauge", "1 when leading.", [({}, 1)]),
+    ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def _by(label: str, counts: Mapping[str, float]) -> list[Series]:
+    return [({label: value}, count) for value, count in counts.items()]
 
 
 def store_server(platform: Platform) -> str:
     """SeaweedFS with ``-metricsPort``."""
-    store = platform.store
-    series = [({"type": kind, "code": status, "bucket": "mlpipeline"}, float(count))
-              for (kind, status), count in sorted(store.requests.items())]  # fmt: skip
-    lines = family("SeaweedFS_s3_request_total", "counter", "Counter of s3 requests.", series)
-    kinds = sorted({kind for kind, _ in store.requests})
-    counts = {kind: sum(count for (each, _), count in store.requests.items() if each == kind) for kind in kinds}
-    name = "SeaweedFS_s3_request_seconds"
-    lines += family(
-        f"{name}_sum", "counter", "Time of s3 requests.", [({"type": kind}, store.busy_s[kind]) for kind in kinds]
-    )
-    lines += family(
-        f"{name}_count", "counter", "Number of s3 requests.", [({"type": kind}, counts[kind]) for kind in kinds]
-    )
-    lines += family("SeaweedFS_volumeServer_total_disk_size", "gauge", "Actual disk size used by volumes.",
-                     [({"collection": "mlpipeline", "type": "normal"}, store.used)])  # fmt: skip
+    store, seconds = platform.store, "SeaweedFS_s3_request_seconds"
+    requests: dict[str, float] = {}
+    by_code: list[Series] = []
+    for (kind, status), count in sorted(store.requests.items()):
+        requests[kind] = requests.get(kind, 0.0) + count
+        by_code.append(({"type": kind, "code": status, "bucket": "mlpipeline"}, count))
+    size: Series = ({"collection": "mlpipeline", "type": "normal"}, store.used)
+    lines = [
+        *family("SeaweedFS_s3_request_total", "counter", "Counter of s3 requests.", by_code),
+        *family(f"{seconds}_sum", "counter", "Time of s3 requests.", _by("type", store.busy_s)),
+        *family(f"{seconds}_count", "counter", "Number of s3 requests.", _by("type", requests)),
+        *family("SeaweedFS_volumeServer_total_disk_size", "gauge", "Actual disk size used by volumes.", [size]),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -130,9 +128,10 @@ def cluster_autoscaler(platform: Platform) -> str:
     """cluster-autoscaler's own."""
     nodes = platform.cluster.nodes.values()
     ready = sum(node.ready is not None for node in nodes)
-    lines = family("cluster_autoscaler_nodes_count", "gauge", "Number of nodes in cluster.",
-                    [({"state": "ready"}, ready), ({"state": "notStarted"}, len(nodes) - ready)])  # fmt: skip
+    states = _by("state", {"ready": ready, "notStarted": len(nodes) - ready})
     blocked = sum(len(pods) for _, pods in platform.cluster.scheduler.blocked())
-    lines += family("cluster_autoscaler_unschedulable_pods_count", "gauge", "Number of unschedulable pods in the cluster.",
-                     [({}, blocked)])  # fmt: skip
+    lines = [
+        *family("cluster_autoscaler_nodes_count", "gauge", "Number of nodes in cluster.", states),
+        *family("cluster_autoscaler_unschedulable_pods_count", "gauge", "Unschedulable pods.", [({}, blocked)]),
+    ]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""What the Kubernetes API keeps of the model's changing objects: immutable copies, rendered when somebody reads them."""
+"""What the Kubernetes API keeps of the model's changing objects: immutable copies, rendered when they are read."""
 
 from hashlib import md5
 from typing import NamedTuple
@@ -7,6 +7,8 @@ from uuid import UUID
 from harness.simulator.cluster import Node, Pod, Shape
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Pool, Taint
+
+NORMAL, WARNING = "Normal", "Warning"
 
 
 class Labels(NamedTuple):
@@ -65,25 +67,34 @@ class NodeSnapshot(NamedTuple):
     heard: float  # when its kubelet reported last
 
 
-class EventSnapshot(NamedTuple):
-    """A Kubernetes event. `precise` ones are written by components that stamp microseconds (the scheduler)."""
+class Subject(NamedTuple):
+    """What an event is about."""
 
-    name: str
-    namespace: str
     kind: str
-    object: str
+    namespace: str  # of the event; those about nodes are in "default"
+    name: str
     uid: str
-    field: str
+
+
+class Worded(NamedTuple):
+    """An event in words, still without its object."""
+
     reason: str
     message: str
-    type: str
     component: str
+    type: str = NORMAL
+    field: str = ""
+    precise: bool = False  # stamped in microseconds, as the scheduler does
+
+
+class EventSnapshot(NamedTuple):
+    """A Kubernetes event. `host` is the node of a kubelet's."""
+
+    name: str
+    about: Subject
+    what: Worded
     host: str
     at: float
-    times: int
-    first: float
-    precise: bool
-    api_version: str
 
 
 def uid(*parts: str) -> str:

@@ -8,7 +8,7 @@ from harness.simulator.cluster import Change, Node, Pod
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube import usage
-from harness.simulator.kube.events import Worded, event_fields, pod_events, render_event
+from harness.simulator.kube.events import event_fields, pod_events, render_event
 from harness.simulator.kube.installation import (
     COMPONENTS,
     DATABASE_CLAIM,
@@ -26,6 +26,8 @@ from harness.simulator.kube.nodes import node_fields, node_labels, render_node
 from harness.simulator.kube.pods import pod_fields, pod_labels, pod_uid, render_pod
 from harness.simulator.kube.snapshots import (
     EventSnapshot,
+    Subject,
+    Worded,
     WorkflowSnapshot,
     node_snapshot,
     pod_snapshot,
@@ -117,7 +119,7 @@ class KubernetesView:
             self.store.put("pods", pod.namespace, pod.name, snapshot)
         host = pod.node.name if pod.node is not None else ""
         for worded in pod_events(pod, change, detail):
-            self._event("Pod", pod.namespace, pod.name, pod_uid(snapshot), worded, host)
+            self._event(Subject("Pod", pod.namespace, pod.name, pod_uid(snapshot)), worded, host)
 
     def node_changed(self, node: Node, reason: str = "", message: str = "") -> None:
         """A node changed."""
@@ -130,7 +132,7 @@ class KubernetesView:
                 "kubelet" if reason in {"NodeReady", "NodeNotSchedulable", "NodeSchedulable"} else "node-controller"
             )
             worded = Worded(reason, message, component, "Warning" if reason == "PreemptScheduled" else "Normal")
-            self._event("Node", "default", node.name, node.name, worded, node.name)
+            self._event(Subject("Node", "default", node.name, node.name), worded, node.name)
 
     def workflow_changed(self, workflow: Workflow) -> None:
         """A workflow's status was written."""
@@ -144,17 +146,14 @@ class KubernetesView:
         resource = next(each for each in self.store.resources if each.plural == plural and each.listing is None)
         return self.store.get(resource, namespace, name) is not None
 
-    def _event(self, kind: str, namespace: str, name: str, its_uid: str, worded: Worded, host: str) -> None:
+    def _event(self, about: Subject, worded: Worded, host: str) -> None:
         now = self._now
         self._events += 1
-        event_name = f"{name}.{self.calendar.ns(now) + self._events:x}"
-        event = EventSnapshot(
-            event_name, namespace, kind, name, its_uid, worded.field, worded.reason, worded.message, worded.type,
-            worded.component, host if worded.component == "kubelet" else "", now, 1, now, worded.precise,
-            "v1",
-        )  # fmt: skip
-        self.store.put("events", namespace, event_name, event)
-        self._kept.append((now, namespace, event_name))
+        event_name = f"{about.name}.{self.calendar.ns(now) + self._events:x}"
+        host = host if worded.component == "kubelet" else ""
+        event = EventSnapshot(event_name, about, worded, host, now)
+        self.store.put("events", about.namespace, event_name, event)
+        self._kept.append((now, about.namespace, event_name))
         while self._kept[0][0] < now - _EVENTS_KEPT_S:
             _, old_namespace, old_name = self._kept.popleft()
             self.store.delete("events", old_namespace, old_name)

@@ -1,6 +1,7 @@
 """The autoscaler against tables worked out by hand: it looks every 10 s, a machine of 4 cores takes 60 s."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,8 +10,10 @@ from harness.simulator.events import EventLoop
 from harness.simulator.profile import Pool
 from tests.simulator.platforms import Journal, pool, profile, slower_autoscaler
 
+CORE = Shape(1000)
 
-def grow(*pools: Pool, at: float = 3.0, pods: int = 1, shape: Shape = Shape(1000), runs_s: float = 1e6, **more: float):
+
+def grow(*pools: Pool, at: float = 3.0, pods: int = 1, shape: Shape = CORE, runs_s: float = 1e6, **more: Any):
     loop, journal = EventLoop(), Journal()
     cluster = Cluster(loop, profile(*pools, autoscaler=slower_autoscaler(**more)), "0", journal)
     made = [
@@ -81,7 +84,7 @@ def test_idle_nodes_go_after_the_unneeded_time_but_not_below_the_minimum() -> No
 @pytest.mark.parametrize(("expander", "chosen"), [("least-waste", "small"), ("price", "large")])
 def test_the_expander_chooses_between_pools(expander: str, chosen: str) -> None:
     pools = (pool("small", cpu=2, initial=0, max=5, price=1.0), pool("large", cpu=8, initial=0, max=5, price=0.5))
-    loop, cluster, _, _ = grow(*pools, pods=2, **{"expander": expander})  # type: ignore[arg-type]
+    loop, cluster, _, _ = grow(*pools, pods=2, expander=expander)
     loop.run(200)
     assert {node.pool.name for node in cluster.nodes.values()} == {chosen}
 

@@ -59,7 +59,7 @@ def test_the_same_as_simpy_to_the_microsecond() -> None:
     environment = simpy.Environment()
     places, begun = simpy.Resource(environment, capacity=2), {}
 
-    def customer(number: int, at: float, seconds: float):  # noqa: ANN202  # a simpy process
+    def customer(number: int, at: float, seconds: float):  # a simpy process
         yield environment.timeout(at)
         with places.request() as place:
             yield place
@@ -121,6 +121,12 @@ def test_a_pod_that_fits_is_never_kept_waiting_by_the_ranking(jobs: list[tuple[f
 
     cluster.scheduler._witness = Watching()
     for number, (at, shape, seconds) in enumerate(jobs):
-        pod = Pod(f"pod-{number}", "default", shape, (), on_running=lambda p, s=seconds: loop.after(s, cluster.kubelet.finish, p))
+        pod = Pod(
+            f"pod-{number}",
+            "default",
+            shape,
+            (),
+            on_running=lambda p, s=seconds: loop.after(s, cluster.kubelet.finish, p),
+        )
         loop.at(at, cluster.create, pod)
     loop.run()

@@ -6,6 +6,7 @@ from harness.simulator.profile import Pool, Profile, Scheduler, Taint
 from tests.simulator.platforms import GI, Journal, pool, profile
 
 GPU = pool("gpu", gpu=1, taints=(Taint("sku", "gpu"),), max=1)
+AVAILABLE = "0/3 nodes are available: 1 node(s) had untolerated taint {sku: gpu}, "
 PLAIN = pool("plain", max=2, initial=2)
 
 
@@ -53,16 +54,14 @@ def test_packing_fills_a_node_and_spreading_takes_the_emptiest(packing: bool, no
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        (Shape(5000), "0/3 nodes are available: 1 node(s) had untolerated taint {sku: gpu}, 2 Insufficient cpu."),
+        (Shape(5000), AVAILABLE + "2 Insufficient cpu."),
         (
             Shape(1000, requirements=(Requirement("zone", "In", ("a",)),)),
-            "0/3 nodes are available: 1 node(s) had untolerated taint {sku: gpu}, "
-            "2 node(s) didn't match Pod's node affinity/selector.",
+            AVAILABLE + "2 node(s) didn't match Pod's node affinity/selector.",
         ),
         (
             Shape(5000, 20 * GI),
-            "0/3 nodes are available: 1 node(s) had untolerated taint {sku: gpu}, 2 Insufficient cpu, "
-            "2 Insufficient memory.",
+            AVAILABLE + "2 Insufficient cpu, 2 Insufficient memory.",
         ),
     ],
 )

@@ -94,7 +94,9 @@ def test_a_run_by_version_passes_through_its_states_and_shows_its_tasks(
     client: kfp.Client, experiment: str, version: tuple[str, str]
 ) -> None:
     parameters = {"data_multiplier": 4000, "url": "https://data.example/x"}
-    made = client.run_pipeline(experiment, "by-version", pipeline_id=version[0], version_id=version[1], params=parameters)
+    made = client.run_pipeline(
+        experiment, "by-version", pipeline_id=version[0], version_id=version[1], params=parameters
+    )
     assert made.state == "PENDING"
     assert made.finished_at.year == 1970
     assert made.runtime_config.parameters["data_multiplier"] == 4000
@@ -103,7 +105,7 @@ def test_a_run_by_version_passes_through_its_states_and_shows_its_tasks(
     assert run.state == "SUCCEEDED"
     assert run.error is None
     assert run.scheduled_at == run.created_at
-    assert [each.state for each in run.state_history][0::len(run.state_history) - 1] == ["PENDING", "SUCCEEDED"]
+    assert [each.state for each in run.state_history][0 :: len(run.state_history) - 1] == ["PENDING", "SUCCEEDED"]
     stamps = [run.created_at, run.finished_at, *(each.update_time for each in run.state_history)]
     assert all(stamp.microsecond == 0 for stamp in stamps)
     tasks = {task.display_name: task for task in run.run_details.task_details}
@@ -157,7 +159,9 @@ def test_a_page_does_not_shift_when_runs_are_added(client: kfp.Client, version: 
     experiment = client.create_experiment(f"shift-{uuid4()}").experiment_id
 
     def submit(count: int) -> set[str]:
-        made = (client.run_pipeline(experiment, "r", pipeline_id=version[0], version_id=version[1]) for _ in range(count))
+        made = (
+            client.run_pipeline(experiment, "r", pipeline_id=version[0], version_id=version[1]) for _ in range(count)
+        )
         return {run.run_id for run in made}
 
     before = submit(6)
@@ -204,7 +208,7 @@ UNKNOWN = "00000000-0000-4000-8000-000000000000"
         ({"pipeline_version_reference": None}, 400, "pipeline"),
     ],
 )
-def test_a_run_that_can_not_be_is_refused_as_the_real_server_does(
+def test_a_run_that_can_not_be_is_refused_as_the_real_server_does(  # noqa: PLR0917  # fixtures and a table's columns
     change: dict[str, object], status: int, message: str, served: Served, version: tuple[str, str], experiment: str
 ) -> None:
     body: dict[str, object] = {
@@ -236,7 +240,10 @@ def test_a_required_parameter_must_be_given(served: Served, training: Path, expe
         ("/runs?sort_by=no_such_key", 400),
         ("/runs?sort_by=created_at%20sideways", 400),
         ("/runs?filter=%7B", 400),
-        ("/runs?filter=%7B%22predicates%22%3A%5B%7B%22operation%22%3A1%2C%22key%22%3A%22x%22%2C%22string_value%22%3A%22y%22%7D%5D%7D", 400),
+        (
+            "/runs?filter=%7B%22predicates%22%3A%5B%7B%22operation%22%3A1%2C%22key%22%3A%22x%22%2C%22string_value%22%3A%22y%22%7D%5D%7D",
+            400,
+        ),
         (f"/runs?experiment_id={UNKNOWN}", 404),
         (f"/runs/{UNKNOWN}", 404),
         (f"/pipelines/{UNKNOWN}", 404),
@@ -255,5 +262,3 @@ def test_at_most_200_runs_are_listed_at_once(served: Served) -> None:
     status, body = call(served, "GET", "/runs?page_size=100000")
     assert status == 200
     assert len(body.get("runs", [])) <= 200
-
-

@@ -15,12 +15,12 @@ from tests.simulator.platforms import GI
 
 
 @dsl.container_component
-def step(number: int = 1):  # noqa: ANN201  # the SDK reads the signature
+def step(number: int = 1):  # the SDK reads the signature
     return dsl.ContainerSpec(image="busybox", command=["true"], args=[number])
 
 
 @dsl.container_component
-def listing(items: dsl.OutputPath(list)):  # type: ignore[valid-type]  # noqa: ANN201
+def listing(items: dsl.OutputPath(list)):  # type: ignore[valid-type]
     return dsl.ContainerSpec(image="busybox", command=["true"], args=[items])
 
 
@@ -42,7 +42,7 @@ def roles(graph: Graph) -> Counter[str]:
 @pytest.mark.parametrize("tasks", [1, 2, 7])
 def test_a_run_of_n_tasks_has_two_n_plus_one_pods(tasks: int, tmp_path: Any) -> None:
     @dsl.pipeline
-    def chain():  # noqa: ANN202
+    def chain():
         before = None
         for _ in range(tasks):
             task = step()
@@ -57,7 +57,7 @@ def test_a_run_of_n_tasks_has_two_n_plus_one_pods(tasks: int, tmp_path: Any) -> 
 
 def test_a_loop_over_a_parameter_is_as_long_as_the_parameter(tmp_path: Any) -> None:
     @dsl.pipeline
-    def loop(items: list = [1, 2]):  # noqa: ANN202, B006  # the SDK's way to say a default
+    def loop(items: list = [1, 2]):  # noqa: B006  # the SDK's way to say a default
         with dsl.ParallelFor(items, parallelism=2) as item:
             step(number=item)
 
@@ -69,18 +69,20 @@ def test_a_loop_over_a_parameter_is_as_long_as_the_parameter(tmp_path: Any) -> N
 
 def test_with_a_parallelism_limit_an_iteration_waits_for_the_one_so_many_before(tmp_path: Any) -> None:
     @dsl.pipeline
-    def loop():  # noqa: ANN202
+    def loop():
         with dsl.ParallelFor([1, 2, 3, 4], parallelism=2) as item:
             step(number=item)
 
     graph = graph_of(loop, tmp_path)
-    drivers = [plan for plan in graph.plans if plan.path.startswith("root.for-loop") and "iteration-driver" in plan.path]
+    drivers = [
+        plan for plan in graph.plans if plan.path.startswith("root.for-loop") and "iteration-driver" in plan.path
+    ]
     assert [plan.waits for plan in drivers] == [1, 1, 2, 2]
 
 
 def test_a_loop_over_what_a_step_computes_has_the_profiles_length(tmp_path: Any) -> None:
     @dsl.pipeline
-    def loop():  # noqa: ANN202
+    def loop():
         with dsl.ParallelFor(listing().outputs["items"]) as item:
             step(number=item)
 
@@ -89,11 +91,11 @@ def test_a_loop_over_what_a_step_computes_has_the_profiles_length(tmp_path: Any)
 
 def test_nested_pipelines_and_conditions_have_a_driver_each(tmp_path: Any) -> None:
     @dsl.pipeline
-    def inner(number: int):  # noqa: ANN202
+    def inner(number: int):
         step(number=number)
 
     @dsl.pipeline
-    def outer(flag: bool = True):  # noqa: ANN202
+    def outer(flag: bool = True):
         first = inner(number=1)
         with dsl.If(flag == True):  # noqa: E712  # the SDK records the comparison
             step().after(first)
@@ -103,7 +105,7 @@ def test_nested_pipelines_and_conditions_have_a_driver_each(tmp_path: Any) -> No
 
 def test_an_exit_handlers_task_runs_whatever_happened(tmp_path: Any) -> None:
     @dsl.pipeline
-    def guarded():  # noqa: ANN202
+    def guarded():
         with dsl.ExitHandler(step()):
             step()
 
@@ -115,7 +117,7 @@ def test_an_exit_handlers_task_runs_whatever_happened(tmp_path: Any) -> None:
 
 def test_requests_limits_retries_and_placement_are_read_from_the_package(tmp_path: Any) -> None:
     @dsl.pipeline
-    def placed():  # noqa: ANN202
+    def placed():
         task = step().set_cpu_request("500m").set_cpu_limit("2").set_memory_request("1Gi").set_memory_limit("2Gi")
         task.set_accelerator_type("nvidia.com/gpu").set_accelerator_limit(1)
         task.set_retry(3, "5s", 2.0, "60s")

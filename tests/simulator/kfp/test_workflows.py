@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.simulator.cluster import Change
-from harness.simulator.distributions import Uniform, fixed
-from harness.simulator.distributions import Amount
+from harness.simulator.distributions import Amount, Uniform, fixed
 from harness.simulator.kfp.errors import Code, RpcError
 from harness.simulator.platform import Platform
-from harness.simulator.profile import Agent, Api, ArtifactStore, Controller, Step
+from harness.simulator.profile import Agent, Api, ArtifactStore, Step
 from tests.simulator.platforms import GI, TRAINING, UNCACHED, Journal, pool, profile, submit, upload
 
 ONE_SECOND = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
@@ -128,9 +127,13 @@ def test_a_full_store_fails_the_step_with_the_sentence_of_the_executor(used: flo
 
 
 def test_retries_of_the_pipeline_make_new_pods_with_a_growing_delay() -> None:
-    package = UNCACHED.replace(b"        taskInfo:\n          name: prepare", _retry(2) + b"        taskInfo:\n          name: prepare")
+    package = UNCACHED.replace(
+        b"        taskInfo:\n          name: prepare", _retry(2) + b"        taskInfo:\n          name: prepare"
+    )
     journal = Journal()
-    step = Step(match="prepare", duration=fixed(1.0), output=fixed(0.0), memory=fixed(1.0), cpu=fixed(0.01), failing=1.0)
+    step = Step(
+        match="prepare", duration=fixed(1.0), output=fixed(0.0), memory=fixed(1.0), cpu=fixed(0.01), failing=1.0
+    )
     platform = Platform(profile(steps=(step,)), witness=journal)
     run = submit(platform, upload(platform, package))[0]
     platform.loop.run(100)

@@ -184,8 +184,8 @@ def test_a_larger_volume_is_more_room_in_the_store(core: kubernetes.CoreV1Api, p
     bigger = {"spec": {"resources": {"requests": {"storage": "30Gi"}}}}
     core.patch_namespaced_persistent_volume_claim("seaweedfs-pvc", "kubeflow", bigger)
     assert capacity() == 30 * 2**30
+    smaller = {"spec": {"resources": {"requests": {"storage": "1Gi"}}}}
     with pytest.raises(kubernetes.ApiException) as refused:
-        smaller = {"spec": {"resources": {"requests": {"storage": "1Gi"}}}}
         core.patch_namespaced_persistent_volume_claim("seaweedfs-pvc", "kubeflow", smaller)
     assert refused.value.status == 422
 
@@ -195,7 +195,9 @@ def test_components_expose_metrics_by_their_own_names(core: kubernetes.CoreV1Api
     assert 'grpc_server_handled_total{grpc_method="CreateRun"' in api
     assert re.search(r"^run_server_create_requests [1-9]", api, re.MULTILINE)
     proxied = "/api/v1/namespaces/kubeflow/services/{}/proxy/metrics"
-    assert 'argo_workflows_gauge{phase="Running"} 0' in fetch(platform, proxied.format("workflow-controller-metrics:9090"))
+    assert 'argo_workflows_gauge{phase="Running"} 0' in fetch(
+        platform, proxied.format("workflow-controller-metrics:9090")
+    )
     assert 'SeaweedFS_s3_request_total{type="PUT",code="200"' in fetch(platform, proxied.format("seaweedfs:9000"))
     node = core.list_namespaced_pod("kubeflow", label_selector="app=seaweedfs").items[0].spec.node_name
     kubelet = fetch(platform, f"/api/v1/nodes/{node}/proxy/metrics")
