@@ -60,7 +60,7 @@ class ObserverSettings:
     request_share: float = 0.05
     requests_per_s: float = 20.0
     volumes_every_s: float = 3.0
-    resources_every_s: float = 15.0
+    resources_every_s: float = 10.0
     scrape_every_s: float = 15.0
     redact: tuple[str, ...] = ()
 

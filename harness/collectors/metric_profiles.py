@@ -1,0 +1,170 @@
+"""Metric profiles: what is worth recording of a component, under the names that its versions give it.
+
+A profile is a YAML file. Each of its metrics says under which of our names it is recorded, what kind it is, by which
+labels it is told apart, and the names it has had; which of them exists is found out, not assumed::
+
+    title: Argo workflow controller
+    metrics:
+      - name: argo_queue_depth          # ours
+        any_of: [argo_workflows_queue_depth_gauge, argo_workflows_queue_depth_count]
+        kind: gauge                     # counters are recorded as rates per second, histograms as quantiles
+        by: [queue_name]
+        where: {queue_name: workflow_queue}
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.model.errors import ConfigError
+
+_FOLDER = Path(__file__).with_name("profiles")
+_KEYS = frozenset({"name", "any_of", "kind", "by", "where", "rename", "fold"})
+_FOLDS = frozenset({"sum", "max", "min"})
+QUANTILES = (0.5, 0.99)
+_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+
+
+class Kind(StrEnum):
+    """What a metric's values mean."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One thing to record.
+
+    Attributes:
+        name: of the samples.
+        any_of: the names it has on the platform, the newest first; without ``_bucket`` for a histogram.
+        kind: gauge as it is, counter as a rate per second, histogram as quantiles (label ``quantile``).
+        by: labels that tell series apart; series that differ in others are folded.
+        where: labels that must have a value; ``~`` before it makes it a regular expression.
+        rename: labels that samples carry under another name.
+        fold: sum, max or min.
+    """
+
+    name: str
+    any_of: tuple[str, ...]
+    kind: Kind = Kind.GAUGE
+    by: tuple[str, ...] = ()
+    where: tuple[tuple[str, str], ...] = ()
+    rename: tuple[tuple[str, str], ...] = ()
+    fold: str = "sum"
+
+    @property
+    def suffix(self) -> str:
+        """What the series to look for end in."""
+        return "_bucket" if self.kind is Kind.HISTOGRAM else ""
+
+    def queries(self, found: str, window_s: int) -> dict[str, str]:
+        """PromQL for the name that was `found`, by quantile ("" when there is none)."""
+        matchers = ",".join(_matcher(label, value) for label, value in self.where)
+        series = f"{found}{self.suffix}" + (f"{{{matchers}}}" if matchers else "")
+        by = ",".join(self.by)
+        match self.kind:
+            case Kind.GAUGE:
+                return {"": f"{self.fold} by ({by}) ({series})"}
+            case Kind.COUNTER:
+                return {"": f"{self.fold} by ({by}) (rate({series}[{window_s}s]))"}
+            case Kind.HISTOGRAM:
+                inner = f"sum by ({','.join(('le', *self.by))}) (rate({series}[{window_s}s]))"
+                return {str(q): f"histogram_quantile({q}, {inner})" for q in QUANTILES}
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether a series with these labels is meant."""
+        for label, wanted in self.where:
+            value = labels.get(label, "")
+            if not (re.fullmatch(wanted[1:], value) if wanted.startswith("~") else value == wanted):
+                return False
+        return True
+
+    def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
+        """The labels of a sample: those that tell series apart, under our names."""
+        ours = dict(self.rename)
+        return {ours.get(label, label): labels[label] for label in self.by if labels.get(label)}
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The metrics of one component."""
+
+    name: str
+    title: str
+    metrics: tuple[Metric, ...]
+
+
+def names() -> list[str]:
+    """The profiles that come with Pipeswarm."""
+    return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
+
+
+def load(name: str, namespaces: tuple[str, ...] = ()) -> Profile:
+    """The profile called `name`, or the one in the file `name`; ``$platform`` in it stands for `namespaces`.
+
+    Raises:
+        ConfigError: there is none, or it is not a profile.
+    """
+    path = Path(name) if name.endswith((".yaml", ".yml")) else _FOLDER / f"{name}.yaml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"there is no metric profile '{name}'", f"profiles are: {', '.join(names())}, or a .yaml file"
+        ) from error
+    try:
+        document = yaml.safe_load(text.replace("$platform", "|".join(map(re.escape, namespaces)) or ".*"))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"the metric profile {path} is not YAML: {error}", "mend the file") from error
+    if not isinstance(document, dict) or not isinstance(document.get("metrics"), list):
+        raise ConfigError(f"the metric profile {path} has no list 'metrics'", "see a profile that comes with Pipeswarm")
+    metrics = tuple(_metric(each, f"{path}: metrics[{k}]") for k, each in enumerate(document["metrics"]))
+    return Profile(path.stem, str(document.get("title", path.stem)), metrics)
+
+
+def _metric(raw: Any, where: str) -> Metric:
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{where} is not a mapping", "give it name and any_of")
+    unknown = set(raw) - _KEYS
+    if unknown:
+        raise ConfigError(f"{where} has an unknown key '{min(unknown)}'", f"keys are: {', '.join(sorted(_KEYS))}")
+    candidates = raw.get("any_of")
+    if not isinstance(candidates, list) or not candidates or not all(_is_name(each) for each in candidates):
+        raise ConfigError(f"{where}: 'any_of' is not a list of metric names", "write any_of: [new_name, old_name]")
+    if not _is_name(raw.get("name")):
+        raise ConfigError(f"{where}: 'name' is not a metric's name", "letters, digits and _")
+    if raw.get("kind", "gauge") not in set(Kind):
+        raise ConfigError(f"{where}: '{raw['kind']}' is no kind", f"kinds are: {', '.join(Kind)}")
+    if raw.get("fold", "sum") not in _FOLDS:
+        raise ConfigError(f"{where}: '{raw['fold']}' is no fold", f"folds are: {', '.join(sorted(_FOLDS))}")
+    return Metric(
+        name=raw["name"],
+        any_of=tuple(candidates),
+        kind=Kind(raw.get("kind", "gauge")),
+        by=tuple(map(str, raw.get("by") or ())),
+        where=_pairs(raw.get("where")),
+        rename=_pairs(raw.get("rename")),
+        fold=raw.get("fold", "sum"),
+    )
+
+
+def _pairs(raw: Mapping[str, object] | None) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((str(key), str(value)) for key, value in (raw or {}).items()))
+
+
+def _is_name(text: Any) -> bool:
+    return isinstance(text, str) and _NAME.fullmatch(text) is not None
+
+
+def _matcher(label: str, value: str) -> str:
+    operator, text = ("=~", value[1:]) if value.startswith("~") else ("=", value)
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{label}{operator}"{escaped}"'
