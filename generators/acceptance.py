@@ -19,7 +19,7 @@ from generators.kinds.nested import Document
 from generators.kinds.numbers import Integer, Normal, Quantiles, Uniform, Zipf
 from generators.kinds.text import Template
 from generators.sources import Sources
-from generators.spec import Field
+from generators.spec import Field, Spec
 
 Row = Mapping[str, str]
 Verdict = Callable[[str, Row], str | None]
@@ -27,15 +27,22 @@ Verdict = Callable[[str, Row], str | None]
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
-def acceptance(field: Field, sources: Sources) -> Verdict:
+def acceptance(field: Field, spec: Spec, sources: Sources) -> Verdict:
     """What is wrong with a cell of this field; none when nothing is."""
     verdict = _verdict(field.kind, sources)
-    nullable = field.nullable > 0
+    optional = _may_be_missing(field.name, {other.name: other for other in spec.fields})
 
     def judge(cell: str, row: Row) -> str | None:
-        return None if nullable and not cell else verdict(cell, row)
+        return None if optional and not cell else verdict(cell, row)
 
     return judge
+
+
+def _may_be_missing(name: str, fields: Mapping[str, Field]) -> bool:
+    """Can the field be empty, by itself or because one that it is made of is?"""
+    field = fields[name]
+    inputs = field.kind.inputs() if field.kind.derived else frozenset()
+    return field.nullable > 0 or any(_may_be_missing(other, fields) for other in sorted(inputs))
 
 
 @singledispatch
@@ -191,8 +198,10 @@ def _(kind: Conditional, sources: Sources) -> Verdict:
 
     def judge(cell: str, row: Row) -> str | None:
         chosen = cases.get(row.get(kind.by, ""), otherwise)
-        if kind.by not in row:
-            return None  # the field that decides is hidden
-        return f"there is no case for {kind.by} = {row[kind.by]!r}" if chosen is None else chosen(cell, row)
+        if chosen is None:
+            return None  # the deciding field is hidden, or is itself what is wrong
+        # Beside a case with fractions, whole numbers are written as 7.0.
+        problem = chosen(cell, row)
+        return chosen(cell.removesuffix(".0"), row) if problem is not None and cell.endswith(".0") else problem
 
     return judge

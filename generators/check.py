@@ -81,7 +81,7 @@ def _not_empty(cell: str, _: Mapping[str, str]) -> str | None:
 
 def _spec_rule(request: Request) -> Rule:
     spec: Spec = request.spec
-    columns = {field.name: acceptance(field, request.sources) for field in spec.fields if not field.hidden}
+    columns = {field.name: acceptance(field, spec, request.sources) for field in spec.fields if not field.hidden}
     unique = {field.name for field in spec.fields if field.unique and not field.hidden} | {"id"}
     return Rule(columns, frozenset(columns), frozenset(unique))
 

@@ -1,6 +1,7 @@
 """`generate-scenarios`: reads the command line and says what happened."""
 
 import argparse
+import errno
 import json
 import os
 import signal
@@ -42,10 +43,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted; nothing is left behind", file=sys.stderr)
         return int(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        # The reader has seen enough, as `head` does. What Python flushes at its end must not complain again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(ExitCode.OK)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            # The reader has seen enough, as `head` does. What Python flushes at its end must not complain again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return int(ExitCode.OK)
+        print(f"error: the output can't be written: {error.strerror or error}\n  → make room for it", file=sys.stderr)
+        return int(ExitCode.BAD_CONFIG)
     finally:
         signal.signal(signal.SIGTERM, previous)
 

@@ -21,10 +21,15 @@ class Digested:
         self._sha256 = hashlib.sha256()
         self.size = 0
         self.closed = False
+        self.failure: OSError | None = None  # what went wrong: Polars passes on its text, but not its kind
 
     def write(self, data: bytes) -> int:
         """Write all of `data`."""
-        self._out.write(data)
+        try:
+            self._out.write(data)
+        except OSError as error:
+            self.failure = error
+            raise
         self._sha256.update(data)
         size = memoryview(data).nbytes
         self.size += size

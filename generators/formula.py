@@ -121,7 +121,7 @@ class _Evaluation:
         self._columns = columns
         self._rows = rows
 
-    def visit(self, node: ast.expr) -> pl.Series:  # noqa: C901, PLR0911  # a table of the grammar
+    def visit(self, node: ast.expr) -> pl.Series:  # noqa: C901  # a table of the grammar
         match node:
             case ast.Constant(value=value):
                 return pl.Series([value]).new_from_index(0, self._rows)

@@ -51,13 +51,20 @@ def generate(job: Job, out: BinaryIO, progress: Progress, processes: int = 1, bl
         ConfigError: a field can't be drawn.
     """
     digested = Digested(out)
-    target = cast("BinaryIO", digested)
+    try:
+        _write(job, cast("BinaryIO", digested), progress, processes, block_rows)
+    except OSError as error:
+        raise digested.failure or error from None
+    return Written(job.rows, digested.size, digested.sha256)
+
+
+def _write(job: Job, out: BinaryIO, progress: Progress, processes: int, block_rows: int) -> None:
     sampler = Sampler(job.spec, job.seed, job.rows, job.sources)
     starts = range(0, job.rows, block_rows)
     blocks = [(start, min(start + block_rows, job.rows)) for start in starts]
     # The first block is drawn here in any case: it tells the types of the columns, and finds what can't work.
     first = sampler.block(*blocks[0])
-    sink = job.format.sink(target, first)
+    sink = job.format.sink(out, first)
     sink.draw(first)
     progress(blocks[0][1])
     del first
@@ -71,7 +78,6 @@ def generate(job: Job, out: BinaryIO, progress: Progress, processes: int = 1, bl
             sink.draw(sampler.block(start, stop))
             progress(stop)
     sink.finish()
-    return Written(job.rows, digested.size, digested.sha256)
 
 
 def _drawn_elsewhere(job: Job, blocks: list[tuple[int, int]], processes: int) -> Iterator[bytes]:

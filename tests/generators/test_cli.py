@@ -173,3 +173,14 @@ def test_help_names_every_way(capsys):
     assert caught.value.code == 0
     shown = capsys.readouterr().out
     assert all(word in shown for word in ("--from-pipeline", "--from-workflow", "--from-csv", "--from-run", "workload"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux' /dev/full, a device without room")
+def test_a_full_disk_is_an_error_without_a_traceback():
+    with open("/dev/full", "wb") as full:  # noqa: PTH123  # a device
+        done = subprocess.run(
+            [*COMMAND, "--n", "5000", "-o", "-"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
