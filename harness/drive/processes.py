@@ -51,8 +51,12 @@ def start_simulator(profile: str, fault: str, seed: int) -> Simulator:
     assert process.stdout is not None
     assert process.stderr is not None
     line = b""
-    with gevent.Timeout(_START_S, exception=False):
-        line = process.stdout.readline()
+    try:
+        with gevent.Timeout(_START_S, exception=False):
+            line = process.stdout.readline()
+    except BaseException:  # interrupted while it starts
+        end(process)
+        raise
     if not line:
         end(process)
         said = process.stderr.read().decode(errors="replace").strip()

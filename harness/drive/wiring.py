@@ -115,9 +115,13 @@ class Desk:
         """`quitting`: Ctrl-C and SIGTERM come here with a test still going; it is sealed as interrupted."""
         if self._station is not None:
             self._station.close(_FAREWELL_S)
-        if self._session is not None and self._session.stage is not Stage.OVER:
-            self._session.cut("Interrupted")
-            self._join()
+        if self._story is not None and not self._story.ready():
+            if self._session is None:  # still preparing: there is nothing to seal
+                self._story.kill()
+                self._environment.process_exit_code = int(ExitCode.INTERRUPTED)
+            elif self._session.stage is not Stage.OVER:
+                self._session.cut("Interrupted")
+                self._join()
         if self._simulator is not None:
             self._simulator.stop()
             self._simulator = None
