@@ -1,0 +1,274 @@
+"""The observer as a process of its own, against the served simulator through the real clients."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import urllib3
+
+from harness.model import Event, Node, Plan, Sample, Scenario, Span
+from harness.model.http import HttpAnswer, HttpRequest
+from harness.model.phases import (
+    NODE_CPU_CORES,
+    OBSERVER_REQUESTS,
+    RUN,
+    RUNNING,
+    STORE_AVAILABLE_BYTES,
+    STORE_CAPACITY_BYTES,
+    SUCCEEDED,
+    TERMINAL_STATES,
+)
+from harness.store import RunFolder
+from harness.targets import kfp
+from tests.collectors.servers import Proxy, kubeconfig, proxied, until
+
+TOKEN = "a-bearer-token-of-the-test"
+HTTP = urllib3.PoolManager()
+
+
+@dataclass(frozen=True)
+class Simulator:
+    url: str
+    kubeconfig: str
+
+    def __call__(self, request: HttpRequest) -> HttpAnswer:
+        answer = HTTP.request(
+            request.method, self.url + request.path, body=request.body or None, headers=dict(request.headers)
+        )
+        return HttpAnswer(answer.status, answer.data)
+
+    def get(self, path: str) -> Any:
+        return HTTP.request("GET", self.url + path).json()
+
+
+@pytest.fixture(scope="module")
+def simulator() -> Iterator[Simulator]:
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "harness.simulator",
+        "serve",
+        "--profile",
+        "demo",
+        "--seed",
+        "7",
+        "--port",
+        "0",
+        "--die-with-parent",
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None
+    ready = json.loads(process.stdout.readline())
+    try:
+        yield Simulator(ready["url"], ready["kubeconfig"])
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def prepared(simulator: Simulator, tmp_path: Path, name: str, host: str = "") -> tuple[RunFolder, kfp.KfpTarget]:
+    """A run folder with a plan, and its target, in an experiment of its own."""
+    texts = {option: default for option, default, *_ in kfp.OPTIONS} | {"namespace": "", "experiment": name}
+    found = kfp.prepare(texts, simulated=True)
+    plan = Plan(
+        "kfp", host or simulator.url, {}, 1, 0, True, target_options=dict(found.options), started_at=time.time_ns()
+    )
+    added = kfp.from_plan(plan, found.package).set_up(simulator)
+    plan = replace(plan, target_options={**plan.target_options, **added.options})
+    folder = RunFolder.create(tmp_path, name)
+    folder.write_plan(plan)
+    return folder, kfp.from_plan(plan)
+
+
+def start(folder: RunFolder, config: str, *options: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-P", "-m", "harness.cli", "observe", "--run", str(folder.path), *options]
+    environment = {**os.environ, "KUBECONFIG": config, "PIPESWARM_TOKEN": TOKEN}
+    return subprocess.Popen(command, env=environment, stderr=(folder.path / "observer.log").open("ab"))
+
+
+@contextmanager
+def observing(folder: RunFolder, config: str) -> Iterator["subprocess.Popen[bytes]"]:
+    process = start(folder, config)
+    try:
+        until(lambda: folder.read_live("observer"), "the first look")
+        yield process
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def ends(folder: RunFolder) -> dict[str, str]:
+    return {event.object: event.reason for event in folder.records(Event) if event.kind == "Run"}
+
+
+def submitted(simulator: Simulator, target: kfp.KfpTarget, count: int) -> list[str]:
+    return [target.submit(Scenario(str(k), "test", {}, {}), simulator) for k in range(count)]
+
+
+def last_spans(folder: RunFolder) -> Mapping[str, list[Span]]:
+    """The spans that count, by step, in order."""
+    last = {(span.run, span.step, span.phase, span.attempt): span for span in folder.records(Span)}
+    steps: dict[str, list[Span]] = defaultdict(list)
+    for span in last.values():
+        if span.started_at != span.ended_at:
+            steps[span.step or span.run].append(span)
+    return {step: sorted(spans, key=lambda span: span.started_at) for step, spans in steps.items()}
+
+
+@pytest.fixture(scope="module")
+def observed(simulator: Simulator, tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, list[str]]:
+    folder, target = prepared(simulator, tmp_path_factory.mktemp("runs"), "whole")
+    with observing(folder, simulator.kubeconfig):
+        assert folder.read_live("observer")["ready_nodes"] == 3
+        runs = submitted(simulator, target, 6)
+        until(lambda: len(ends(folder)) == 6, "six ends", 90)
+    return folder, runs
+
+
+class TestWholeTest:
+    def test_every_run_is_recorded_as_the_platform_says(
+        self, simulator: Simulator, observed: tuple[RunFolder, list[str]]
+    ) -> None:
+        folder, runs = observed
+        of_runs = {span.run: span for span in folder.records(Span) if span.phase == RUN}
+        assert set(of_runs) == set(runs)
+        for run in runs:
+            told = simulator.get(f"/apis/v2beta1/runs/{run}")
+            assert ends(folder)[run] == told["state"]
+            assert (of_runs[run].started_at, of_runs[run].ended_at) == (
+                kfp.instant(told["created_at"]),
+                kfp.instant(told["finished_at"]),
+            )
+            assert of_runs[run].task == told["display_name"]
+        assert Counter(event.object for event in folder.records(Event) if event.kind == "Run") == Counter(runs)
+
+    def test_every_pod_is_recorded_from_creation_to_end_without_holes(
+        self, simulator: Simulator, observed: tuple[RunFolder, list[str]]
+    ) -> None:
+        folder, runs = observed
+        steps = last_spans(folder)
+        pods = [
+            each
+            for each in simulator.get("/api/v1/pods")["items"]
+            if each["metadata"].get("labels", {}).get("pipeline/runid") in runs
+        ]
+        assert len(pods) == 6 * 7  # a root driver, and a driver and an executor for each of three steps
+        for pod in pods:
+            spans = steps[pod["metadata"]["name"]]
+            assert spans[0].started_at == kfp.instant(pod["metadata"]["creationTimestamp"])
+            assert all(one.ended_at == other.started_at for one, other in pairwise(spans))
+            finished = max(each["state"]["terminated"]["finishedAt"] for each in pod["status"]["containerStatuses"])
+            ended = spans[-1].ended_at
+            assert ended is not None
+            assert 0 <= ended - (kfp.instant(finished) or 0) < 10**9  # whole seconds are moved up, never down
+            assert spans[-1].node == pod["spec"]["nodeName"]
+        assert {span.task for spans in steps.values() for span in spans if span.phase == RUNNING} >= {
+            "prepare",
+            "train",
+            "evaluate",
+        }
+
+    def test_nodes_store_and_use_are_recorded(self, observed: tuple[RunFolder, list[str]]) -> None:
+        folder, _ = observed
+        assert {node.pool for node in folder.records(Node)} == {"system", "steps"}
+        assert all(node.ready_at for node in folder.records(Node) if node.pool == "system")
+        samples = folder.records(Sample)
+        free = [s.value for s in samples if s.metric == STORE_AVAILABLE_BYTES and s.labels["volume"] == "seaweedfs-pvc"]
+        assert free[0] > free[-1] > 0
+        assert {
+            s.value for s in samples if s.metric == STORE_CAPACITY_BYTES and s.labels["volume"] == "seaweedfs-pvc"
+        } == {20 * 2.0**30}
+        assert any(s.metric == NODE_CPU_CORES and s.value > 0 for s in samples)
+
+    def test_its_own_requests_are_counted_and_few(self, observed: tuple[RunFolder, list[str]]) -> None:
+        folder, _ = observed
+        last = {s.labels["endpoint"]: s.value for s in folder.records(Sample) if s.metric == OBSERVER_REQUESTS}
+        assert 0 < last["kfp GET /apis/v2beta1/runs"] <= 20 + 0.05 * 12 + 90 / 1.5
+        assert sum(count for endpoint, count in last.items() if "WATCH" in endpoint) <= 10
+        assert folder.read_live("observer")["runs"] == {SUCCEEDED: 6}
+
+    def test_no_secret_is_in_the_folder(self, observed: tuple[RunFolder, list[str]]) -> None:
+        folder, _ = observed
+        for path in folder.path.rglob("*"):
+            if path.is_file():
+                assert TOKEN.encode() not in path.read_bytes(), path
+
+
+def test_killed_and_started_again_it_goes_on_and_tells_nothing_twice(simulator: Simulator, tmp_path: Path) -> None:
+    folder, target = prepared(simulator, tmp_path, "killed")
+    first = start(folder, simulator.kubeconfig)
+    until(lambda: folder.read_live("observer"), "the first look")
+    runs = submitted(simulator, target, 3)
+    until(lambda: any(span.phase == RUNNING for span in folder.records(Span)), "a pod that runs")
+    first.kill()
+    first.wait()
+    with observing(folder, simulator.kubeconfig):
+        until(lambda: set(ends(folder)) == set(runs), "three ends", 90)
+    assert Counter(event.object for event in folder.records(Event) if event.kind == "Run") == Counter(runs)
+    cluster = [(e.kind, e.object, e.reason, e.at, e.message) for e in folder.records(Event) if e.source == "kubernetes"]
+    assert len(cluster) == len(set(cluster))
+    for spans in last_spans(folder).values():
+        assert spans[-1].ended_at is not None
+
+
+def test_a_network_that_breaks_all_the_time_loses_no_run_and_no_pod(simulator: Simulator, tmp_path: Path) -> None:
+    port = urlsplit(simulator.url).port
+    assert port is not None
+    with proxied(port) as proxy:
+        address = f"http://127.0.0.1:{proxy.port}"
+        folder, target = prepared(simulator, tmp_path, "broken", host=address)
+        with observing(folder, kubeconfig(tmp_path / "config", address)):
+            runs = submitted(simulator, target, 3)
+            _torment(proxy, folder, len(runs))
+    assert {ends(folder)[run] for run in runs} <= TERMINAL_STATES
+    steps = last_spans(folder)
+    for pod in simulator.get("/api/v1/pods")["items"]:
+        if pod["metadata"].get("labels", {}).get("pipeline/runid") in runs:
+            assert steps[pod["metadata"]["name"]][-1].ended_at is not None
+    assert "Retry" in {event.reason for event in folder.records(Event) if event.kind == "Observer"}
+
+
+def _torment(proxy: Proxy, folder: RunFolder, count: int) -> None:
+    """Cut all connections twice a second, and refuse new ones every now and then, until the runs are over."""
+    cuts = 0
+
+    def over() -> bool:
+        nonlocal cuts
+        cuts += 1
+        if cuts % 25 == 0:
+            proxy.cut()
+            proxy.refuses = cuts % 100 == 0
+        return len(ends(folder)) == count
+
+    until(over, "the ends", 120)
+    proxy.refuses = False
+
+
+def test_without_a_cluster_the_runs_are_recorded_and_the_rest_is_said_to_be_out_of_reach(
+    simulator: Simulator, tmp_path: Path
+) -> None:
+    folder, target = prepared(simulator, tmp_path, "blind")
+    with observing(folder, str(tmp_path / "no-such-kubeconfig")):
+        (run,) = submitted(simulator, target, 1)
+        until(lambda: ends(folder), "the end", 90)
+    assert ends(folder) == {run: SUCCEEDED}
+    said = {event.object: event.message for event in folder.records(Event) if event.reason == "NotReachable"}
+    assert set(said) == {"kubernetes", "volumes", "metrics-server"}
+    assert "there is no kubeconfig" in said["kubernetes"]
+    assert Counter(event.object for event in folder.records(Event) if event.reason == "NotReachable")["kubernetes"] == 1
