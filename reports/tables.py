@@ -145,7 +145,7 @@ def _tasks(report: Report) -> Table:
         return _table("Pods by task", (), [], 0)
     length = floats(pods, "end_s") - floats(pods, "start_s")
     sums = pods.assign(length=length).groupby(["task", "phase"], sort=True)["length"].sum()
-    counts = pods.groupby("task", sort=True)["step"].nunique()
+    counts = pods.groupby("task", sort=True)["pod"].nunique()
     rows = [
         (str(task) or "(none)", f"{count:,}", *(
             seconds_text(float(sums.get((task, phase), np.nan)) / count) for phase in range(len(POD_PHASES))

@@ -91,7 +91,7 @@ def pending(timeline: Timeline) -> Pending | None:
     end = floats(pods, "end_s")[waiting]
     open_ = ~np.isfinite(end)
     waited = np.where(open_, timeline.end_s, end) - floats(pods, "start_s")[waiting]
-    rest = int(pods["step"][mine].nunique()) - waited.size
+    rest = int(pods["pod"][mine].nunique()) - waited.size
     values = np.concatenate((waited, np.zeros(max(rest, 0))))
     over = np.concatenate((~open_, np.ones(max(rest, 0), dtype=bool)))
     return Pending(summarize(values, over), {bound: float((values < bound).mean()) for bound in _WITHIN_S})

@@ -8,7 +8,7 @@ from harness.analysis.curves import active, integral, merged
 from harness.analysis.scaling import Scaling, fit
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.analysis.waits import waits
-from harness.model.phases import POD_PHASES, PULLING, RUNNING, SCHEDULING, STARTING, STORING, SUCCEEDED, UNSCHEDULABLE
+from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING, SUCCEEDED, UNSCHEDULABLE
 
 _LEAST_RUNS = 5
 _SEED = 7
@@ -74,7 +74,7 @@ def scaling(timeline: Timeline) -> Scaling | None:
 
 def _share_with_pending(timeline: Timeline, start: Floats, end: Floats) -> Floats:
     """The share of each stretch in which at least one pod waited for room."""
-    pods = timeline.pods[timeline.pods["phase"] == POD_PHASES.index(UNSCHEDULABLE)]
+    pods = timeline.stretches(UNSCHEDULABLE)
     opened, closed = floats(pods, "start_s"), floats(pods, "end_s")
     closed = np.where(np.isfinite(closed), closed, timeline.end_s)
     low, high = merged(opened, np.maximum(opened, closed))

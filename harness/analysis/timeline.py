@@ -39,8 +39,8 @@ class Timeline:
             answered_s, created_s, over_s (the platform's stamp), said_s (when the platform was first seen to say so),
             state ("" while the run goes on), message (the platform's error).
         foreign: number of observed runs that are not in the ledger.
-        pods: a row a stretch of a pod: row (of `runs`, -1 when foreign), step, task, phase (index into POD_PHASES),
-            attempt, start_s, end_s, node, resolution_s.
+        pods: a row a stretch of a pod: row (of `runs`, -1 when foreign), pod (a number of its own), step (its name),
+            task, phase (index into POD_PHASES), start_s, end_s, node.
         events: at_s, kind, object, reason, message, source, run, count, type.
         samples: metric, at_s, value, labels (a JSON text).
         nodes: name, pool, created_s, ready_s, gone_s, cpu, memory, gpu, pods, spot, price.
@@ -98,6 +98,10 @@ class Timeline:
     def metric(self, name: str) -> pd.DataFrame:
         """The samples of one metric, in the order of time."""
         return self.samples[self.samples["metric"] == name]
+
+    def stretches(self, phase: str) -> pd.DataFrame:
+        """The rows of `pods` in one phase."""
+        return self.pods[(self.pods["phase"] == POD_PHASES.index(phase)).to_numpy(dtype=bool)]
 
     @property
     def namespace(self) -> str:
@@ -256,16 +260,26 @@ def _pods(spans: pd.DataFrame, of_pod: Bools, runs: "pd.Series[str]", start_at: 
     return pd.DataFrame(
         {
             "row": row[kept],
+            "pod": _numbered(spans["run"].array[kept], spans["step"].array[kept]),
             "step": spans["step"].array[kept],
             "task": spans["task"].where(of_pod, "").astype("category").array[kept],
-            "phase": phase[kept],
-            "attempt": spans["attempt"].to_numpy(dtype=np.int64, na_value=0)[kept],
+            "phase": phase[kept].astype(np.int8),
             "start_s": after(spans["started_at"], start_at)[kept],
             "end_s": after(spans["ended_at"], start_at)[kept],
             "node": spans["node"].fillna("").astype("category").array[kept],
-            "resolution_s": spans["resolution_s"].to_numpy(dtype=np.float64, na_value=0.0)[kept],
         }
     )
+
+
+def _numbered(*keys: "pd.api.extensions.ExtensionArray") -> Ints:
+    """A number for each run of equal keys; records come sorted by run and step, so that is a number for each pod."""
+    count = len(keys[0])
+    new = np.zeros(count, dtype=bool)
+    for key in keys:
+        texts = pa.array(key)
+        if count > 1:
+            new[1:] |= pc.not_equal(texts.slice(1), texts.slice(0, count - 1)).to_numpy(zero_copy_only=False)
+    return np.cumsum(new)
 
 
 def _last(runs: pd.DataFrame, *frames: pd.DataFrame) -> float:

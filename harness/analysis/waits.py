@@ -25,6 +25,7 @@ from harness.model.phases import (
     RUN_PHASES,
     RUNNING,
     SCHEDULING,
+    SERVICE_PHASES,
     STARTING,
     STORING,
     SUBMIT,
@@ -33,7 +34,7 @@ from harness.model.phases import (
 )
 
 # The furthest first: what a run with pods in several phases is said to do.
-PRECEDENCE = (RUNNING, STORING, STARTING, PULLING, SCHEDULING, UNSCHEDULABLE)
+PRECEDENCE = (RUNNING, STORING, STARTING, PULLING, SCHEDULING, UNSCHEDULABLE, *reversed(SERVICE_PHASES))
 
 _COLUMN = {name: k for k, name in enumerate(RUN_PHASES)}
 
@@ -74,10 +75,11 @@ def waits(timeline: Timeline) -> Waits:
     sent = np.where(np.isfinite(sent), sent, due)
     answered = np.where(np.isfinite(answered), answered, sent)  # the answer was lost, the run was not
     seconds = np.zeros((row.size, len(RUN_PHASES)))
-    seconds[:, _COLUMN[DISPATCH]] = sent - due
-    seconds[:, _COLUMN[SUBMIT]] = answered - sent
     swept = _sweep(timeline, over)
     first, last = swept.first[row], swept.last[row]
+    answered = np.where(over_s <= answered, np.fmin(answered, first), answered)  # the answer was the result
+    seconds[:, _COLUMN[DISPATCH]] = sent - due
+    seconds[:, _COLUMN[SUBMIT]] = answered - sent
     seen = np.isfinite(first)
     seconds[:, _COLUMN[UNKNOWN]] = np.where(seen, 0.0, over_s - answered)
     for phase, of_runs in swept.seconds.items():
@@ -159,7 +161,7 @@ def _stretches(timeline: Timeline, chosen: Bools) -> tuple[Ints, Ints, Floats, F
     row = pods["row"].to_numpy(dtype=np.int64)
     mine = row >= 0
     mine[mine] = chosen[row[mine]]
-    row, phase = row[mine], pods["phase"].to_numpy(dtype=np.int64)[mine]
+    row, phase = row[mine], pods["phase"].to_numpy()[mine]
     start, end = floats(pods, "start_s")[mine], floats(pods, "end_s")[mine]
     until = np.nan_to_num(floats(timeline.runs, "over_s"), nan=timeline.end_s)[row]
     return row, phase, start, np.where(np.isfinite(end), end, np.maximum(until, start))
@@ -168,16 +170,18 @@ def _stretches(timeline: Timeline, chosen: Bools) -> tuple[Ints, Ints, Floats, F
 def _segments(row: Ints, phase: Ints, start: Floats, end: Floats) -> Segments:
     """Sort all beginnings and ends by run and time; between two neighbours the counts by phase are constant."""
     runs, at = np.concatenate((row, row)), np.concatenate((start, end))
-    phases, step = np.concatenate((phase, phase)), np.repeat(np.array([1, -1], dtype=np.int64), row.size)
     order = np.lexsort((at, runs))
-    runs, at, phases, step = runs[order], at[order], phases[order], step[order]
-    level = np.full(runs.size, len(PRECEDENCE), dtype=np.int64)
+    runs, at = runs[order], at[order]
+    phases = np.concatenate((phase, phase))[order]
+    step = np.repeat(np.array([1, -1], dtype=np.int8), row.size)[order]
+    del order
+    level = np.full(runs.size, len(PRECEDENCE), dtype=np.int8)
     for k in reversed(range(len(PRECEDENCE))):
         # Each run's counts are back at 0 at its end, so one running sum serves them all.
-        going_on = np.cumsum(np.where(phases == POD_PHASES.index(PRECEDENCE[k]), step, 0)) > 0
-        level[going_on] = k
+        mine = phases == POD_PHASES.index(PRECEDENCE[k])
+        level[np.cumsum(step * mine, dtype=np.int32) > 0] = k
     same = runs[1:] == runs[:-1]
-    return Segments(runs[:-1][same], level[:-1][same], at[:-1][same], at[1:][same])
+    return Segments(runs[:-1][same], level[:-1][same].astype(np.int64), at[:-1][same], at[1:][same])
 
 
 def _coverage(starts: Floats, ends: Floats, low: Floats, high: Floats) -> Floats:

@@ -29,7 +29,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     whole = float(waits(timeline).total.sum())
     if share < _SHARE or of_drivers < 0.1 * whole:
         return []
-    count, steps = int(pods["step"][driver & mine].nunique()), int(pods["step"][~driver & mine].nunique())
+    count, steps = int(pods["pod"][driver & mine].nunique()), int(pods["pod"][~driver & mine].nunique())
     return [
         Finding(
             NAME,

@@ -6,7 +6,7 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits import waits
 from harness.detectors.detector import PODS, RUNS, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import POD_PHASES, PULLING
+from harness.model.phases import PULLING
 from harness.model.units import format_duration
 
 NAME = "image-pull"
@@ -25,7 +25,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         events["reason"].isin(_TROUBLE)
         | ((events["reason"] == "Failed") & events["message"].str.contains("pull image"))
     ]
-    pods = timeline.pods[timeline.pods["phase"] == POD_PHASES.index(PULLING)]
+    pods = timeline.stretches(PULLING)
     seconds = floats(pods, "end_s") - floats(pods, "start_s")
     seconds = seconds[np.isfinite(seconds)]
     slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0

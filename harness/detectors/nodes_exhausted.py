@@ -5,7 +5,7 @@ from harness.analysis.room import Room, room
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors.detector import NODES, PODS, RUNS, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import POD_PHASES, UNSCHEDULABLE
+from harness.model.phases import UNSCHEDULABLE
 
 NAME = "nodes-exhausted"
 NEEDS = (RUNS, PODS, NODES)
@@ -35,7 +35,7 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 def waiting_evidence(timeline: Timeline, found: Room) -> tuple[Evidence, ...]:
     """How many pods waited at once, for what, and how much of the time that took."""
-    pods = timeline.pods[timeline.pods["phase"] == POD_PHASES.index(UNSCHEDULABLE)]
+    pods = timeline.stretches(UNSCHEDULABLE)
     most = peak(floats(pods, "start_s"), floats(pods, "end_s"))
     facts = [
         Evidence(

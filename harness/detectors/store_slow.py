@@ -6,7 +6,7 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits import waits
 from harness.detectors.detector import PODS, RUNS, CannotJudgeError, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import POD_PHASES, RUNNING, STORING
+from harness.model.phases import RUNNING, STORING
 from harness.model.units import format_duration
 
 NAME = "store-slow"
@@ -18,8 +18,7 @@ _LEAST_S = 2.0
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Storing takes a large share of the runs' time."""
-    pods = timeline.pods
-    storing = pods[pods["phase"] == POD_PHASES.index(STORING)]
+    storing = timeline.stretches(STORING)
     if not len(storing):
         raise CannotJudgeError("the time in which outputs are stored was not seen apart from the steps' own time")
     share = waits(timeline).shares()[STORING]
@@ -28,7 +27,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0
     if share < _SHARE or slow < _LEAST_S:
         return []
-    running = pods[pods["phase"] == POD_PHASES.index(RUNNING)]
+    running = timeline.stretches(RUNNING)
     worked = float(np.nansum(floats(running, "end_s") - floats(running, "start_s")))
     ratio = float(seconds.sum()) / max(worked, 1e-9)
     return [

@@ -110,7 +110,7 @@ def pending(report: Report) -> Figure | None:
         return None
     edges = np.linspace(min(0.0, float(waited.min())), float(waited.max()) * (1 + 1e-9) + 1e-9, 41)
     counts = np.histogram(waited, bins=edges)[0].astype(np.float64)
-    every = int(pods["step"].nunique())
+    every = int(pods["pod"].nunique())
     soon = 1 - np.count_nonzero(waited > 5) / max(every, 1)
     caption = (
         f"{waited.size:,} of {every:,} pods found no node at first; half of those waited {np.median(waited):.1f} s "

@@ -1,0 +1,269 @@
+"""Runs, time, nodes: any two give the third, with an interval that says how sure the data make it.
+
+The time that N runs take on M nodes is taken to be
+
+    D(N, M) = c + t W(N, M) + s N (M - 1) / M + k N (M - 1)
+
+c is what every test costs whatever its size (scale-up, the last run's way home), W the work of one node: N / M where
+runs flow through (service), or the number of waves ceil(N / (M j)) where j runs fit a node and start together. The last
+two terms are contention and coherency of the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007),
+written for times: with W = N / M, sigma = s / t and kappa = k / t. All coefficients are at least 0.
+
+Which of these laws holds is not decided but weighed: each gets its posterior probability, from the evidence of a linear
+Gaussian model (Bishop, Pattern Recognition and Machine Learning, 3.5) over a grid of noise levels. Coefficients are
+drawn by perturbing the data and the prior and fitting again, no coefficient below 0 (randomize-then-optimize, Bardsley
+et al., SIAM J. Sci. Comput. 36, 2014). Intervals are of the *next test's* result, noise included.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from harness.analysis.timeline import Floats, Ints
+
+SERVICE = "service"
+LINEAR, AMDAHL, USL = "linear", "amdahl", "usl"
+_TERMS = {LINEAR: 2, AMDAHL: 3, USL: 4}
+TERMS = ("start-up", "nodes", "contention", "coherency")
+
+# Prior: of the largest test's duration, work is nearly all, give or take; each other term little, give or take.
+_SHARE = np.array([0.0, 1.0, 0.0, 0.0])
+_SHARE_DEVIATION = np.array([0.15, 0.5, 0.3, 0.3])
+# Repeated tests differ by some 5 %, give or take a factor of two: what few rows can't say.
+_USUAL_NOISE, _NOISE_FACTOR = 0.05, 2.0
+_NOISES = np.geomspace(0.004, 0.5, 25)
+_JOBS = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One test: so many runs on so many nodes took `duration_s`.
+
+    `steady` marks a stretch cut out of a test's middle, without its beginning and end.
+    """
+
+    runs: float
+    nodes: float
+    duration_s: float
+    steady: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """How the work is shared (`jobs_per_node` is none for service, else waves of so many) and which terms it has."""
+
+    scaling: str
+    jobs_per_node: int | None = None
+
+    @property
+    def name(self) -> str:
+        """For people: ``waves of 3 a node``, ``service, usl``."""
+        how = SERVICE if self.jobs_per_node is None else f"waves of {self.jobs_per_node} a node"
+        return how if self.scaling == LINEAR else f"{how}, {self.scaling}"
+
+    def features(self, runs: Floats, nodes: Floats) -> Floats:
+        """What the coefficients are multiplied with, stacked last: (…, number of terms)."""
+        work = runs / nodes
+        if self.jobs_per_node is not None:
+            work = np.ceil(work / self.jobs_per_node - 1e-9)
+        columns = (np.ones_like(work), work, runs * (nodes - 1) / nodes, runs * (nodes - 1))
+        return np.stack(columns[: _TERMS[self.scaling]], axis=-1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """Plausible platforms under one law: coefficients (B, terms), and the noise of the next test, a factor each."""
+
+    law: Law
+    coefficients: Floats
+    noise: Floats
+
+    def durations(self, runs: Floats, nodes: Floats) -> Floats:
+        """Seconds of the next test by draw, shape (B, points)."""
+        return np.asarray(self.coefficients @ self.law.features(runs, nodes).T * self.noise[:, None], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What the model was fitted on."""
+
+    runs: tuple[float, float]
+    nodes: tuple[float, float]
+    duration_s: tuple[float, float]
+    observations: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CapacityModel:
+    """Runs ↔ time ↔ nodes.
+
+    Attributes:
+        draws: plausible platforms, by law, the likeliest first.
+        weights: each law's posterior probability.
+        fitted_on: the range of the observations.
+        noise: typical relative deviation between equal tests.
+    """
+
+    draws: tuple[Draws, ...]
+    weights: dict[Law, float]
+    fitted_on: Range
+    noise: float
+
+    @property
+    def law(self) -> Law:
+        """The likeliest law."""
+        return max(self.weights, key=lambda law: self.weights[law])
+
+    def durations(self, runs: Floats | float, nodes: Floats | float, levels: Sequence[float]) -> Floats:
+        """Quantiles of the next test's duration in seconds, shape (levels, points)."""
+        runs, nodes = np.broadcast_arrays(np.atleast_1d(runs).astype(float), np.atleast_1d(nodes).astype(float))
+        every = np.concatenate([drawn.durations(runs, nodes) for drawn in self.draws])
+        return np.asarray(np.quantile(every, levels, axis=0), dtype=np.float64)
+
+    def chance(self, runs: float, nodes: float, within_s: float) -> float:
+        """The probability that the next test ends in time."""
+        at = np.array([runs]), np.array([nodes])
+        return float(np.mean(np.concatenate([drawn.durations(*at)[:, 0] for drawn in self.draws]) <= within_s))
+
+    def shares(self, runs: float, nodes: float) -> dict[str, float]:
+        """How much of the time at this size each of TERMS takes, on average over the draws."""
+        total = np.zeros(len(TERMS))
+        for drawn in self.draws:
+            parts = drawn.coefficients * drawn.law.features(np.array(runs), np.array(nodes))
+            total[: parts.shape[1]] += (parts / parts.sum(axis=1, keepdims=True)).sum(axis=0)
+        return dict(zip(TERMS, (total / total.sum()).tolist(), strict=True))
+
+    def scaled(self, factor: float) -> "CapacityModel":
+        """The same platform with every unit of work taking `factor` times as long; what is fixed stays."""
+        stretched = np.array([1.0, factor, factor, factor])
+        draws = tuple(replace(d, coefficients=d.coefficients * stretched[: d.coefficients.shape[1]]) for d in self.draws)
+        return replace(self, draws=draws)
+
+
+def fit(
+    observations: Sequence[Observation],
+    random: np.random.Generator,
+    *,
+    jobs_per_node: int | None = None,
+    count: int = 2000,
+) -> CapacityModel:
+    """Weigh all laws by the observations and draw `count` plausible platforms; one observation is enough to begin.
+
+    Args:
+        observations: tests of the same platform and pipeline.
+        random: the source of the draws.
+        jobs_per_node: when it is known, waves are only of this size.
+        count: how many draws; intervals settle at some thousand.
+
+    Raises:
+        ValueError: there is no observation, or one has a size or duration that is not above 0.
+    """
+    if not observations:
+        raise ValueError("a capacity model needs at least one observation")
+    if any(min(o.runs, o.nodes, o.duration_s) <= 0 for o in observations):
+        raise ValueError("runs, nodes and durations are above 0")
+    laws = _laws(observations, jobs_per_node)
+    problems = [_Problem.of(law, observations) for law in laws]
+    prior = np.array([0.5 if law.jobs_per_node is None else 0.5 * 3 / (len(laws) - 3) for law in laws]) / 3
+    log_posterior = np.array([p.log_evidence() for p in problems]) + np.log(prior)[:, None] + _log_noise_prior()
+    posterior = np.exp(log_posterior - log_posterior.max())
+    posterior /= posterior.sum()
+    chosen = random.multinomial(count, posterior.ravel()).reshape(posterior.shape)
+    weights = {law: float(weight) for law, weight in zip(laws, posterior.sum(axis=1), strict=True) if weight > 1e-4}
+    order = sorted(range(len(laws)), key=lambda k: -posterior[k].sum())
+    return CapacityModel(
+        tuple(problems[k].draw(chosen[k], random) for k in order if chosen[k].any()),
+        weights,
+        _range(observations),
+        float(np.exp(posterior.sum(axis=0) @ np.log(_NOISES))),
+    )
+
+
+def _laws(observations: Sequence[Observation], jobs_per_node: int | None) -> list[Law]:
+    most = max(o.runs / o.nodes for o in observations)
+    jobs = [jobs_per_node] if jobs_per_node else [j for j in _JOBS if j == 1 or j < 2 * most]
+    return [Law(scaling, j) for j in (None, *jobs) for scaling in _TERMS]
+
+
+def _range(observations: Sequence[Observation]) -> Range:
+    columns = np.array([(o.runs, o.nodes, o.duration_s) for o in observations])
+    low, high = columns.min(axis=0).tolist(), columns.max(axis=0).tolist()
+    return Range((low[0], high[0]), (low[1], high[1]), (low[2], high[2]), len(observations))
+
+
+def _log_noise_prior() -> Floats:
+    return np.asarray(-0.5 * (np.log(_NOISES / _USUAL_NOISE) / np.log(_NOISE_FACTOR)) ** 2, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Problem:
+    """A law's regression in relative terms: `design` @ shares ≈ `target`, shares in units of their prior deviation.
+
+    `scale` brings a share back to the law's coefficient.
+    """
+
+    law: Law
+    design: Floats  # (n, k)
+    target: Floats  # (n,)
+    prior: Floats  # (k,)
+    scale: Floats  # (k,)
+
+    @classmethod
+    def of(cls, law: Law, observations: Sequence[Observation]) -> "_Problem":
+        runs, nodes, took = np.array([(o.runs, o.nodes, o.duration_s) for o in observations]).T
+        steady = np.array([o.steady for o in observations])
+        features = law.features(runs, nodes)
+        features[steady, 0] = 0.0
+        # The unit of a coefficient: what makes its term the whole duration of the largest test.
+        largest = int(np.argmax(nodes * runs))
+        reference = law.features(runs[largest], np.maximum(nodes[largest], 2.0))
+        deviation = _SHARE_DEVIATION[: features.shape[1]]
+        scale = deviation * took[largest] / reference
+        prior = _SHARE[: features.shape[1]] / deviation
+        weighted = cls(law, features * scale / took[:, None], np.ones(took.size), prior, scale)
+        # Weighing by what was measured favours what came out short: once more, by what was fitted.
+        shares = weighted.solve(weighted.target[:, None], prior[:, None], _USUAL_NOISE)[:, 0]
+        fitted = took * (weighted.design @ shares)
+        fitted = np.clip(fitted, took / 3, took * 3)
+        return cls(law, features * scale / fitted[:, None], took / fitted, prior, scale)
+
+    def log_evidence(self) -> Floats:
+        """By noise level: log density of the target under the prior, up to a constant."""
+        rest = self.target - self.design @ self.prior
+        eigenvalues, vectors = np.linalg.eigh(self.design.T @ self.design)
+        along = vectors.T @ (self.design.T @ rest)
+        variance = _NOISES[:, None] ** 2
+        spread = variance + np.maximum(eigenvalues, 0.0)
+        quadratic = (rest @ rest - (along**2 / spread).sum(axis=1)) / variance[:, 0]
+        determinant = (rest.size - eigenvalues.size) * np.log(variance[:, 0]) + np.log(spread).sum(axis=1)
+        return np.asarray(-0.5 * (quadratic + determinant), dtype=np.float64)
+
+    def solve(self, targets: Floats, priors: Floats, noise: float) -> Floats:
+        """Shares of at least 0 that minimise the penalised squares, for all columns at once: (k, B)."""
+        gram = self.design.T @ self.design / noise**2 + np.eye(self.prior.size)
+        right = self.design.T @ targets / noise**2 + priors
+        best, cost = np.zeros_like(right), np.zeros(right.shape[1])
+        for size in range(1, self.prior.size + 1):
+            for free in combinations(range(self.prior.size), size):
+                rows: Ints = np.array(free)
+                found = np.linalg.solve(gram[np.ix_(rows, rows)], right[rows])
+                gain = -(found * right[rows]).sum(axis=0)  # of the objective at a stationary point, doubled
+                better = (found >= 0).all(axis=0) & (gain < cost)
+                cost[better] = gain[better]
+                best[:, better] = 0.0
+                best[np.ix_(rows, better)] = found[:, better]
+        return best
+
+    def draw(self, counts: Ints, random: np.random.Generator) -> Draws:
+        """So many draws at each noise level."""
+        found, factors = [], []
+        for noise, count in zip(_NOISES.tolist(), counts.tolist(), strict=True):
+            if not count:
+                continue
+            targets = self.target[:, None] + noise * random.standard_normal((self.target.size, count))
+            priors = self.prior[:, None] + random.standard_normal((self.prior.size, count))
+            found.append(self.solve(targets, priors, noise).T * self.scale)
+            factors.append(np.exp(noise * random.standard_normal(count)))
+        return Draws(self.law, np.concatenate(found), np.concatenate(factors))
