@@ -221,12 +221,15 @@ class Server:
 
     def _started(self, run: Run, answered: Answered) -> None:
         self.in_flight -= 1
-        info = run.version.spec["pipelineInfo"]["name"]
-        suffix = "".join(self._random.choices(_ALPHABET, k=5))
         graph = run.version.graph or self._flatten(run.version, run.parameters)
         namespace = run.namespace or self._profile.namespace
         workflow = Workflow(
-            run.id, f"{info}-{suffix}", namespace, graph=graph, parameters=run.parameters, created=self._loop.now
+            run.id,
+            self._workflow_name(run),
+            namespace,
+            graph=graph,
+            parameters=run.parameters,
+            created=self._loop.now,
         )
         run.workflow = workflow
         run.enter(PENDING, run.created)
@@ -236,6 +239,14 @@ class Server:
             experiment.last_run = run.created
         self._controller.add(workflow)
         answered(run)
+
+    def _workflow_name(self, run: Run) -> str:
+        """A generated name; one that is taken is drawn again, as kube-apiserver does."""
+        prefix = run.version.spec["pipelineInfo"]["name"]
+        while True:
+            name = f"{prefix}-{''.join(self._random.choices(_ALPHABET, k=5))}"
+            if name not in self._controller.workflows:
+                return name
 
     def run(self, run_id: str) -> Run:
         """The run with that id."""
@@ -274,6 +285,8 @@ class Server:
         run = self.run(run_id)
         if run.workflow is not None and run.workflow.name in self._controller.workflows:
             self._controller.remove(run.workflow)
+        if run.workflow is not None:
+            run.workflow.forget()
         del self.runs[run_id]
         self.deleted += 1
 

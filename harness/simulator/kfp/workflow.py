@@ -112,6 +112,11 @@ class Workflow:
                 if ended:
                     pending.append((following, ended, ""))
 
+    def forget(self) -> None:
+        """Let go of the steps and their pods, which know this workflow in their turn."""
+        self.steps = []
+        self.news.clear()
+
     def reopen(self) -> None:
         """Forget what failed or was omitted: those nodes are due again, the others keep their results."""
         plans = self.graph.plans

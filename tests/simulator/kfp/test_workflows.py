@@ -275,3 +275,31 @@ def test_a_run_that_can_not_be_is_refused(name: str, parameters: dict[str, objec
     with pytest.raises(RpcError) as refused:
         platform.server.prepare_run(name, "", upload(platform), parameters, by_reference=True)
     assert refused.value.code is code
+
+
+def test_no_two_living_workflows_have_the_same_name() -> None:
+    platform = Platform(profile())
+    version = upload(platform)
+
+    class Repeating:
+        """Draws each suffix three times."""
+
+        def __init__(self) -> None:
+            self.drawn = 0
+
+        def choices(self, letters: str, k: int) -> list[str]:
+            self.drawn += 1
+            return [letters[self.drawn // 3]] * k
+
+        def random(self) -> float:
+            return 1.0
+
+        def getrandbits(self, bits: int) -> int:
+            del bits
+            self.drawn += 1
+            return self.drawn
+
+    platform.server._random = Repeating()  # type: ignore[assignment]
+    submit(platform, version, 5)
+    platform.loop.run(0.0)
+    assert len(platform.controller.workflows) == 5
