@@ -138,7 +138,9 @@ class CapacityModel:
     def scaled(self, factor: float) -> "CapacityModel":
         """The same platform with every unit of work taking `factor` times as long; what is fixed stays."""
         stretched = np.array([1.0, factor, factor, factor])
-        draws = tuple(replace(d, coefficients=d.coefficients * stretched[: d.coefficients.shape[1]]) for d in self.draws)
+        draws = tuple(
+            replace(d, coefficients=d.coefficients * stretched[: d.coefficients.shape[1]]) for d in self.draws
+        )
         return replace(self, draws=draws)
 
 
