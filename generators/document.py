@@ -1,5 +1,6 @@
 """A YAML document that knows where each of its values stands, so that an error can name line and key."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,8 @@ from harness.model.errors import ConfigError
 Key = str | int
 KeyPath = tuple[Key, ...]
 
+_BOOL, _INT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:int"
+_PLAIN_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|0o[0-7]+)")
 _LARGEST = 200_000  # values in one document: what aliases of aliases unfold to is bounded
 
 
@@ -97,10 +100,20 @@ def parse_yaml(text: str, source: str, folder: Path = Path()) -> Document:
     return Document(data, source, lines, folder)
 
 
+def _modernise(node: yaml.Node) -> None:
+    """Read a scalar as YAML 1.2 does: NO is a country, 18:00 a time and 007 a text, not False, 1080 and 7."""
+    if isinstance(node, yaml.ScalarNode):
+        truth = node.tag == _BOOL and node.value.lower() not in {"true", "false"}
+        number = node.tag == _INT and not _PLAIN_INTEGER.fullmatch(node.value)
+        if truth or number:
+            node.tag = "tag:yaml.org,2002:str"
+
+
 def _locate(
     node: yaml.Node, path: KeyPath, source: str, lines: dict[KeyPath, int], above: tuple[yaml.Node, ...]
 ) -> None:
     lines.setdefault(path, node.start_mark.line + 1)
+    _modernise(node)
     if len(lines) > _LARGEST:
         raise ConfigError(f"{source}: more than {_LARGEST:,} values", "put lists of values in a CSV and use from_file")
     if node in above:
@@ -114,6 +127,7 @@ def _locate(
                     f"{source}:{key.start_mark.line + 1}: the key '{name}' is there twice", "keep one of them"
                 )
             seen.add(name)
+            _modernise(key)
             lines[(*path, name)] = key.start_mark.line + 1
             _locate(value, (*path, name), source, lines, (*above, node))
     elif isinstance(node, yaml.SequenceNode):

@@ -13,7 +13,7 @@ _VARYING = re.compile(
     r"|(?P<date>(?<!\d)(?:19|20)\d\d(?P<dash>[-/_.])(?:0[1-9]|1[0-2])(?P=dash)(?:0[1-9]|[12]\d|3[01])(?!\d))"
     r"|(?P<month>(?<!\d)(?:19|20)\d\d(?P<slash>[-/_.])(?:0[1-9]|1[0-2])(?![\d]))"
     # Digits that touch a letter belong to a word: s3, v2, sha256. Those after a point are a version or a fraction.
-    r"|(?P<number>(?<![A-Za-z\d.])\d{1,15}(?![A-Za-z\d]|\.\d))"
+    r"|(?P<number>(?<![A-Za-z\d])(?<!\d\.)\d{1,15}(?![A-Za-z\d]|\.\d))"
 )
 _SWEPT = ("multiplier", "scale", "factor", "size", "volume", "rows", "samples")
 _SHARES = ("rate", "ratio", "fraction", "share", "split", "dropout", "probability", "threshold", "alpha")

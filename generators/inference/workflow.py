@@ -45,15 +45,17 @@ def read_workflow(path: Path) -> tuple[Parameters, Draft]:
     notes: list[str] = []
     draft = Draft()
     for given in exported["io_interface"].get("inputs") or []:
-        name, wiring = str(given.get("name") or ""), wirings.get(str(given.get("name")), {})
-        if not name:
+        wiring = wirings.get(str(given.get("name")), {})
+        if not given.get("name"):
             notes.append("an input without a name is left out")
         elif wiring.get("adapter_id", _DIRECT) != _DIRECT:
-            columns |= _adapter_columns(name, wiring, draft, Place(Document({}, str(path)), (name,)))
+            columns |= _adapter_columns(given["name"], wiring, draft, Place(Document({}, str(path)), (given["name"],)))
         else:
             direct.append(_parameter(given, wiring))
-    parameters = Parameters(str(exported.get("name") or path.stem), tuple(direct), str(path), tuple(notes))
-    return parameters, _completed(parameters, columns, draft, exported)
+    name = str(exported.get("name") or path.stem)
+    complete = _completed(Parameters(name, tuple(direct), str(path), tuple(notes)), columns, draft, exported)
+    wired = (Parameter(column, InputType.STRING, required=True) for column in columns)
+    return Parameters(name, (*direct, *wired), str(path), tuple(notes)), complete
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -165,8 +165,7 @@ def _hours(hours: Definition | bool, place: Place) -> tuple[int, int, tuple[int,
 
 def _time_ms(value: object, place: Place) -> int:
     try:
-        # YAML 1.1 reads 08:00 as text but 18:00 as the sexagesimal number 1080.
-        hour, minute = divmod(value, 60) if isinstance(value, int) else (int(part) for part in str(value).split(":"))
+        hour, minute = (int(part) for part in str(value).split(":"))
     except ValueError as error:
         raise place.error(f"'{value}' is no time of day", 'write "08:30"') from error
     if not (0 <= hour <= 24 and 0 <= minute < 60 and hour * 60 + minute <= 1440):

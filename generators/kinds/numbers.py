@@ -30,6 +30,12 @@ def _rounded(values: Floats, decimals: int | None) -> Column:
     return Values(pl.Series(values))
 
 
+def _decimals(definition: Definition, largest: float) -> int | None:
+    """The decimals asked for, unless numbers of that size have none so small to round to."""
+    decimals: int | None = definition.get("decimals")
+    return None if decimals is None or largest * 10.0**decimals > _WIDEST else decimals
+
+
 def _ends(definition: Definition, key: str, place: Place) -> tuple[float, float]:
     low, high = definition[key]
     if low > high:
@@ -53,7 +59,9 @@ class Uniform:
     def read(cls, definition: Definition, place: Place) -> Kind:
         """Range, decimals."""
         low, high = _ends(definition, "range", place)
-        return cls(low, high, definition.get("decimals"))
+        if not math.isfinite(high - low):
+            raise (place / "range").error("the range is wider than a number can say", "narrow it")
+        return cls(low, high, _decimals(definition, max(abs(low), abs(high))))
 
     def inputs(self) -> frozenset[str]:
         """None."""
@@ -126,7 +134,7 @@ class NormalType:
         if sd <= 0:
             raise place.error(f"the standard deviation is {sd:g}", "give one above 0")
         low, high = definition.get("min", -math.inf), definition.get("max", math.inf)
-        return _bounded(Normal(mean, sd, low, high, definition.get("decimals")), place)
+        return _bounded(Normal(mean, sd, low, high, _decimals(definition, abs(mean) + 9 * sd)), place)
 
 
 class LognormalType:
@@ -145,9 +153,9 @@ class LognormalType:
             raise place.error(f"max is {high:g}", "a lognormal value is above 0: give a max above 0")
         log_low = _log(low) if low > 0 else -math.inf
         log_high = _log(high) if math.isfinite(high) else math.inf
-        return _bounded(
-            Normal(_log(median), sigma, log_low, log_high, definition.get("decimals"), exponential=True), place
-        )
+        centre = _log(median)
+        decimals = _decimals(definition, math.exp(min(centre + 9 * sigma, 700.0)))
+        return _bounded(Normal(centre, sigma, log_low, log_high, decimals, exponential=True), place)
 
 
 def _log(x: float) -> float:
@@ -208,7 +216,9 @@ class Quantiles:
         points = definition["points"]
         if any(after < before for before, after in itertools.pairwise(points)):
             raise (place / "points").error("the quantiles fall", "give them in rising order")
-        return cls(tuple(points), definition.get("decimals"))
+        if not math.isfinite(points[-1] - points[0]):
+            raise (place / "points").error("the range is wider than a number can say", "narrow it")
+        return cls(tuple(points), _decimals(definition, max(abs(points[0]), abs(points[-1]))))
 
     def inputs(self) -> frozenset[str]:
         """None."""

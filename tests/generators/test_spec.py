@@ -109,6 +109,18 @@ def test_the_digest_tells_specs_apart():
     assert len(digests) == 3
 
 
+def test_scalars_mean_what_they_look_like():
+    found = drawn(
+        "fields:\n  on: {choice: [NO]}\n  c: {choice: [007]}\n  t: {choice: [18:00]}\n  b: {choice: [true]}\n", 1
+    )
+    assert {name: found[name].to_list() for name in ("on", "c", "t", "b")} == {
+        "on": ["NO"],
+        "c": ["007"],
+        "t": ["18:00"],
+        "b": [True],
+    }
+
+
 # What a spec may look like on the way to being one: keys of the format, and values of every type.
 words = st.sampled_from(
     [*kinds(), "kind", "by", "cases", "otherwise", "nullable", "unique", "hidden", "correlation", "with", "rank", "min",

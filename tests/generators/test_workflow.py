@@ -104,8 +104,7 @@ def test_a_time_range_keeps_its_length(export):
 def test_the_cells_of_direct_inputs_have_the_types_of_the_interface(export):
     rows(export)
     parameters, _ = read_workflow(export)
-    adapter = [Input(f"live.{part}", "STRING", required=True) for part in ("ref_id", "timestampFrom", "timestampTo")]
-    inputs = [Input(p.name, p.type, p.required) for p in parameters.inputs] + adapter
+    inputs = [Input(p.name, p.type, p.required) for p in parameters.inputs]
     assert len(read_scenarios(Path("scenarios.csv"), inputs, ParamMode())) == 100
 
 
