@@ -26,10 +26,11 @@ class Trouble:
 def find(timeline: Timeline, trouble: Trouble) -> list[Finding]:
     """Submissions and runs whose errors carry the database's words."""
     runs = timeline.runs
+    spoken = runs[(runs["error"] != "").to_numpy(dtype=bool)]
     refused = [
-        (at, str(e))
-        for at, e in zip(floats(runs, "due_s").tolist(), runs["error"], strict=True)
-        if trouble.words.search(str(e))
+        (at, str(error))
+        for at, error in zip(floats(spoken, "due_s").tolist(), spoken["error"], strict=True)
+        if trouble.words.search(str(error))
     ]
     failed = [(f.at_s, t) for f in failures(timeline) for t in f.texts[:1] if f.says(trouble.words)]
     said = sorted(refused + failed)

@@ -16,7 +16,8 @@ EXCEEDED = re.compile(r"exceeded quota:? *([\w.-]*)[^“”]*", re.IGNORECASE)
 def detect(timeline: Timeline) -> list[Finding]:
     """The API server's own words, in events or in runs' messages."""
     events = timeline.events
-    texts = [str(m) for m in events["message"].fillna("") if EXCEEDED.search(str(m))]
+    spoken = events["message"][(events["message"] != "").to_numpy(dtype=bool)].dropna()
+    texts = [str(message) for message in spoken if EXCEEDED.search(str(message))]
     said = [f for f in failures(timeline) if f.says(EXCEEDED)]
     if not texts and not said:
         return []
