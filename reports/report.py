@@ -13,6 +13,7 @@ from harness.analysis.scaling import Scaling
 from harness.analysis.slo import SloResult, judge
 from harness.analysis.throughput import Throughput, throughput
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.trend import Trend, degradation
 from harness.analysis.volumes import Volume, volumes
 from harness.analysis.waits import Waits, waits
 from harness.model.errors import ExitCode
@@ -38,6 +39,7 @@ class Report:
     scaling: Scaling | None
     charges: Charges | None
     pending: Pending | None
+    degradation: Trend | None
 
     @property
     def name(self) -> str:
@@ -102,6 +104,7 @@ def build(timeline: Timeline, diagnosis: Diagnosis) -> Report:
         scaling=scaling(timeline),
         charges=charges(timeline),
         pending=pending(timeline),
+        degradation=degradation(timeline),
     )
 
 

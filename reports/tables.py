@@ -146,13 +146,15 @@ def _tasks(report: Report) -> Table:
     length = floats(pods, "end_s") - floats(pods, "start_s")
     sums = pods.assign(length=length).groupby(["task", "phase"], sort=True)["length"].sum()
     counts = pods.groupby("task", sort=True)["pod"].nunique()
+    seen = sorted({int(phase) for phase in pods["phase"].unique()})
     rows = [
         (str(task) or "(none)", f"{count:,}", *(
-            seconds_text(float(sums.get((task, phase), np.nan)) / count) for phase in range(len(POD_PHASES))
+            seconds_text(float(sums.get((task, phase), np.nan)) / count) for phase in seen
         ))
         for task, count in counts.items()
     ]  # fmt: skip
-    return _table("Pods by task, mean seconds a phase", _numbers("Task", "Pods", *POD_PHASES), rows, len(rows))
+    columns = _numbers("Task", "Pods", *(POD_PHASES[phase] for phase in seen))
+    return _table("Pods by task, mean seconds a phase", columns, rows, len(rows))
 
 
 def _nodes(report: Report) -> Table:

@@ -63,7 +63,9 @@ def throughput(timeline: Timeline) -> Throughput:
     last = float(np.nanmax(over_s[over])) if over.any() else timeline.end_s
     makespan = last - float(np.nanmin(due)) if due.size else 0.0
     edges = windows(max(last, timeline.end_s if timeline.is_open.any() else 0.0, float(np.nanmax(due, initial=0.0))))
-    answered = np.where(over | timeline.is_open, floats(runs, "answered_s"), np.nan)
+    answered = floats(runs, "answered_s")
+    begun = np.where(over_s <= answered, floats(runs, "sent_s"), answered)  # the answer may be the result
+    begun = np.where(over | timeline.is_open, begun, np.nan)
     ready, gone = floats(nodes, "ready_s"), floats(nodes, "gone_s")
     phase = pods["phase"].to_numpy(dtype=np.int64)
     start, end = floats(pods, "start_s"), floats(pods, "end_s")
@@ -78,7 +80,7 @@ def throughput(timeline: Timeline) -> Throughput:
         succeeded=_count(over_s[good], edges),
         failed=_count(over_s[over & ~good], edges),
         nodes=mean_active(ready, gone, edges) if len(nodes) else np.full(edges.size - 1, np.nan),
-        in_flight=mean_active(answered, np.where(over, over_s, np.nan), edges),
+        in_flight=mean_active(begun, np.where(over, over_s, np.nan), edges),
         running=pods_in(RUNNING),
         pending=pods_in(UNSCHEDULABLE),
         per_hour=3600 * float(good.sum()) / makespan if makespan > 0 else 0.0,

@@ -67,6 +67,7 @@ def _stretches(
     np.fmin.at(first, of_pods.row, of_pods.start)
     np.fmax.at(last, of_pods.row, of_pods.end)
     first, last = first[chosen], last[chosen]
+    answered = np.where(over <= answered, np.fmin(answered, first), answered)  # the answer was the result
     parts = (
         (chosen, DISPATCH, due, sent), (chosen, SUBMIT, sent, answered), (chosen, CONTROLLER, answered, first),
         (chosen, PUBLISHING, last, over),

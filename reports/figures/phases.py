@@ -4,15 +4,21 @@ import numpy as np
 
 from harness.analysis.timeline import floats
 from harness.model.phases import (
+    BACKEND,
+    COMPUTING,
     CONTROLLER,
     DISPATCH,
+    LOADING,
+    NETWORK,
     POD_PHASES,
     PROVISIONING,
     PUBLISHING,
     PULLING,
+    QUEUED,
     RUN_PHASES,
     RUNNING,
     SCHEDULING,
+    SENDING,
     STARTING,
     STORING,
     SUBMIT,
@@ -35,6 +41,12 @@ MEANINGS = {
     STARTING: "containers started",
     RUNNING: "steps worked",
     STORING: "outputs were stored",
+    NETWORK: "requests and answers were under way",
+    BACKEND: "executions waited for the backend and were prepared by it",
+    QUEUED: "executions waited in the runtime, while its worker did something else",
+    LOADING: "data was loaded from adapters",
+    COMPUTING: "operators computed",
+    SENDING: "data was sent to adapters",
     PUBLISHING: "runs were done and the platform did not say so yet",
     UNKNOWN: "no pods were observed, so nobody knows",
 }
@@ -97,6 +109,9 @@ def phases_by_order(report: Report) -> Figure | None:
         "xaxis": axis("run, in the order of arrival"), "yaxis": axis("mean seconds"),
     }  # fmt: skip
     caption = "The same phases in the order of arrival: what grows from left to right is what the load waits for."
+    found = report.degradation
+    if found is not None and found.grows:
+        caption += f" Each further run took {found.slope:.2g} s longer ({found.low:.2g} to {found.high:.2g})."
     return figure("phases-by-order", "How the waits grow", caption, traces, layout, height=300)
 
 

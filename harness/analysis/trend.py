@@ -1,0 +1,51 @@
+"""Degradation speed: how many seconds longer each further run takes."""
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from harness.analysis.timeline import Floats, Timeline, floats
+
+_LEAST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Seconds a run, in the order of arrival, with a 95 % interval; `explained` is the share of the variance (R²)."""
+
+    slope: float
+    low: float
+    high: float
+    explained: float
+
+    @property
+    def grows(self) -> bool:
+        """Durations grow for sure, and order explains a good part of them."""
+        return self.low > 0 and self.explained > 0.3
+
+
+def degradation(timeline: Timeline) -> Trend | None:
+    """The slope of run duration over submission order; none with fewer than ten runs that are over.
+
+    Runs that are still going on are left out here: with many of them the slope is too small, never too large.
+    """
+    over = timeline.is_over
+    seq = floats(timeline.runs, "seq")[over]
+    lasted = (floats(timeline.runs, "over_s") - floats(timeline.runs, "due_s"))[over]
+    known = np.isfinite(seq) & np.isfinite(lasted)
+    return trend(seq[known], lasted[known])
+
+
+def trend(x: Floats, y: Floats) -> Trend | None:
+    """Ordinary least squares with the normal interval of its slope."""
+    if x.size < _LEAST or not np.ptp(x):
+        return None
+    from_mean, of_mean = x - x.mean(), y - y.mean()
+    spread = float(from_mean @ from_mean)
+    slope = float(from_mean @ of_mean) / spread
+    rest = of_mean - slope * from_mean
+    error = float(np.sqrt(rest @ rest / (x.size - 2) / spread))
+    z = NormalDist().inv_cdf(0.975)
+    whole = float(of_mean @ of_mean)
+    return Trend(slope, slope - z * error, slope + z * error, 1 - float(rest @ rest) / whole if whole else 0.0)

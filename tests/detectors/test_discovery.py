@@ -1,0 +1,48 @@
+import sys
+
+import pytest
+
+from harness.detectors import detectors, diagnose
+from tests.timelines import burst
+
+MODULE = """
+from harness.detectors import CannotJudgeError
+from harness.model import Evidence, Finding
+
+NAME = "{name}"
+NEEDS = ("runs",)
+
+def detect(timeline):
+    if "{name}" == "silent-one":
+        raise CannotJudgeError("the moon was not observed")
+    return [Finding(NAME, "It is what it is", 1.0, (Evidence("seen"),), "Nothing.", (), 1.0)]
+"""
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Two detectors of a third party, installed as a distribution of their own."""
+    for name in ("loud-one", "silent-one"):
+        (tmp_path / f"{name.replace('-', '_')}.py").write_text(MODULE.format(name=name))
+    info = tmp_path / "elsewhere-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: elsewhere\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[pipeswarm.detectors]\nloud = loud_one\nsilent = silent_one\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    for name in ("loud_one", "silent_one"):
+        sys.modules.pop(name, None)
+
+
+def test_built_in_detectors_are_found_by_their_files():
+    names = [detector.NAME for detector in detectors()]
+    assert names == sorted(names)
+    assert len(set(names)) == len(names)
+    assert "store-full" in names
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_third_partys_detectors_are_asked_and_may_decline(tmp_path):
+    diagnosis = diagnose(burst(40).timeline(tmp_path / "runs"))
+    assert diagnosis.findings[0].name == "loud-one"
+    assert {s.name: s.reason for s in diagnosis.not_judged}["silent-one"] == "the moon was not observed"
