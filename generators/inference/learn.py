@@ -99,8 +99,9 @@ def _distribution(values: Floats) -> Definition:
     candidates: list[tuple[Definition, Floats]] = []
     ordered = np.sort(values)
     candidates.append(({"uniform": [low, high]}, np.clip((ordered - low) / (high - low or 1.0), 0, 1)))
-    mean, sd = float(values.mean()), float(values.std())
-    if sd > 0:
+    with np.errstate(over="ignore"):
+        mean, sd = float(values.mean()), float(values.std())
+    if 0 < sd < math.inf:
         candidates.append(({"normal": [_neat(mean), _neat(sd)]}, portable.normal_cdf((ordered - mean) / sd)))
     if low > 0:
         logs = portable.log(ordered)

@@ -156,6 +156,45 @@ def test_whatever_a_file_says_the_loader_reads_it_or_says_what_is_wrong(fields):
     assert error is None or (re.match(r"fuzz\.yaml(:\d+)?: ", error.message) and error.hint), error
 
 
+def drawn_or_refused(fields):
+    try:
+        return drawn(fields, 20), None
+    except ConfigError as error:
+        return {}, error
+
+
+plausible = st.one_of(
+    st.builds(lambda a, b, d: {"uniform": [a, b], "decimals": d}, st.floats(-1e300, 1e300), st.floats(-1e300, 1e300), st.integers(0, 15)),
+    st.builds(lambda a, b, d: {"lognormal": [a, b], "decimals": d}, st.floats(1e-9, 1e300), st.floats(0.01, 50), st.integers(0, 15)),
+    st.builds(lambda a, b, d: {"normal": [a, b], "min": d}, st.floats(-1e12, 1e12), st.floats(1e-9, 1e9), st.floats(-1e12, 1e12)),
+    st.builds(lambda a, b, s: {"integer": [a, b], "step": s}, st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1), st.integers(1, 2**62)),
+    st.builds(lambda s, k: {"sequence": s, "step": k}, st.integers(-(2**53), 2**53), st.integers(1, 2**31)),
+    st.builds(lambda f: {"datetime": ["2025-01-01", "2025-02-01"], "format": f}, st.text(alphabet="%YmdHMSjqQ!-: z3f", min_size=1, max_size=6)),
+    st.builds(lambda f: {"template": "a{y:" + f + "}"}, st.text(alphabet="<>^0123456789.dfsxe%YmQ,_+", max_size=6)),
+    st.builds(lambda f: {"expression": f}, st.text(alphabet="y+-*/%()1.5 <>=&", min_size=1, max_size=12)),
+    st.builds(lambda v: {"json": v}, values),
+    st.builds(lambda v: {"choice": v}, st.lists(values, min_size=1, max_size=4)),
+    st.builds(lambda n, e: {"zipf": n, "exponent": e}, st.integers(1, 1000), st.floats(0, 20)),
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    plausible,
+    st.sampled_from(
+        [{"integer": [-3, 3]}, {"uniform": [0, 1]}, {"choice": ["a", ""]}, {"datetime": ["2025-01-01", "2025-01-09"]}]
+    ),
+)
+def test_what_the_loader_accepts_is_drawn_or_says_what_is_wrong(x, y):
+    found, error = drawn_or_refused({"x": {**x, "nullable": 0.2}, "y": y})
+    if error is not None:
+        assert "fields.x" in error.message
+        return
+    assert len(found["x"]) == 20
+    if found["x"].dtype.is_float():
+        assert found["x"].drop_nulls().is_finite().all()
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=80))
 def test_any_text_is_read_or_refused(text):
