@@ -11,7 +11,7 @@ from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange
 from harness.model.phases import RUN, RUNS_IN_FLIGHT, TERMINAL_STATES
 from harness.model.records import Event, Sample, Span, Submission
-from harness.targets.target import ListedRun, RunPage
+from harness.targets.target import ListedRun, Listing, RunPage
 
 _FREE_REQUESTS = 20  # so that short tests are watched closely too
 _SLOWER = 1.5
@@ -45,8 +45,9 @@ class Runs:
     A sweep goes through the listing, newest first, a page a poll, down to the oldest run that is still open.
     """
 
-    def __init__(self, observation: Observation, exchange: Exchange) -> None:
+    def __init__(self, observation: Observation, listing: Listing, exchange: Exchange) -> None:
         self._observation = observation
+        self._listing = listing
         self._exchange = exchange
         self._contact = Contact("runs", observation.journal)
         settings = observation.settings
@@ -98,7 +99,7 @@ class Runs:
         if not self._page:
             self._missing = set(self._open)
         self._polls += 1
-        page = self._observation.target.list_runs(self._exchange, self._page)
+        page = self._listing.list_runs(self._exchange, self._page)
         self._contact.made()
         for run in page.runs:
             self._see(run)
@@ -181,12 +182,14 @@ class Runs:
                 self._states["PENDING"] += 1
 
 
-def open_collector(observation: Observation) -> Runs:
-    """Lists the runs through the plan's target."""
-    settings = observation.settings
+def open_collector(observation: Observation) -> Runs | None:
+    """Lists the runs through the plan's target, where its platform lists any."""
+    settings, listing = observation.settings, observation.target
+    if not isinstance(listing, Listing):
+        return None
     timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
     exchange = Http(
         observation.plan.target, settings.host, settings.token, timeouts, observation.journal,
         verify_tls=settings.verify_tls,
     )  # fmt: skip
-    return Runs(observation, exchange)
+    return Runs(observation, listing, exchange)

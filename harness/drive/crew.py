@@ -14,7 +14,7 @@ import gevent
 import gevent.event
 
 from harness.drive.carrier import Carrier
-from harness.drive.dispatch import Arrival, Clock, Dispatcher, most_at_once
+from harness.drive.dispatch import Arrival, Clock, Dispatcher, Record, most_at_once
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.model.plan import Limits, Plan
 from harness.model.records import Submission
@@ -112,16 +112,17 @@ class Crew(Protocol):
 
 
 class Worker:
-    """Carries out one order; `record` is called once for each arrival."""
+    """Carries out one order; `record` gets each arrival once, and what its answer says of a run that is over."""
 
-    def __init__(self, order: Order, token: str, record: Callable[[Submission], None]) -> None:
+    def __init__(self, order: Order, token: str, record: Callable[[Record], None]) -> None:
         plan = order.plan
         self._order = order
         self._carrier = Carrier(plan.host, token, plan.limits, plan.limits.max_in_flight)
         target = find(plan.target).from_plan(plan)
         self._dispatcher = Dispatcher(
-            target, self._carrier, record, worker=order.index, max_in_flight=plan.limits.max_in_flight, clock=Clock()
-        )
+            target, self._carrier, record, worker=order.index, max_in_flight=plan.limits.max_in_flight, clock=Clock(),
+            source=plan.target,
+        )  # fmt: skip
 
     def run(self) -> None:
         """Open connections, then send each arrival when it is due; returns when all are booked."""
@@ -139,7 +140,7 @@ class Worker:
 class LocalCrew:
     """This process sends the arrivals itself."""
 
-    def __init__(self, token: str, record: Callable[[Submission], None]) -> None:
+    def __init__(self, token: str, record: Callable[[Record], None]) -> None:
         self._token = token
         self._record = record
         self._worker: Worker | None = None
@@ -239,11 +240,12 @@ class Station:
         descriptor = os.open(spooled, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         error = ""
 
-        def record(row: Submission) -> None:
+        def record(row: Record) -> None:
             line = encode(row)
             os.write(descriptor, line)
             self._waiting.append(line)
-            self._on_row(row)
+            if isinstance(row, Submission):
+                self._on_row(row)
 
         shipper = gevent.spawn(self._ship_regularly)
         try:

@@ -14,12 +14,16 @@ import gevent.pool
 
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
-from harness.model.records import Outcome, Submission
+from harness.model.records import Event, Outcome, Span, Submission
 from harness.model.scenario import Scenario
-from harness.targets.target import RejectedError, Target
+from harness.targets.target import Over, RejectedError, Target
 
 # After so many arrivals in a row without a pause the others get a turn: a burst is sent while it is still being made.
 _TURN = 16
+
+
+# What the load knows: each arrival, and of a run that is over with its answer also its phases and its end.
+Record = Submission | Span | Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +47,21 @@ class Clock:
 
 
 class Dispatcher:
-    """Sends the arrivals of one worker and hands each to `record` as one row of the ledger, exactly once."""
+    """Sends the arrivals of one worker and hands each to `record` as one row of the ledger, exactly once.
+
+    What an answer says of a run that is over follows its row; `source` names the platform in it.
+    """
 
     def __init__(
         self,
         target: Target,
         exchange: Exchange,
-        record: Callable[[Submission], None],
+        record: Callable[[Record], None],
         *,
         worker: int,
         max_in_flight: int,
         clock: Clock,
+        source: str,
     ) -> None:
         self._target = target
         self._exchange = exchange
@@ -61,6 +69,7 @@ class Dispatcher:
         self._worker = worker
         self._max_in_flight = max_in_flight
         self._clock = clock
+        self._source = source
         self._stopped = gevent.event.Event()
         self._open = gevent.pool.Group()
 
@@ -102,13 +111,16 @@ class Dispatcher:
             sent_at = self._clock.now()
             return self._exchange(request)
 
-        run, status, error = None, None, None
+        answer: str | Over | None = None
+        status, error = None, None
         try:
-            run = self._target.submit(arrival.scenario, exchange)
+            answer = self._target.submit(arrival.scenario, exchange)
         except RejectedError as rejected:
             status, error = rejected.status, rejected.message
         except TargetUnreachableError as unanswered:
             error = unanswered.message
+        over = answer if isinstance(answer, Over) else None
+        run = answer.run if isinstance(answer, Over) else answer
         outcome = Outcome.ACCEPTED if run is not None else Outcome.REJECTED
         answered_at = None if error is not None and status is None else self._clock.now()
         self._record(
@@ -122,6 +134,9 @@ class Dispatcher:
                 error=error,
             )
         )
+        if over is not None and sent_at is not None and answered_at is not None:
+            for record in over.records(sent_at, answered_at, self._source):
+                self._record(record)
 
     def _row(
         self,

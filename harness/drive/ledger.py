@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import orjson
 
 from harness.model.phases import SUCCEEDED, TERMINAL_STATES
-from harness.model.records import Event, Outcome, Submission
+from harness.model.records import Event, Outcome, Span, Submission
 from harness.store.folder import Recorder, encode
 
 
@@ -71,16 +71,26 @@ class Ledger:
             self._ends[False],
         )
 
-    def book(self, row: Submission) -> Finished | None:
-        """Write one row; returns the run's end where that was seen first."""
-        self._recorder.append(Submission, encode(row))
+    def book(self, row: Submission | Span | Event) -> Finished | None:
+        """Write one record; for a row, returns the run's end where that was seen first.
+
+        An end that is written here is booked as any other: when it is read from the folder.
+        """
+        self._recorder.append(type(row), encode(row))
+        if not isinstance(row, Submission):
+            return None
         return self._count(row.outcome, row.run, row.run_name, row.due_at, row.sent_at)
 
     def book_lines(self, lines: bytes) -> Iterator[Finished]:
-        """Write rows that a worker encoded."""
-        self._recorder.append(Submission, lines)
-        for line in lines.splitlines():
-            row = orjson.loads(line)
+        """Write records that a worker encoded."""
+        told = [(line, orjson.loads(line)) for line in lines.splitlines(keepends=True)]
+        for kind, key in ((Submission, "outcome"), (Span, "phase"), (Event, "reason")):
+            mine = b"".join(line for line, record in told if key in record)
+            if mine:
+                self._recorder.append(kind, mine)
+        for _, row in told:
+            if "outcome" not in row:
+                continue
             outcome = Outcome(row["outcome"])
             if finished := self._count(outcome, row["run"], row["run_name"], row["due_at"], row["sent_at"]):
                 yield finished

@@ -66,15 +66,15 @@ _OPTIONS: tuple[Option, ...] = (
 )
 
 
-def register(parser: Any, extra: Sequence[Option]) -> None:
-    """Add our options and a target's own (`extra`) to Locust's parser."""
+def register(parser: Any, extra: Sequence[Option], defaults: Mapping[str, str]) -> None:
+    """Add our options and a target's own (`extra`) to Locust's parser; `defaults` are a target's for ours."""
     group = parser.add_argument_group("Pipeswarm", "what to submit, when, and how long to wait")
     for name, default, text, more in (*_OPTIONS, *extra):
         given = dict(more)
         in_form = given.pop("include_in_web_ui", True)
         action = group.add_argument(
             f"--{name}",
-            default=default,
+            default=defaults.get(name, default),
             help=text.replace("%", "%%"),
             env_var="PIPESWARM_" + name.upper().replace("-", "_"),
             **given,

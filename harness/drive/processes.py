@@ -68,14 +68,14 @@ def start_simulator(profile: str, fault: str, seed: int) -> Simulator:
     return Simulator(ready["url"], ready["kubeconfig"], profile, fault, process)
 
 
-def generate_scenarios(pipeline: Path, count: int, seed: int, out: Path) -> None:
-    """Let the generators make `count` scenarios that fit a compiled pipeline.
+def generate_scenarios(option: str, package: Path, count: int, seed: int, out: Path) -> None:
+    """Let the generators make `count` scenarios that fit a target's package, which they read with `option`.
 
     Raises:
         ConfigError: the generators can't, with their own words.
     """
     command = [*_module("generators"), "--n", str(count), "--seed", str(seed)]
-    command += ["--from-pipeline", str(pipeline), "-o", str(out)]
+    command += [option, str(package), "-o", str(out)]
     done = _run(command)
     if done.returncode:
         raise ConfigError(

@@ -207,7 +207,8 @@ class Session:
         with tempfile.TemporaryDirectory(prefix="pipeswarm-") as place:
             pipeline, out = Path(place) / PIPELINE, Path(place) / SCENARIOS
             pipeline.write_bytes(package)
-            processes.generate_scenarios(pipeline, max(count, 1), settings.seed, out)
+            option = self._checked.prepared.inferred_with
+            processes.generate_scenarios(option, pipeline, max(count, 1), settings.seed, out)
             return read_scenarios(out, inputs, ParamMode()), out.read_bytes()
 
     def _make_folder(self, plan: Plan, schedule: Schedule, count: int) -> RunFolder:

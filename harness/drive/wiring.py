@@ -15,6 +15,7 @@ import gevent
 
 from harness.drive import processes, web_tab
 from harness.drive.crew import DONE, GO, ROWS, STOP, Crew, LocalCrew, RemoteCrew, Station
+from harness.drive.dispatch import Record
 from harness.drive.ledger import Finished
 from harness.drive.options import register, settings
 from harness.drive.progress import Progress
@@ -64,7 +65,7 @@ class Desk:
 
     def add_options(self, parser: Any, **_: object) -> None:
         """`init_command_line_parser`: our options beside Locust's own."""
-        register(parser, self._platform.OPTIONS)
+        register(parser, self._platform.OPTIONS, self._platform.DEFAULTS)
 
     def open(self, environment: Any, runner: Any, web_ui: Any, **_: object) -> None:
         """`init`: register messages; without web UI check the configuration now, while nothing has been started."""
@@ -171,7 +172,7 @@ class Desk:
         host = self._environment.host or ""
         if self._simulator is not None and host == self._simulator.url:
             host = ""
-        host = host or os.environ.get("KF_PIPELINES_ENDPOINT", "")
+        host = host or os.environ.get(self._platform.HOST_VARIABLE, "")
         return check(
             settings(self._environment.parsed_options, host, self._platform.OPTIONS), self._target, self._platform
         )
@@ -195,8 +196,9 @@ class Desk:
         ledger = session.ledger
         assert ledger is not None
 
-        def book(row: Submission) -> None:
-            self._on_row(row)
+        def book(row: Record) -> None:
+            if isinstance(row, Submission):
+                self._on_row(row)
             if finished := ledger.book(row):
                 self._on_finished(finished)
 
@@ -211,7 +213,7 @@ class Desk:
 
     def _start_simulator(self, checked: Checked) -> None:
         """A platform nobody has loaded yet: each test finds it as the profile says."""
-        profile, fault = checked.settings.text("simulate") or "demo", checked.settings.text("fault")
+        profile, fault = checked.settings.text("simulate") or self._platform.DEFAULTS["simulate"], checked.settings.text("fault")
         old = self._simulator
         if old is not None:
             if self._fresh and (old.profile, old.fault) == (profile, fault):

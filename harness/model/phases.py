@@ -11,7 +11,16 @@ STARTING = "start"  # init containers, sandbox, volumes
 RUNNING = "running"
 STORING = "storing outputs"
 
-POD_PHASES = (UNSCHEDULABLE, SCHEDULING, PULLING, STARTING, RUNNING, STORING)
+# Phases of one execution by a service that answers with the result (Span.step == the execution), in their order.
+NETWORK = "network"  # an empty exchange takes as long
+BACKEND = "backend"  # waits for the backend and is prepared by it
+QUEUED = "runtime queue"  # in the runtime, while the worker does something else
+LOADING = "load data"
+COMPUTING = "compute"
+SENDING = "send data"
+
+SERVICE_PHASES = (NETWORK, BACKEND, QUEUED, LOADING, COMPUTING, SENDING)
+POD_PHASES = (UNSCHEDULABLE, SCHEDULING, PULLING, STARTING, RUNNING, STORING, *SERVICE_PHASES)
 
 # Phases only the decomposition of a run's wait knows (design §7).
 DISPATCH = "dispatch"  # due, not yet sent: the generator's lag
@@ -23,7 +32,7 @@ UNKNOWN = "unknown"
 
 RUN_PHASES = (
     DISPATCH, SUBMIT, CONTROLLER, UNSCHEDULABLE, PROVISIONING, SCHEDULING, PULLING, STARTING, RUNNING, STORING,
-    PUBLISHING, UNKNOWN,
+    *SERVICE_PHASES, PUBLISHING, UNKNOWN,
 )  # fmt: skip
 
 # Event.kind "Run": Event.reason is one of these, Event.object the run's id.

@@ -7,6 +7,21 @@ Built-ins are found by module name; third parties register a module or class und
 ``pipeswarm.targets``. Either offers what `Platform` says.
 """
 
-from harness.targets.target import ListedRun, Platform, Prepared, RejectedError, RunPage, SetUp, Target, find, names
+from harness.targets.target import (
+    ListedRun,
+    Listing,
+    Over,
+    Platform,
+    Prepared,
+    RejectedError,
+    RunPage,
+    SetUp,
+    Target,
+    find,
+    names,
+)
 
-__all__ = ["ListedRun", "Platform", "Prepared", "RejectedError", "RunPage", "SetUp", "Target", "find", "names"]
+__all__ = [
+    "ListedRun", "Listing", "Over", "Platform", "Prepared", "RejectedError", "RunPage", "SetUp", "Target", "find",
+    "names",
+]  # fmt: skip

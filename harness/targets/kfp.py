@@ -44,6 +44,8 @@ OPTIONS: tuple[tuple[str, str, str, Mapping[str, Any]], ...] = (
         {"choices": ("off", "keep")},
     ),
 )
+DEFAULTS = {"simulate": "demo"}
+HOST_VARIABLE = "KF_PIPELINES_ENDPOINT"
 # What the simulated platform runs when no pipeline is given: compiled from examples/training.py.
 _EXAMPLE = Path(__file__).with_name("training.yaml")
 

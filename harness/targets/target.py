@@ -2,14 +2,16 @@
 
 import importlib
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.model.http import Exchange
+from harness.model.phases import NETWORK, RUN, SUCCEEDED
 from harness.model.plan import Plan
+from harness.model.records import Event, Span
 from harness.model.scenario import Scenario
 from harness.targets.scenarios import Input
 
@@ -20,6 +22,49 @@ class RejectedError(PipeswarmError):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A run that is over with its answer: the platform lists nothing, so the answer is all that is to be known.
+
+    `phases` are what the platform measured, (phase, seconds) in their order. The rest of the exchange is the network,
+    as long as an empty exchange takes (`empty_s`), and beyond that waiting, which belongs to the phase `waiting`.
+    `node` is who did the work, where the answer says it.
+    """
+
+    run: str
+    state: str
+    error: str = ""
+    task: str = ""
+    phases: tuple[tuple[str, float], ...] = ()
+    waiting: str = NETWORK
+    empty_s: float = 0.0
+    node: str | None = None
+
+    def records(self, sent_at: int, ended_at: int, source: str) -> Iterator[Span | Event]:
+        """What a run folder holds of it: the run, its phases one after the other, and its end.
+
+        The phases fill the time from `sent_at` to `ended_at` exactly, so that no two clocks are compared.
+        """
+        yield Span(self.run, "", RUN, sent_at, ended_at, task=self.task, source=source)
+        if self.phases:
+            yield from self._stretches(sent_at, ended_at, source)
+        kind = "Normal" if self.state == SUCCEEDED else "Warning"
+        yield Event(ended_at, "Run", self.run, self.state, self.error, source, self.run, type=kind)
+
+    def _stretches(self, sent_at: int, ended_at: int, source: str) -> Iterator[Span]:
+        measured_s = sum(seconds for _, seconds in self.phases)
+        rest_s = max(0.0, (ended_at - sent_at) / 1e9 - measured_s)
+        network_s = min(self.empty_s, rest_s) if self.waiting != NETWORK else rest_s
+        lengths = dict.fromkeys((NETWORK, self.waiting, *(name for name, _ in self.phases)), 0.0)
+        for name, seconds in ((NETWORK, network_s), (self.waiting, rest_s - network_s), *self.phases):
+            lengths[name] += seconds
+        at = sent_at
+        for name, seconds in lengths.items():
+            end = min(ended_at, at + round(seconds * 1e9))
+            yield Span(self.run, self.run, name, at, end, task=self.task, node=self.node, source=source)
+            at = end
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +96,15 @@ class Prepared:
     """What can be known without the platform.
 
     `options` become the plan's `target_options`; `title` names what is run in reports; `inputs` are none when only the
-    platform knows them; `package` is what will be uploaded, kept in the run folder.
+    platform knows them; `package` is what will be uploaded, kept in the run folder; `inferred_with` is the option of
+    `generate-scenarios` that reads it.
     """
 
     options: Mapping[str, str]
     title: str
     inputs: tuple[Input, ...] | None = None
     package: bytes | None = None
+    inferred_with: str = "--from-pipeline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +127,19 @@ class Target(Protocol):
         """
         ...
 
-    def submit(self, scenario: Scenario, exchange: Exchange) -> str:
-        """Start one run with one request, never retried, and return the platform's id of it.
+    def submit(self, scenario: Scenario, exchange: Exchange) -> str | Over:
+        """Start one run with one request, never retried, and return the platform's id of it, or how it ended.
 
         Raises:
             RejectedError: the platform answered with an error.
             TargetUnreachableError: there was no answer.
         """
         ...
+
+
+@runtime_checkable
+class Listing(Protocol):
+    """A target whose platform goes on with a run after it has answered, and lists runs."""
 
     def list_runs(self, exchange: Exchange, page: str = "") -> RunPage:
         """One page of this test's runs, newest first: one request for many runs."""
@@ -99,6 +151,10 @@ class Platform(Protocol):
 
     # Its own command-line options: (name, default, help, more for argparse and the web form).
     OPTIONS: Sequence[tuple[str, str, str, Mapping[str, Any]]]
+    # Its defaults for options that every target has; "simulate" is the profile that stands for it without a host.
+    DEFAULTS: Mapping[str, str]
+    # The environment variable that says where the platform is, as its own tools read it.
+    HOST_VARIABLE: str
 
     def prepare(self, texts: Mapping[str, str], *, simulated: bool) -> Prepared:
         """Check the options offline.

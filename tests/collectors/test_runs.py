@@ -59,7 +59,7 @@ class Scene:
             self.folder, Plan("kfp", "http://x", {}, 1, 0, False), self.platform, ObserverSettings("http://x"),
             Journal(self.folder.recorder(), now=lambda: T0),
         )  # fmt: skip
-        self.runs = Runs(self.observation, self._exchange)
+        self.runs = Runs(self.observation, self.observation.target, self._exchange)
 
     def _exchange(self, request: HttpRequest) -> HttpAnswer:
         if self.platform.down:

@@ -27,7 +27,13 @@ def dispatch(count, exchange, **more):
     rows = []
     clock = Clock()
     dispatcher = Dispatcher(
-        Platform(), exchange, rows.append, worker=0, max_in_flight=more.pop("max_in_flight", 1000), clock=clock
+        Platform(),
+        exchange,
+        rows.append,
+        worker=0,
+        max_in_flight=more.pop("max_in_flight", 1000),
+        clock=clock,
+        source="platform",
     )
     more.pop("before", lambda _: None)(dispatcher)
     dispatcher.run(arrivals(count, clock, **more))

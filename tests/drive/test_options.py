@@ -24,7 +24,7 @@ class Parser(argparse.ArgumentParser):
 
 def parse(*arguments, host=""):
     parser = Parser()
-    register(parser, OPTIONS)
+    register(parser, OPTIONS, {})
     return settings(parser.parse_args(arguments), host, OPTIONS)
 
 
