@@ -77,6 +77,13 @@ class Runs:
         """See `Collector`; `runs` are counts by state."""
         return {"runs": {state: count for state, count in self._states.items() if count}} if self._looked else {}
 
+    def take_page(self) -> int:
+        """Record one page of a listing, and nothing else; returns how many runs were on it."""
+        page = self._listing.list_runs(self._exchange)
+        for run in page.runs:
+            self._see(run)
+        return len(page.runs)
+
     def _try(self) -> float:
         try:
             self._poll()

@@ -1,0 +1,126 @@
+"""Records from files instead of from a live platform, so that a report needs no second test.
+
+Files are told apart by what is in them: what ``kubectl get nodes,pods,events -o json`` prints, pages of a platform's
+listing of runs (``GET …/runs``), answers of Prometheus to ``query_range``.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from harness.collectors.cluster import Events, Nodes, Pods
+from harness.collectors.collector import Observation
+from harness.collectors.runs import Runs
+from harness.model.errors import ConfigError
+from harness.model.http import HttpAnswer
+from harness.model.plan import Plan
+from harness.model.records import Sample
+from harness.targets.target import Listing
+
+_ORDER = ("Node", "Pod", "Event")  # events tell of pods that must be known
+
+
+def plan_without_load(target: str, host: str, options: Mapping[str, object], started_at: int) -> Plan:
+    """The plan of an observation of somebody else's load: nothing is intended, every run is of interest.
+
+    Args:
+        target: the platform's name.
+        host: address of its API; "" for an import.
+        options: what narrows its listing down, such as KFP's ``namespace`` and ``experiment_id``.
+        started_at: UTC ns; runs and events from before are left out. 0 leaves nothing out.
+    """
+    everything = {"experiment": "", "experiment_id": "", "namespace": "", **options}
+    return Plan(
+        target=target, host=host, schedule={}, intended=0, seed=0, simulated=False, target_options=everything,
+        started_at=started_at,
+    )  # fmt: skip
+
+
+def import_files(observation: Observation, paths: Sequence[Path]) -> Mapping[str, int]:
+    """Record what is in `paths`; returns how many objects of each kind there were.
+
+    Raises:
+        ConfigError: a file can't be read, or is none of those that are understood. Nothing has been recorded then.
+    """
+    documents = [(path, _read(path)) for path in paths]
+    objects: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _ORDER}
+    counts: dict[str, int] = {}
+    for path, document in documents:
+        if "items" in document:
+            for each in _items(path, document):
+                objects[str(each["kind"])].append(each)
+        elif "runs" not in document and "data" not in document:
+            raise _not_understood(path)
+    for path, document in documents:
+        if "runs" in document:
+            counts["Run"] = counts.get("Run", 0) + _record_runs(observation, path)
+        elif "data" in document:
+            counts["Sample"] = counts.get("Sample", 0) + _record_samples(observation, path, document["data"])
+    _record_objects(observation, objects)
+    return counts | {kind: len(found) for kind, found in objects.items() if found}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}", "name a file") from error
+    except orjson.JSONDecodeError as error:
+        raise ConfigError(f"{path} is not JSON: {error}", "kubectl needs -o json") from error
+    if not isinstance(document, dict):
+        raise _not_understood(path)
+    return document
+
+
+def _not_understood(path: Path) -> ConfigError:
+    return ConfigError(
+        f"{path} holds neither Kubernetes objects, nor runs, nor a range of samples",
+        "give what kubectl get nodes,pods,events -o json, the platform's GET /runs or Prometheus' query_range answered",
+    )
+
+
+def _items(path: Path, document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The objects of a list; those of a list of one kind do not repeat it."""
+    of_all = str(document.get("kind", "")).removesuffix("List")
+    for k, item in enumerate(document["items"] or ()):
+        kind = str(item.get("kind") or of_all)
+        if kind not in _ORDER:
+            raise ConfigError(f"{path}: items[{k}] is a {kind or 'thing without a kind'}", "give nodes, pods or events")
+        yield {**item, "kind": kind}
+
+
+def _record_runs(observation: Observation, path: Path) -> int:
+    """A page of the platform's listing, read by the platform's own target."""
+    listing = observation.target
+    if not isinstance(listing, Listing):
+        raise ConfigError(f"{path} lists runs, and {observation.plan.target} lists none", "name the platform it is of")
+    return Runs(observation, listing, lambda _request: HttpAnswer(200, path.read_bytes())).take_page()
+
+
+def _record_samples(observation: Observation, path: Path, data: Mapping[str, Any]) -> int:
+    """A matrix; where a query left no metric name, the file's name is it."""
+    if data.get("resultType") != "matrix":
+        raise ConfigError(f"{path} is no range of samples, but a {data.get('resultType')}", "ask for query_range")
+    count = 0
+    for each in data["result"]:
+        labels = {str(name): str(value) for name, value in each["metric"].items()}
+        metric = labels.pop("__name__", path.stem)
+        for at_s, text in each["values"]:
+            value = float(text)
+            if value == value:  # noqa: PLR0124  # NaN is no value
+                observation.journal.write(Sample(metric, round(float(at_s) * 1e3) * 10**6, value, labels))
+                count += 1
+    return count
+
+
+def _record_objects(observation: Observation, objects: Mapping[str, Iterable[dict[str, Any]]]) -> None:
+    journal, since = observation.journal, observation.plan.started_at
+    nodes, pods = Nodes(journal), Pods(journal, since)
+    events = Events(journal, pods, since, set())
+    see = {"Node": nodes.see, "Pod": pods.see, "Event": events.see}
+    for kind in _ORDER:
+        for each in objects[kind]:
+            see[kind]("ADDED", each)
+    events.release(every=True)

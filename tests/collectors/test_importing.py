@@ -1,0 +1,134 @@
+"""Records from files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.analysis.timeline import Timeline
+from harness.collectors.collector import Observation, ObserverSettings
+from harness.collectors.importing import import_files, plan_without_load
+from harness.collectors.journal import Journal
+from harness.model import ConfigError, Event, Node, Sample
+from harness.model.phases import SUCCEEDED
+from harness.store import RunFolder
+from harness.store.tables import load, seal
+from harness.targets import kfp
+from tests.collectors.manifests import RUN, event, pod, time
+from tests.collectors.test_pods import DONE, STORY
+
+NODE = {
+    "kind": "Node",
+    "metadata": {"name": "n1", "creationTimestamp": time(-60), "labels": {"cloud.google.com/gke-nodepool": "cpu"}},
+    "status": {
+        "allocatable": {"cpu": "3920m", "memory": "12Gi", "pods": "64", "nvidia.com/gpu": "2"},
+        "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": time(-30)}],
+    },
+}
+LISTING = {
+    "runs": [
+        {
+            "run_id": RUN, "display_name": "7-plant", "state": "SUCCEEDED", "created_at": time(-2), "finished_at": time(33),
+            "experiment_id": "e",
+        },
+        {"run_id": "other", "display_name": "8-plant", "state": "RUNNING", "created_at": time(5), "finished_at": "1970-01-01T00:00:00Z"},
+    ],
+    "total_size": 2,
+}  # fmt: skip
+RANGE = {
+    "status": "success",
+    "data": {
+        "resultType": "matrix",
+        "result": [
+            {
+                "metric": {"phase": "Pending"},
+                "values": [[1_795_255_200, "3"], [1_795_255_215.5, "NaN"], [1_795_255_230, "4"]],
+            }
+        ],
+    },
+}
+
+
+def observation(path: Path) -> Observation:
+    folder = RunFolder.create(path, "import")
+    plan = plan_without_load("kfp", "", {}, 0)
+    folder.write_plan(plan)
+    return Observation(folder, plan, kfp.from_plan(plan), ObserverSettings(""), Journal(folder.recorder()))
+
+
+def write(path: Path, document: Any) -> Path:
+    path.write_text(document if isinstance(document, str) else json.dumps(document))
+    return path
+
+
+def test_dumps_of_a_cluster_runs_and_samples_make_a_run_that_can_be_analysed(tmp_path: Path) -> None:
+    about = observation(tmp_path)
+    events = [each for each in STORY if "reason" in each]
+    objects = {
+        "kind": "List",
+        "items": [*({"kind": "Event", **each} for each in events), {"kind": "Pod", **DONE}, NODE],
+    }
+    counts = import_files(
+        about,
+        [
+            write(tmp_path / "objects.json", objects),
+            write(tmp_path / "runs.json", LISTING),
+            write(tmp_path / "argo_workflows.json", RANGE),
+        ],
+    )
+    assert counts == {"Node": 1, "Pod": 1, "Event": len(events), "Run": 2, "Sample": 2}
+    (node,) = about.folder.records(Node)
+    assert (node.pool, node.cpu, node.gpu, node.pods) == ("cpu", 3.92, 2.0, 64)
+    assert [(s.metric, s.value, dict(s.labels)) for s in about.folder.records(Sample) if s.metric == "argo_workflows"] == [
+        ("argo_workflows", 3.0, {"phase": "Pending"}), ("argo_workflows", 4.0, {"phase": "Pending"}),
+    ]  # fmt: skip
+    assert {each.run for each in about.folder.records(Event) if each.kind == "Pod"} == {RUN}
+    seal(about.folder)
+    timeline = Timeline.from_frames(about.plan, load(about.folder))
+    assert sorted(timeline.runs["state"]) == ["", SUCCEEDED]
+    assert len(timeline.pods[timeline.pods["row"] >= 0]) == len(timeline.pods) >= 7
+
+
+def test_a_list_of_one_kind_needs_no_kind_in_its_items(tmp_path: Path) -> None:
+    about = observation(tmp_path)
+    path = write(tmp_path / "pods.json", {"kind": "PodList", "items": [DONE, pod("second")]})
+    assert import_files(about, [path]) == {"Pod": 2}
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ("not json", "is not JSON"),
+        ({"a": 1}, "neither Kubernetes objects"),
+        ([1], "neither Kubernetes objects"),
+        ({"kind": "List", "items": [{"kind": "Secret", "metadata": {}}]}, r"items\[0\] is a Secret"),
+        ({"status": "success", "data": {"resultType": "vector", "result": []}}, "but a vector"),
+    ],
+)
+def test_what_is_not_understood_is_named(tmp_path: Path, document: Any, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        import_files(observation(tmp_path), [write(tmp_path / "x.json", document)])
+
+
+def test_nothing_is_recorded_when_one_file_is_bad(tmp_path: Path) -> None:
+    about = observation(tmp_path)
+    good = write(tmp_path / "pods.json", {"kind": "PodList", "items": [DONE]})
+    with pytest.raises(ConfigError, match="can't be read"):
+        import_files(about, [good, tmp_path / "missing.json"])
+    assert not list(about.folder.path.glob("*.jsonl"))
+
+
+def test_an_event_that_happened_again_counts_how_often(tmp_path: Path) -> None:
+    about = observation(tmp_path)
+    series = event(
+        "FailedScheduling",
+        "0/3 nodes",
+        1,
+        micro_at=1.5,
+        series={"count": 12, "lastObservedTime": "2026-11-21T10:01:00.000001Z"},
+    )
+    path = write(tmp_path / "e.json", {"kind": "EventList", "items": [series]})
+    import_files(about, [write(tmp_path / "p.json", {"kind": "PodList", "items": [DONE]}), path])
+    (found,) = [each for each in about.folder.records(Event) if each.reason == "FailedScheduling"]
+    assert (found.count, found.at % 10**9) == (12, 1000)
