@@ -40,6 +40,11 @@ class EventLoop:
         return self._heap[0][0] if self._heap else inf
 
     @property
+    def pending(self) -> bool:
+        """Whether anything is due at all."""
+        return bool(self._heap)
+
+    @property
     def scheduled(self) -> int:
         """How many actions were ever scheduled: the size of the simulation."""
         return self._scheduled

@@ -43,9 +43,12 @@ class Kubelet:
     def bind(self, pod: Pod, node: Node) -> None:
         """The scheduler chose this node."""
         self._witness.pod_changed(pod, Change.SCHEDULED)
-        ready = max([self._image_ready(node, image) for image in pod.images], default=self._loop.now)
-        pod.pulling = self._loop.now
-        if ready > self._loop.now:
+        now = pod.pulling = self._loop.now
+        ready = node.complete.get(pod.images)
+        if ready is None:
+            ready = max([self._image_ready(node, image) for image in pod.images], default=now)
+            node.complete[pod.images] = ready
+        if ready > now:
             self._witness.pod_changed(pod, Change.PULLING)
             self._loop.at(ready, self._pulled, pod)
         else:

@@ -15,9 +15,9 @@ class Node:
     """A machine. Free amounts are whole thousandths of a core and bytes, so that nothing is lost to rounding."""
 
     __slots__ = (
-        "cordoned", "cpu", "cpu_free", "created", "gone", "gpu", "gpu_free", "idle_since", "images", "index", "labels",
-        "memory", "memory_free", "name", "pods", "pods_free", "pool", "processor", "pull_free", "ready", "special",
-        "taints", "version",
+        "complete", "cordoned", "cpu", "cpu_free", "created", "gone", "gpu", "gpu_free", "idle_since",
+        "images", "index", "labels", "memory", "memory_free", "name", "pods", "pods_free", "pool",
+        "processor", "pull_free", "ready", "special", "taints", "version",
     )  # fmt: skip
 
     def __init__(self, name: str, index: int, pool: Pool, loop: EventLoop) -> None:
@@ -36,6 +36,7 @@ class Node:
         self.idle_since: float | None = None
         self.pods: dict[str, Pod] = {}
         self.images: dict[str, float] = {}  # name → from when on it is there
+        self.complete: dict[tuple[str, ...], float] = {}  # images of a pod → from when on all of them are there
         self.pull_free = 0.0  # when the pulls under way are over
         self.processor = SharedCapacity(loop, pool.cpu)
         self.version = 0  # counts changes of what is free

@@ -11,7 +11,27 @@ from harness.simulator.events import EventLoop
 from harness.simulator.profile import Scheduler as Settings
 
 _MOST_SHAPES = 64
-_Ranked = list[tuple[float, int, int, Node]]
+
+
+class _Ranking:
+    """The nodes that take one shape, best first: a heap of (rank, node's number, node's version, node)."""
+
+    __slots__ = ("_admitted", "_by_host", "heap", "shape")
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.heap: list[tuple[float, int, int, Node]] = []
+        self._by_host = any(each.key == HOSTNAME for each in shape.requirements)
+        self._admitted: dict[str, bool] = {}  # by pool: its nodes are alike
+
+    def admits(self, node: Node) -> bool:
+        """Whether the node takes such pods, room aside."""
+        if node.special or self._by_host:
+            return admits(node.labels, node.taints, self.shape)
+        admitted = self._admitted.get(node.pool.name)
+        if admitted is None:
+            admitted = self._admitted[node.pool.name] = admits(node.labels, node.taints, self.shape)
+        return admitted
 
 
 class Scheduler:
@@ -32,8 +52,7 @@ class Scheduler:
         self._nodes: dict[str, Node] = {}
         self._queue: deque[Pod] = deque()
         self._blocked: dict[Shape, deque[Pod]] = {}
-        self._ranked: dict[Shape, _Ranked] = {}
-        self._admitted: dict[tuple[Shape, str], bool] = {}
+        self._rankings: dict[Shape, _Ranking] = {}
         self._busy = False
 
     # --- pods ---------------------------------------------------------------------------------------------------
@@ -88,9 +107,10 @@ class Scheduler:
         node.version += 1
         if not node.schedulable:
             return
-        for shape, ranked in self._ranked.items():
-            if node.fits(shape) and self._admits(node, shape):
-                heappush(ranked, (self._rank(node, shape), node.index, node.version, node))
+        for ranking in self._rankings.values():
+            shape = ranking.shape
+            if node.fits(shape) and ranking.admits(node):
+                heappush(ranking.heap, (self._rank(node, shape), node.index, node.version, node))
 
     def room_made(self, node: Node) -> None:
         """A node came, or has more free than before: the longest-waiting pods that may fit are tried again."""
@@ -106,7 +126,7 @@ class Scheduler:
         """As many pods as could fit if they were alone; the others are better off waiting than being tried in vain."""
         hopeful: list[tuple[float, int, Pod]] = []
         for shape, pods in self._blocked.items():
-            room = node.room(shape) if pods and self._admits(node, shape) else 0
+            room = node.room(shape) if pods and self._ranking(shape).admits(node) else 0
             for _ in range(min(room, len(pods))):
                 pod = pods.popleft()
                 heappush(hopeful, (pod.created, len(hopeful), pod))
@@ -119,41 +139,40 @@ class Scheduler:
     # --- ranking ------------------------------------------------------------------------------------------------
 
     def _best(self, shape: Shape) -> Node | None:
-        ranked = self._ranked.get(shape)
-        if ranked is None or len(ranked) > 4 * len(self._nodes) + 64:
-            ranked = self._rank_all(shape)
-        while ranked:
-            _, _, version, node = ranked[0]
-            if node.version == version:
+        ranking = self._ranking(shape)
+        heap = ranking.heap
+        if len(heap) > 4 * len(self._nodes) + 64:
+            self._rank_all(ranking)
+            heap = ranking.heap
+        while heap:
+            node = heap[0][3]
+            if node.version == heap[0][2]:
                 return node
-            heappop(ranked)
+            heappop(heap)
         return None
 
-    def _rank_all(self, shape: Shape) -> _Ranked:
-        if len(self._ranked) >= _MOST_SHAPES:
-            self._ranked.clear()
-        ranked = [
+    def _ranking(self, shape: Shape) -> _Ranking:
+        ranking = self._rankings.get(shape)
+        if ranking is None:
+            if len(self._rankings) >= _MOST_SHAPES:
+                self._rankings.clear()
+            ranking = self._rankings[shape] = _Ranking(shape)
+            self._rank_all(ranking)
+        return ranking
+
+    def _rank_all(self, ranking: _Ranking) -> None:
+        shape = ranking.shape
+        ranking.heap = [
             (self._rank(node, shape), node.index, node.version, node)
             for node in self._nodes.values()
-            if node.schedulable and node.fits(shape) and self._admits(node, shape)
+            if node.schedulable and node.fits(shape) and ranking.admits(node)
         ]
-        heapify(ranked)
-        self._ranked[shape] = ranked
-        return ranked
+        heapify(ranking.heap)
 
     def _rank(self, node: Node, shape: Shape) -> float:
         """Lower is better: kube-scheduler's LeastAllocated, or MostAllocated, over cores and memory."""
         free = (node.cpu_free - shape.cpu) / (node.cpu or 1) + (node.memory_free - shape.memory) / (node.memory or 1)
         return free if self.settings.packing else -free
-
-    def _admits(self, node: Node, shape: Shape) -> bool:
-        if node.special or any(each.key == HOSTNAME for each in shape.requirements):
-            return admits(node.labels, node.taints, shape)
-        key = (shape, node.pool.name)
-        admitted = self._admitted.get(key)
-        if admitted is None:
-            admitted = self._admitted[key] = admits(node.labels, node.taints, shape)
-        return admitted
 
     def explain(self, shape: Shape) -> str:
         """Why no node fits, worded as kube-scheduler words its FailedScheduling events."""

@@ -185,8 +185,10 @@ class Controller:
         self._cluster.create(pod)
 
     def _pod(self, workflow: Workflow, plan: Plan, index: int, attempt: int) -> Pod:
-        path = f"{workflow.name}.{plan.path}" + (f"({attempt - 1})" if plan.container.retries else "")
-        name = f"{workflow.name}-{workflow.template(plan)}-{fnv1a(path if attempt == 1 else f'{path}{attempt}')}"
+        own = plan.path + (f"({attempt - 1})" if plan.container.retries else "")
+        # An attempt that the pipeline did not ask for has the same path, but another name.
+        number = fnv1a(own if attempt == 1 or plan.container.retries else f"{own}{attempt}", workflow.hash)
+        name = f"{workflow.name}-{workflow.template(plan)}-{number}"
         container = plan.container
         driver = plan.role in {DAG_DRIVER, CONTAINER_DRIVER, IMPORTER}
         pod = Pod(
@@ -197,7 +199,7 @@ class Controller:
             owner=workflow,
             role=plan.role,
             task=plan.task,
-            path=path,
+            path=f"{workflow.name}.{own}",
         )
         pod.on_over = lambda over: self._pod_over(workflow, index, over)
         if driver:

@@ -300,9 +300,15 @@ def _requirements(platform: Spec) -> tuple[Requirement, ...]:
     return tuple(wanted)
 
 
-def fnv1a(text: str) -> int:
-    """The 32-bit FNV-1a hash: Argo ends a pod's name with the hash of its node's name."""
-    value = 0x811C9DC5
+_FNV_BASIS = 0x811C9DC5
+
+
+def fnv1a(text: str, begun: int = _FNV_BASIS) -> int:
+    """The 32-bit FNV-1a hash: Argo ends a pod's name with the hash of its node's name.
+
+    `begun` is the hash of what comes before the text.
+    """
+    value = begun
     for byte in text.encode():
         value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF
     return value

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from harness.simulator.cluster import Pod
-from harness.simulator.kfp.graph import JOIN, TEMPLATES, Graph, Plan
+from harness.simulator.kfp.graph import JOIN, TEMPLATES, Graph, Plan, fnv1a
 
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
 ERROR, OMITTED, SKIPPED = "Error", "Omitted", "Skipped"
@@ -44,6 +44,7 @@ class Workflow:
         "failed",
         "finished",
         "graph",
+        "hash",
         "message",
         "name",
         "namespace",
@@ -62,6 +63,7 @@ class Workflow:
     ) -> None:
         self.run_id = run_id
         self.name = name
+        self.hash = fnv1a(f"{name}.")  # how the hashes of its nodes' names begin
         self.namespace = namespace
         self.graph = graph
         self.parameters = parameters

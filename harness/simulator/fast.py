@@ -1,0 +1,299 @@
+"""The simulation as fast as it can: arrivals in, the records of a run folder out.
+
+The records are those that a test against the served platform would have left, but exact: no stamp is rounded, nothing
+was overlooked between two polls, and the same seed gives the same records.
+"""
+
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from harness.model import Event, Node, Outcome, Sample, Scenario, Span, Submission
+from harness.model.phases import (
+    PULLING,
+    RUN,
+    RUNNING,
+    RUNS_IN_FLIGHT,
+    SCHEDULING,
+    STARTING,
+    STORE_AVAILABLE_BYTES,
+    STORE_CAPACITY_BYTES,
+    STORING,
+    UNSCHEDULABLE,
+)  # fmt: skip
+from harness.simulator import cluster
+from harness.simulator.cluster import Change, Pod, Shape
+from harness.simulator.faults import plant
+from harness.simulator.kfp.errors import RpcError
+from harness.simulator.kfp.graph import EXECUTOR
+from harness.simulator.kfp.records import OVER, Run
+from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.platform import Platform
+from harness.simulator.profile import FaultPlan, Profile
+
+SOURCE = "simulator"
+STORE_VOLUME = "seaweedfs-pvc"
+_LOOK_S = 15.0  # between two samples, and two questions whether all is over
+_ACCEPTED = 200
+_EXPLAINED_ANEW_S = 1.0
+
+Record = Submission | Span | Event | Node | Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A scenario, due so long after the start."""
+
+    due_s: float
+    scenario: Scenario
+
+
+@dataclass(slots=True)
+class _Submitted:
+    """An arrival on its way."""
+
+    arrival: Arrival
+    answered: float | None = None
+    run: Run | None = None
+    error: RpcError | None = None
+
+
+@dataclass(slots=True)
+class _Notes:
+    """A witness of what spans don't tell: nodes, and why pods wait."""
+
+    nodes: dict[str, cluster.Node] = field(default_factory=dict)
+    events: list[tuple[float, str, str, str, str, str | None, str]] = field(default_factory=list)
+    platform: Platform | None = None
+    _explained: dict[Shape, tuple[float, str]] = field(default_factory=dict)
+
+    def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
+        """Keep what a pod waits for."""
+        if change is Change.UNSCHEDULABLE:
+            self._note(pod, "FailedScheduling", self._why(pod.shape), "Warning")
+        elif change is Change.SCALE_UP:
+            self._note(pod, "TriggeredScaleUp", detail)
+        elif change is Change.NO_SCALE_UP:
+            self._note(pod, "NotTriggerScaleUp", detail)
+
+    def node_changed(self, node: cluster.Node, reason: str = "", message: str = "") -> None:
+        """Keep the node, and what its end was."""
+        self.nodes[node.name] = node
+        if reason and reason != "NodeReady":
+            warns = "Warning" if reason == "PreemptScheduled" else "Normal"
+            self.events.append((self._now, "Node", node.name, reason, message, None, warns))
+
+    @property
+    def _now(self) -> float:
+        return self.platform.loop.now if self.platform is not None else 0.0
+
+    def _note(self, pod: Pod, reason: str, message: str, kind: str = "Normal") -> None:
+        run = pod.owner.run_id if isinstance(pod.owner, Workflow) else None
+        self.events.append((self._now, "Pod", pod.name, reason, message, run, kind))
+
+    def _why(self, shape: Shape) -> str:
+        """The scheduler's sentence; it looks at every node, so equal pods share it for a moment."""
+        said = self._explained.get(shape)
+        if said is None or self._now - said[0] > _EXPLAINED_ANEW_S:
+            assert self.platform is not None
+            said = self._explained[shape] = (self._now, self.platform.cluster.scheduler.explain(shape))
+        return said[1]
+
+
+def simulate(
+    profile: Profile,
+    package: bytes,
+    arrivals: Sequence[Arrival],
+    *,
+    faults: Sequence[FaultPlan] = (),
+    seed: int = 0,
+    origin_at: int = 0,
+    drain_s: float = 86_400.0,
+) -> Iterator[Record]:
+    """Run the arrivals on the platform.
+
+    Args:
+        profile: the platform.
+        package: the compiled pipeline (IR YAML).
+        arrivals: in the order in which they are due.
+        faults: planted besides those of the profile.
+        seed: of everything random.
+        origin_at: UTC ns at which the simulated time begins.
+        drain_s: simulated seconds after the last arrival; what is not over by then stays open.
+
+    Raises:
+        ConfigError: the profile names an unknown fault.
+        RpcError: the package is not a pipeline.
+    """
+    notes = _Notes()
+    platform = Platform(profile, seed, notes)
+    notes.platform = platform
+    for fault in (*profile.faults, *faults):
+        plant(platform, fault)
+    pipeline = platform.server.create_pipeline("", "", "", package)
+    submitted = [_Submitted(arrival) for arrival in arrivals]
+    for each in submitted:
+        platform.loop.at(each.arrival.due_s, _submit, platform, pipeline.id, each)
+    horizon = (arrivals[-1].due_s if arrivals else 0.0) + drain_s
+    with _without_collections():
+        samples = list(_run(platform, submitted, horizon))
+    stamps = _Stamps(origin_at)
+    yield from _submissions(submitted, stamps)
+    for node in notes.nodes.values():
+        yield _node(node, stamps)
+    for at, kind, name, reason, message, run, warns in notes.events:
+        yield Event(stamps.at(at), kind, name, reason, message, SOURCE, run, type=warns)
+    for metric, at, value, labels in samples:
+        yield Sample(metric, stamps.at(at), value, labels)
+    for each in submitted:
+        if each.run is not None and each.run.id in platform.server.runs:
+            yield from _run_records(each.run, stamps)
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Nothing of a simulation is garbage before it is over; looking for it costs a third of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _submit(platform: Platform, pipeline_id: str, submitted: _Submitted) -> None:
+    scenario = submitted.arrival.scenario
+
+    def answered(result: Run | RpcError) -> None:
+        submitted.answered = platform.loop.now
+        if isinstance(result, RpcError):
+            submitted.error = result
+        else:
+            submitted.run = result
+
+    try:
+        version = platform.server.version(pipeline_id, "")
+        run = platform.server.prepare_run(scenario.run_name, "", version, scenario.values, by_reference=True)
+    except RpcError as error:
+        answered(error)
+    else:
+        platform.server.start_run(run, answered)
+
+
+_Measured = tuple[str, float, float, Mapping[str, str]]
+
+
+def _run(platform: Platform, submitted: Sequence[_Submitted], horizon: float) -> Iterator[_Measured]:
+    """Let time pass until every run is over; yields samples at intervals."""
+    loop, store = platform.loop, platform.store
+    volume = {"volume": STORE_VOLUME, "namespace": platform.profile.namespace}
+    open_runs = list(submitted)
+    while True:
+        yield STORE_CAPACITY_BYTES, loop.now, store.capacity, volume
+        yield STORE_AVAILABLE_BYTES, loop.now, store.free, volume
+        open_runs = [each for each in open_runs if not _over(each)]
+        in_flight = sum(each.run is not None for each in open_runs)
+        yield RUNS_IN_FLIGHT, loop.now, float(in_flight), {}
+        if not open_runs or loop.now >= horizon or not loop.pending:
+            return
+        loop.run(min(horizon, loop.now + _LOOK_S))
+
+
+def _over(submitted: _Submitted) -> bool:
+    run = submitted.run
+    return submitted.error is not None or (run is not None and run.state in OVER)
+
+
+# --- records ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Stamps:
+    origin_at: int
+
+    def at(self, t: float) -> int:
+        """UTC ns of simulated seconds."""
+        return self.origin_at + round(t * 1e9)
+
+    def when(self, t: float | None) -> int | None:
+        """The same, where it has happened."""
+        return None if t is None else self.at(t)
+
+
+def _submissions(submitted: Sequence[_Submitted], stamps: _Stamps) -> Iterator[Submission]:
+    for seq, each in enumerate(submitted):
+        arrival, due_at = each.arrival, stamps.at(each.arrival.due_s)
+        error = each.error
+        yield Submission(
+            seq,
+            arrival.scenario.id,
+            arrival.scenario.run_name,
+            due_at,
+            due_at,
+            stamps.when(each.answered),
+            Outcome.ACCEPTED if each.run is not None else Outcome.REJECTED,
+            each.run.id if each.run is not None else None,
+            0,
+            error.code.http if error is not None else _ACCEPTED if each.run is not None else None,
+            error.message if error is not None else None if each.run is not None else "no answer before the end",
+        )
+
+
+def _node(node: cluster.Node, stamps: _Stamps) -> Node:
+    return Node(
+        node.name, node.pool.name, stamps.at(node.created), stamps.when(node.ready), stamps.when(node.gone),
+        node.cpu / 1000, float(node.memory), float(node.gpu), node.pool.pods, node.pool.spot, node.pool.price, SOURCE,
+    )  # fmt: skip
+
+
+def _run_records(run: Run, stamps: _Stamps) -> Iterator[Span | Event]:
+    """A run's span and end, and those of its pods."""
+    over = run.state in OVER
+    ended_at = stamps.when(run.finished) if over else None
+    yield Span(run.id, "", RUN, stamps.at(run.created), ended_at, task=run.name, source=SOURCE)
+    if ended_at is not None:
+        kind = "Normal" if run.state == "SUCCEEDED" else "Warning"
+        yield Event(ended_at, "Run", run.id, run.state, run.error, SOURCE, run.id, type=kind)
+    assert run.workflow is not None
+    for _, step in run.workflow.made():
+        for pod in step.pods:
+            yield from _pod_records(run.id, pod, stamps)
+
+
+def _pod_records(run_id: str, pod: Pod, stamps: _Stamps) -> Iterator[Span | Event]:
+    task = pod.task if pod.role == EXECUTOR else f"{pod.task or 'root'}-driver"
+    node = pod.node.name if pod.node is not None else None
+    for phase, begun, ended in _stretches(pod):
+        yield Span(run_id, pod.name, phase, stamps.at(begun), stamps.when(ended), task, 0, node, SOURCE)
+    if pod.exit_code and pod.finished is not None:
+        text = pod.message or f"container main ended with exit code {pod.exit_code}"
+        yield Event(stamps.at(pod.finished), "Pod", pod.name, pod.reason, text, SOURCE, run_id, type="Warning")
+
+
+def _stretches(pod: Pod) -> Iterator[tuple[str, float, float | None]]:
+    """The phases of a pod's life so far, one after the other; a pod that was lost ends in whichever it was."""
+    cursor, over = pod.created, pod.finished
+    if pod.unschedulable is not None:
+        yield SCHEDULING, cursor, pod.unschedulable
+        cursor = pod.unschedulable
+        yield UNSCHEDULABLE, cursor, pod.scheduled if pod.scheduled is not None else over
+    else:
+        yield SCHEDULING, cursor, pod.scheduled if pod.scheduled is not None else over
+    if pod.scheduled is None:
+        return
+    following = (
+        (PULLING, pod.scheduled, pod.pulled),
+        (STARTING, pod.pulled, pod.started),
+        (RUNNING, pod.started, pod.main_ended),
+        (STORING, pod.main_ended, pod.finished),
+    )
+    for phase, begun, ended in following:
+        if begun is None:
+            return
+        end = ended if ended is not None else over
+        if end is None or end > begun or phase == RUNNING:
+            yield phase, begun, end
+        if ended is None:
+            return
