@@ -184,3 +184,23 @@ def test_a_full_disk_is_an_error_without_a_traceback():
     assert done.returncode == 2
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_progress_is_a_bar_on_a_terminal():
+    reader, terminal = os.openpty()
+    with os.fdopen(terminal, "wb") as stderr:
+        done = subprocess.Popen([*COMMAND, "--n", "2000000", "-o", "-"], stdout=subprocess.DEVNULL, stderr=stderr)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(reader, 4096)
+        except OSError:  # how Linux says that nobody writes to the terminal any more
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(reader)
+    assert done.wait(timeout=60) == 0
+    assert b"\x1b[" in shown
+    assert b"/2000000" in shown
+    assert b"wrote 2,000,000 scenarios" in shown

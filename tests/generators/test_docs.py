@@ -12,8 +12,8 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from generators.cli import main
-from generators.formula import _FUNCTIONS
 from generators.kinds import kinds
+from generators.operations import FUNCTIONS
 from generators.schema import SPEC, WORKLOAD
 
 ROOT = Path(__file__).parents[2]
@@ -66,7 +66,7 @@ def test_the_files_shown_are_those_shipped():
 def test_the_page_has_every_kind_and_every_function():
     assert set(re.findall(r"^\| `([a-z_]+)` \|", PAGE, re.MULTILINE)) >= kinds().keys()
     listed = re.search(r"`(abs [^`]*)`", PAGE).group(1)
-    assert listed.split() == sorted(_FUNCTIONS)
+    assert listed.split() == sorted(FUNCTIONS)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generators.formula import FormulaError, formula
+from generators.formula import formula
+from generators.operations import FormulaError
 
 COLUMNS = {
     "a": pl.Series([1, -7, 3, 12]),
