@@ -54,6 +54,7 @@ def document(report: Report) -> dict[str, Any]:
         "charges": asdict(report.charges) if report.charges else None,
         "pending": _pending(report),
         "degradation": asdict(report.degradation) if report.degradation else None,
+        "bounds": [asdict(bound) for bound in report.bounds],
         "errors": [
             {"message": g.message, "count": g.count, "first_s": g.first_s, "last_s": g.last_s, "example": g.example}
             for g in report.errors

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from harness.model.units import format_duration
 from reports.figures import Figure, figures
 from reports.report import Report, schedule_text
-from reports.tables import cost_table, error_table, latency_table, phase_table, raw_tables, seconds_text
+from reports.tables import bound_table, cost_table, error_table, latency_table, phase_table, raw_tables, seconds_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ def render(report: Report) -> bytes:
         latency_table=latency_table(report),
         error_table=error_table(report),
         cost_table=cost_table(report),
+        bound_table=bound_table(report),
         raw=raw_tables(report),
         schedule=schedule_text(report.timeline),
         command=shlex.join(plan.command),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.analysis.bounds import Bound, bounds
 from harness.analysis.charges import Charges, Pending, charges, pending
 from harness.analysis.failures import Group, failure_groups
 from harness.analysis.latency import Latencies, latencies
@@ -40,6 +41,7 @@ class Report:
     charges: Charges | None
     pending: Pending | None
     degradation: Trend | None
+    bounds: tuple[Bound, ...]
 
     @property
     def name(self) -> str:
@@ -105,6 +107,7 @@ def build(timeline: Timeline, diagnosis: Diagnosis) -> Report:
         charges=charges(timeline),
         pending=pending(timeline),
         degradation=degradation(timeline),
+        bounds=bounds(timeline),
     )
 
 

@@ -79,6 +79,17 @@ def error_table(report: Report) -> Table:
     )  # fmt: skip
 
 
+def bound_table(report: Report) -> Table:
+    """What each part could carry at most."""
+    rows = [
+        (b.part, f"{b.per_hour:,.0f}/h", f"{b.utilisation:.0%}", seconds_text(b.demand_s), b.how) for b in report.bounds
+    ]
+    columns = _numbers("Part", "At most", "Used", "A run needs")
+    note = "Upper bounds by the operational laws, the one that binds first. Parts never seen at their limit "
+    "are not listed."
+    return Table("Bounds", (*columns, Column("Seen in", long=True)), tuple(rows), note)
+
+
 def cost_table(report: Report) -> Table:
     """What the nodes cost, what the runs used of it, and how long pods waited for them."""
     rows: list[tuple[str, str, str]] = []
