@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats
+from harness.analysis.timeline import Floats, Timeline, floats
+from harness.model.records import Outcome
 
 LEAST = 20  # answers under a queue
 SLOW_S = 0.5  # an answer within that is no queue, only an API under way
@@ -19,6 +20,15 @@ class Plateau:
     count: int
     spread: float
     fit: float
+
+
+def acceptance(timeline: Timeline) -> Plateau | None:
+    """The plateau of a run's accepted submissions; none when no queue stood before the API."""
+    runs = timeline.runs
+    accepted = (runs["outcome"] == Outcome.ACCEPTED.value).to_numpy(dtype=bool)
+    sent, answered = floats(runs, "sent_s"), floats(runs, "answered_s")
+    known = accepted & np.isfinite(sent) & np.isfinite(answered)
+    return plateau(sent[known], answered[known])
 
 
 def plateau(sent: Floats, answered: Floats) -> Plateau | None:

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.acceptance import plateau
+from harness.analysis.acceptance import acceptance
 from harness.analysis.curves import peak
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Timeline, floats
 from harness.model.phases import POD_PHASES, SCHEDULING, UNSCHEDULABLE
-from harness.model.records import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +45,7 @@ def bounds(timeline: Timeline) -> tuple[Bound, ...]:
 
 
 def _api(timeline: Timeline, measured: float) -> Bound | None:
-    runs = timeline.runs
-    accepted = (runs["outcome"] == Outcome.ACCEPTED.value).to_numpy(dtype=bool)
-    sent, answered = floats(runs, "sent_s"), floats(runs, "answered_s")
-    known = accepted & np.isfinite(sent) & np.isfinite(answered)
-    flow = plateau(sent[known], answered[known])
+    flow = acceptance(timeline)
     if flow is None:
         return None
     per_hour = 3600 * flow.rate

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from harness.analysis.acceptance import plateau
+from harness.analysis.acceptance import acceptance
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors.detector import SUBMISSIONS, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.records import Outcome
 from harness.model.units import format_duration
 
 NAME = "api-throttled"
@@ -17,14 +16,12 @@ _EVEN = 0.6  # exponential gaps, as of a busy server, spread by 1.6
 
 def detect(timeline: Timeline) -> list[Finding]:
     """While submissions wait for their answers, the answers come evenly: a bucket drips, a busy server stutters."""
-    runs = timeline.runs
-    accepted = (runs["outcome"] == Outcome.ACCEPTED.value).to_numpy(dtype=bool)
-    sent, answered = floats(runs, "sent_s"), floats(runs, "answered_s")
-    known = accepted & np.isfinite(sent) & np.isfinite(answered)
-    service = (answered - sent)[known]
-    found = plateau(sent[known], answered[known])
+    found = acceptance(timeline)
     if found is None:
         return []
+    runs = timeline.runs
+    service = floats(runs, "answered_s") - floats(runs, "sent_s")
+    service = service[np.isfinite(service)]
     even = found.spread < _EVEN
     share = float(service.sum() / max(np.nansum(floats(runs, "over_s") - floats(runs, "due_s")), service.sum()))
     slowest = float(service.max())
