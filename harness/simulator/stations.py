@@ -118,7 +118,8 @@ class SharedCapacity:
     def _advance(self) -> None:
         now = self._loop.now
         if now > self._updated:
-            self._virtual += (now - self._updated) * self.speed
+            passed = now - self._updated
+            self._virtual += passed if self.demand <= self._capacity else passed * self._capacity / self.demand
             self._updated = now
 
     def _arm(self) -> None:
@@ -127,10 +128,10 @@ class SharedCapacity:
             heappop(heap)
         if not heap:
             return
-        speed = self.speed
-        if speed <= 0:
+        if self._capacity <= 0:
             return
-        when = self._loop.now + (heap[0][0] - self._virtual) / speed
+        left = heap[0][0] - self._virtual
+        when = self._loop.now + (left if self.demand <= self._capacity else left * self.demand / self._capacity)
         # A wake-up that comes too early finds nothing due and arms the next; only an earlier one must be added.
         if when < self._armed:
             self._armed = when

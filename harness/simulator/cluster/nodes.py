@@ -81,6 +81,11 @@ class Node:
         del self.pods[pod.name]
 
     @property
+    def free(self) -> float:
+        """Share of the cores plus share of the memory that is free."""
+        return self.cpu_free / (self.cpu or 1) + self.memory_free / (self.memory or 1)
+
+    @property
     def schedulable(self) -> bool:
         """Whether pods may be placed here at all."""
         return self.ready is not None and self.gone is None and not self.cordoned

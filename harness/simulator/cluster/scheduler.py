@@ -16,22 +16,29 @@ _MOST_SHAPES = 64
 class _Ranking:
     """The nodes that take one shape, best first: a heap of (rank, node's number, node's version, node)."""
 
-    __slots__ = ("_admitted", "_by_host", "heap", "shape")
+    __slots__ = ("_by_host", "_costs", "heap", "shape")
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.heap: list[tuple[float, int, int, Node]] = []
         self._by_host = any(each.key == HOSTNAME for each in shape.requirements)
-        self._admitted: dict[str, bool] = {}  # by pool: its nodes are alike
+        self._costs: dict[str, float | None] = {}  # by pool: its nodes are alike
 
-    def admits(self, node: Node) -> bool:
-        """Whether the node takes such pods, room aside."""
+    def cost(self, node: Node) -> float | None:
+        """What share of the node's cores plus of its memory such a pod takes; none where it is not admitted."""
         if node.special or self._by_host:
-            return admits(node.labels, node.taints, self.shape)
-        admitted = self._admitted.get(node.pool.name)
-        if admitted is None:
-            admitted = self._admitted[node.pool.name] = admits(node.labels, node.taints, self.shape)
-        return admitted
+            return self._cost(node)
+        try:
+            return self._costs[node.pool.name]
+        except KeyError:
+            cost = self._costs[node.pool.name] = self._cost(node)
+            return cost
+
+    def _cost(self, node: Node) -> float | None:
+        shape = self.shape
+        if not admits(node.labels, node.taints, shape):
+            return None
+        return shape.cpu / (node.cpu or 1) + shape.memory / (node.memory or 1)
 
 
 class Scheduler:
@@ -54,6 +61,8 @@ class Scheduler:
         self._blocked: dict[Shape, deque[Pod]] = {}
         self._rankings: dict[Shape, _Ranking] = {}
         self._busy = False
+        # Lower ranks are better: what is left after placing, times this (LeastAllocated, or MostAllocated).
+        self._sign = 1.0 if settings.packing else -1.0
 
     # --- pods ---------------------------------------------------------------------------------------------------
 
@@ -107,10 +116,12 @@ class Scheduler:
         node.version += 1
         if not node.schedulable:
             return
+        free, sign = node.free, self._sign
         for ranking in self._rankings.values():
-            shape = ranking.shape
-            if node.fits(shape) and ranking.admits(node):
-                heappush(ranking.heap, (self._rank(node, shape), node.index, node.version, node))
+            if node.fits(ranking.shape):
+                cost = ranking.cost(node)
+                if cost is not None:
+                    heappush(ranking.heap, (sign * (free - cost), node.index, node.version, node))
 
     def room_made(self, node: Node) -> None:
         """A node came, or has more free than before: the longest-waiting pods that may fit are tried again."""
@@ -126,7 +137,7 @@ class Scheduler:
         """As many pods as could fit if they were alone; the others are better off waiting than being tried in vain."""
         hopeful: list[tuple[float, int, Pod]] = []
         for shape, pods in self._blocked.items():
-            room = node.room(shape) if pods and self._ranking(shape).admits(node) else 0
+            room = node.room(shape) if pods and self._ranking(shape).cost(node) is not None else 0
             for _ in range(min(room, len(pods))):
                 pod = pods.popleft()
                 heappush(hopeful, (pod.created, len(hopeful), pod))
@@ -161,18 +172,12 @@ class Scheduler:
         return ranking
 
     def _rank_all(self, ranking: _Ranking) -> None:
-        shape = ranking.shape
-        ranking.heap = [
-            (self._rank(node, shape), node.index, node.version, node)
-            for node in self._nodes.values()
-            if node.schedulable and node.fits(shape) and ranking.admits(node)
-        ]
+        ranking.heap = []
+        for node in self._nodes.values():
+            cost = ranking.cost(node) if node.schedulable and node.fits(ranking.shape) else None
+            if cost is not None:
+                ranking.heap.append((self._sign * (node.free - cost), node.index, node.version, node))
         heapify(ranking.heap)
-
-    def _rank(self, node: Node, shape: Shape) -> float:
-        """Lower is better: kube-scheduler's LeastAllocated, or MostAllocated, over cores and memory."""
-        free = (node.cpu_free - shape.cpu) / (node.cpu or 1) + (node.memory_free - shape.memory) / (node.memory or 1)
-        return free if self.settings.packing else -free
 
     def explain(self, shape: Shape) -> str:
         """Why no node fits, worded as kube-scheduler words its FailedScheduling events."""
