@@ -1,0 +1,152 @@
+"""What hetida designer says of an execution that is over, and what a test expects of it."""
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from harness.model.errors import ConfigError
+from harness.model.http import HttpAnswer
+from harness.model.phases import BACKEND, COMPUTING, FAILED, LOADING, QUEUED, SENDING, SUCCEEDED
+from harness.targets.target import Over
+
+# Headers by which load balancers and pods are commonly made to say who answered.
+WORKER_HEADERS = ("x-worker", "x-pod-name", "x-upstream-addr", "x-upstream", "x-served-by")
+_MOST_ERROR_TEXT = 500
+_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
+}  # fmt: skip
+_EXPECTATION = re.compile(r"\s*([^\s<>=!]+)\s*(?:(==|!=|<=|>=|<|>)\s*(\S.*?))?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """That an output is there and, with an operator, how it compares."""
+
+    text: str
+    output: str
+    operator: str = ""
+    value: Any = None
+
+    def fault(self, outputs: Mapping[str, Any]) -> str:
+        """What is wrong with the outputs; "" when nothing is."""
+        if self.output not in outputs:
+            return f"there is no output '{self.output}'"
+        found = outputs[self.output]
+        if not self.operator:
+            return ""
+        try:
+            holds = _OPERATORS[self.operator](found, self.value)
+        except TypeError:
+            holds = False
+        return "" if holds else f"expected {self.text}, found {orjson.dumps(found)[:80].decode()}"
+
+
+def parse_expectations(text: str) -> tuple[Expectation, ...]:
+    """Understand ``score; mean < 3; state == "ok"``.
+
+    Raises:
+        ConfigError: a part is not an output's name with an operator and a JSON value.
+    """
+    return tuple(_expectation(part.strip()) for part in text.split(";") if part.strip())
+
+
+def _expectation(text: str) -> Expectation:
+    match = _EXPECTATION.fullmatch(text)
+    try:
+        if match is not None:
+            return Expectation(text, match[1], match[2] or "", orjson.loads(match[3]) if match[3] else None)
+    except ValueError:
+        pass
+    raise ConfigError(
+        f"--expect-output: '{text}' can't be understood", 'write NAME, NAME < 3 or NAME == "text" (a JSON value)'
+    )
+
+
+def over(answer: HttpAnswer, run: str, *, task: str, empty_s: float, expected: Sequence[Expectation]) -> Over | None:
+    """How an execution ended, by its answer; none when the answer is not that of an execution.
+
+    The platform measures with its own clock, and only durations are taken from it. Its loading time includes what the
+    worker did for others meanwhile; its computing time does not.
+    """
+    try:
+        body = orjson.loads(answer.body)
+    except ValueError:
+        return None
+    if not isinstance(body, Mapping) or "result" not in body:
+        return None
+    state, error = SUCCEEDED, ""
+    if body["result"] != "ok":
+        state, error = FAILED, _error(body)
+    else:
+        outputs = body.get("output_results_by_output_name") or {}
+        faults = [fault for each in expected if (fault := each.fault(outputs))]
+        if faults:
+            state, error = FAILED, "; ".join(faults)
+    node = next((answer.headers[name] for name in WORKER_HEADERS if name in answer.headers), None)
+    phases, waiting = _phases(body.get("measured_steps") or {})
+    return Over(run, state, error, task, phases, waiting, empty_s, node)
+
+
+def _phases(steps: Mapping[str, Any]) -> tuple[tuple[tuple[str, float], ...], str]:
+    """(phase, seconds) as they follow each other, and where the time goes that nobody measured.
+
+    In the backend: waiting and preparing, then the call of the runtime; in the runtime: waiting for other executions of
+    the same worker, loading, computing, sending. Without any measured step (a failure) there are none.
+    """
+
+    def seconds(name: str) -> float | None:
+        step = steps.get(name)
+        given = step.get("duration") if isinstance(step, Mapping) else None
+        return float(given) if isinstance(given, int | float) else None
+
+    full, called, handled = (
+        seconds(name) for name in ("internal_full", "run_execution_input", "runtime_service_handling")
+    )
+    work = tuple(
+        (phase, length)
+        for phase, name in ((LOADING, "load_data"), (COMPUTING, "pure_execution"), (SENDING, "send_data"))
+        if (length := seconds(name)) is not None
+    )
+    in_runtime = called if called is not None else handled
+    if in_runtime is None:
+        return work, QUEUED
+    queued = (QUEUED, max(0.0, in_runtime - sum(length for _, length in work)))
+    if full is None or called is None:
+        return (queued, *work), QUEUED
+    return ((BACKEND, max(0.0, full - called)), queued, *work), BACKEND
+
+
+def _error(body: Mapping[str, Any]) -> str:
+    """The error in one line: the stage, the operator, the exception."""
+    error = body.get("error")
+    if not isinstance(error, Mapping):
+        text = str(error or body.get("traceback") or "the result is not ok and no error is given")
+        return text.strip().splitlines()[-1][:_MOST_ERROR_TEXT]
+    operator_info = error.get("operator_info") or {}
+    place = " / ".join(((operator_info.get("hierarchy_in_workflow") or {}).get("by_name")) or ())
+    parts = [str(error.get("process_stage") or ""), f"operator {place}" if place else ""]
+    parts.append(": ".join(str(error[key]) for key in ("type", "message") if error.get(key)))
+    return " · ".join(part for part in parts if part)[:_MOST_ERROR_TEXT]
+
+
+def error_text(answer: HttpAnswer) -> str:
+    """What an answer that is no execution's says: FastAPI's `detail`, or the beginning of what came instead."""
+    try:
+        detail = orjson.loads(answer.body)["detail"]
+    except (ValueError, KeyError, TypeError):
+        start = answer.body[:_MOST_ERROR_TEXT].decode(errors="replace").strip()
+        return "an HTML page" if start[:9].lower().startswith(("<!doctype", "<html")) else start or "nothing"
+    if isinstance(detail, list):
+        return "; ".join(_detail(each) for each in detail)[:_MOST_ERROR_TEXT]
+    return str(detail)[:_MOST_ERROR_TEXT]
+
+
+def _detail(each: Any) -> str:
+    if not isinstance(each, Mapping):
+        return str(each)
+    place = ".".join(str(part) for part in each.get("loc") or () if part not in {"body", "__root__"})
+    return f"{place}: {each.get('msg')}" if place else str(each.get("msg"))
