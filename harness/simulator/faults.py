@@ -27,7 +27,7 @@ class Fault:
 
 def _store_full(platform: Platform, strength: float) -> None:
     store = platform.store
-    store.used = min(store.capacity, store.used + 0.70 * strength * store.capacity)
+    store.used = min(store.capacity, store.used + 0.68 * strength * store.capacity)
 
 
 def _store_slow(platform: Platform, strength: float) -> None:

@@ -88,7 +88,7 @@ def test_a_fault_begins_at_its_time() -> None:
     platform.loop.run(29.9)
     assert platform.store.used == 0
     platform.loop.run(30.1)
-    assert platform.store.used == pytest.approx(0.5 * 0.70 * platform.store.capacity)
+    assert platform.store.used == pytest.approx(0.5 * 0.68 * platform.store.capacity)
 
 
 def test_the_demo_burst_is_over_within_a_minute_and_a_full_store_fails_about_half_of_it() -> None:

@@ -208,7 +208,7 @@ UNKNOWN = "00000000-0000-4000-8000-000000000000"
         ({"pipeline_version_reference": None}, 400, "pipeline"),
     ],
 )
-def test_a_run_that_can_not_be_is_refused_as_the_real_server_does(  # noqa: PLR0917  # fixtures and a table's columns
+def test_a_run_that_can_not_be_is_refused_as_the_real_server_does(  # fixtures and a table's columns
     change: dict[str, object], status: int, message: str, served: Served, version: tuple[str, str], experiment: str
 ) -> None:
     body: dict[str, object] = {
