@@ -29,6 +29,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             ),
             "Wait longer for the last runs with --drain, or find out with the other findings why they hang.",
             (),
-            slowed(1.0 if share > CENSORED_RATIO else share),
+            slowed(0.6 if share > CENSORED_RATIO else share),
         )
     ]
