@@ -22,6 +22,8 @@ generate-scenarios --spec scenarios.yaml -o - | head         your own spec, to t
 generate-scenarios --from-csv sample.csv --write-spec -      what a sample teaches, as a spec to edit
 generate-scenarios --check mine.csv --from-pipeline t.yaml   every bad cell of a file
 generate-scenarios workload --help                           the arrivals of a day with many tenants
+
+exit codes: 0 done, or every cell is good; 2 the input can't work, or a cell is bad; 130 interrupted
 """
 
 

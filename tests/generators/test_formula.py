@@ -3,7 +3,7 @@ import operator
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generators.formula import formula
@@ -34,6 +34,7 @@ def combined(inner):
     return pairs | chosen | calls | inner.map(lambda e: f"(-{e})")
 
 
+@settings(deadline=None)
 @given(st.recursive(numbers, combined, max_leaves=8))
 def test_arithmetic_means_what_it_means_in_python(source):
     names = {name: COLUMNS[name].to_list() for name in ("a", "b", "x")}

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generators import streams
@@ -32,6 +32,7 @@ def test_word_i_is_the_reference_at_counter_1_plus_i_by_4():
     assert found.tolist() == expected
 
 
+@settings(deadline=None)
 @given(st.integers(0, 500), st.integers(0, 500), st.integers(1, 7))
 def test_any_stretch_is_the_same_as_in_the_whole(a, b, per_row):
     start, stop = sorted((a, b))
@@ -58,6 +59,7 @@ def test_a_permutation_hits_every_place_once(size):
     assert np.array_equal(np.sort(landed), np.arange(size))
 
 
+@settings(deadline=None)
 @given(st.integers(1, 2**52), st.lists(st.integers(0, 2**52), min_size=1, max_size=20))
 def test_a_permutation_stays_inside_and_apart_however_large(size, rows):
     rows = np.array(sorted({row % size for row in rows}))
