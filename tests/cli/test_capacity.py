@@ -1,0 +1,93 @@
+import json
+
+import pytest
+
+from harness.cli import main
+from tests.timelines import burst
+
+TABLE = "runs,nodes,duration,repetition\n100,5,1h30m,1\n200,10,95m,1\n400,20,5500,1\n"
+KEYS = {"runs", "nodes", "within_s", "answer", "interval", "model", "fitted_on", "binding", "warnings"}
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "observations.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def asked(capsys, *arguments):
+    assert main(["capacity", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_three_rows_answer_each_question(table, capsys):
+    nodes = asked(capsys, "--from", table, "--runs", "400", "--within", "90m")
+    assert set(nodes) >= KEYS
+    assert nodes["within_s"] == 5400
+    assert nodes["interval"][0] <= nodes["answer"] == nodes["nodes"]
+    took = asked(capsys, "--from", table, "--runs", "400", "--nodes", "20")
+    assert took["interval"][0] < took["answer"] == took["within_s"] < took["interval"][1]
+    assert took["answer"] == pytest.approx(5500, rel=0.1)
+    runs = asked(capsys, "--from", table, "--nodes", "10", "--within", "95m")
+    assert runs["answer"] == runs["runs"] == pytest.approx(200, rel=0.15)
+
+
+def test_a_run_folder_answers_too(tmp_path, capsys):
+    folder = burst(200, pool=2).write(tmp_path)
+    found = asked(capsys, "--from", folder.path, "--runs", "200", "--nodes", "2")
+    assert found["fitted_on"]["runs"] == [200, 200]
+    assert found["interval"][0] <= found["answer"] <= found["interval"][1]
+
+
+def test_lists_make_a_grid(table, capsys):
+    found = asked(capsys, "--from", table, "--runs", "100,200", "--nodes", "5,10,20")
+    assert [(cell["runs"], cell["nodes"]) for cell in found["grid"]] == [
+        (runs, nodes) for runs in (100, 200) for nodes in (5, 10, 20)
+    ]
+    assert main(["capacity", "--from", str(table), "--runs", "100", "--nodes", "5", "--grid"]) == 0
+    assert capsys.readouterr().out.count(" to ") >= 16
+
+
+def test_cost_is_nodes_times_hours_times_price(table, capsys):
+    found = asked(capsys, "--from", table, "--runs", "400", "--nodes", "20", "--price", "0.5")
+    assert found["cost"] == pytest.approx(20 * found["within_s"] / 3600 * 0.5)
+
+
+def test_evictions_make_it_longer(table, capsys):
+    plain = asked(capsys, "--from", table, "--runs", "400", "--nodes", "20")
+    spot = asked(capsys, "--from", table, "--runs", "400", "--nodes", "20", "--spot", "0.5", "--step-time", "1h")
+    assert spot["answer"] > 1.2 * plain["answer"]
+    assert any("spot" in warning for warning in spot["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("runs,nodes\n1,2\n", "column 'duration' is missing"),
+        ("runs,nodes,duration\n", "has no rows"),
+        ("runs,nodes,duration\n1,2,soon\n", "line 2, column 'duration': 'soon'"),
+        ("runs,nodes,duration\n1,2,3\n-4,2,3\n", "line 3, column 'runs': '-4'"),
+        ("runs,nodes,duration\n1,2\n", "line 2, column 'duration'"),
+    ],
+)
+def test_a_wrong_table_is_refused_with_its_place(tmp_path, capsys, text, said):
+    path = tmp_path / "observations.csv"
+    path.write_text(text)
+    assert main(["capacity", "--from", str(path), "--runs", "1", "--nodes", "1"]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--runs", "5"], ["--runs", "5", "--nodes", "1", "--within", "1h"], ["--runs", "x", "--nodes", "1"],
+     ["--runs", "0", "--nodes", "1"], ["--runs", "5", "--within", "1y"], ["--runs", "5", "--nodes", "2", "--spot"]],
+)  # fmt: skip
+def test_a_question_that_is_none_is_refused(table, capsys, arguments):
+    assert main(["capacity", "--from", str(table), *arguments]) == 2
+    assert "→" in capsys.readouterr().err
+
+
+def test_quiet_prints_nothing(table, capsys):
+    assert main(["capacity", "--from", str(table), "--runs", "5", "--nodes", "2", "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
