@@ -64,6 +64,7 @@ class _Known:
 
     life: PodLife
     spans: dict[tuple[str, int], Span]
+    told_at: int | None  # when we were told of its creation, by our clock; none once that has been used
     failures: int = 0
 
 
@@ -74,6 +75,7 @@ class Pods:
         self._journal = journal
         self._since = since - round(_BEFORE_S * 1e9)
         self._pods: dict[str, _Known] = {}
+        self._ahead: int | None = None  # how far our clock and the way of news are ahead of the cluster's clock, ns
         self._lock = threading.Lock()
 
     def see(self, change: str, manifest: Manifest) -> None:
@@ -82,7 +84,7 @@ class Pods:
         with self._lock:
             known = self._pods.get(uid)
             if known is None:
-                known = self._pods[uid] = _Known(PodLife.of(manifest), {})
+                known = self._pods[uid] = _Known(PodLife.of(manifest), {}, self._journal.now())
             if change == "DELETED":
                 known.life.see_deleted(manifest, self._journal.now())
             else:
@@ -96,8 +98,21 @@ class Pods:
             if known is None:
                 return None
             known.life.see_event(event)
+            if known.told_at is not None and known.life.scheduled_at is not None:
+                self._date_creation(known, known.told_at, known.life.scheduled_at)
             self._write(known)
             return known.life
+
+    def _date_creation(self, known: _Known, told_at: int, scheduled_at: int) -> None:
+        """Date a pod's creation better than the whole second that the API server stamps, by when we were told of it.
+
+        The two clocks are compared by the placements, which are stamped in microseconds: the least difference between
+        such a stamp and our hearing of it is what our clock is ahead of the cluster's, and how long news take.
+        """
+        ahead = self._journal.now() - scheduled_at
+        self._ahead = ahead if self._ahead is None else min(self._ahead, ahead)
+        known.life.appeared(told_at - self._ahead)
+        known.told_at = None
 
     def phases(self) -> Mapping[str, int]:
         """The pods of runs by phase."""

@@ -13,10 +13,10 @@ say of a pull's length is exact to a millisecond.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any
 
-from harness.collectors.stamps import Stamp, event_stamps, finer, stamp
+from harness.collectors.stamps import Stamp, event_stamps, finer, settled, stamp
 from harness.model.errors import ConfigError
 from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING, UNSCHEDULABLE
 from harness.model.records import Event, Span
@@ -30,6 +30,8 @@ _EXECUTOR = "executor"
 _INDEX = re.compile(r"\([^)]*\)|\[[^\]]*\]")  # "(0)" of a retry, "(2:{…})" of a loop's item, "[1]" of a group
 _IMAGE = re.compile(r'image "([^"]+)"')
 _PULL_TIMES = re.compile(r"\bin ((?:\d+(?:\.\d+)?(?:h|ms|m|s))+)(?: \(((?:\d+(?:\.\d+)?(?:h|ms|m|s))+) including)?")
+_FINE_S = 1e-3
+_TOLD_WITHIN_S = 0.05  # a watch tells of a pod so soon after its creation
 # Reasons for which a container waits that do not go away by waiting.
 _STUCK = frozenset(
     {
@@ -66,11 +68,19 @@ class _Pull:
     length_s: float | None = None  # as the kubelet measured it, when one attempt was all
     guessed: bool = False  # its end was seen before its beginning
 
-    def ended(self, start: Stamp) -> Stamp | None:
-        """When it ended, if it began at `start`: its length is known better than the stamps of its ends."""
+    def narrowed(self, before: Stamp) -> tuple[Stamp, Stamp | None]:
+        """Its beginning and its end, each as near as the other one, the length and what was `before` tell."""
         if self.end is None or self.length_s is None:
-            return self.end
-        return Stamp(start.at + round(self.length_s * 1e9), start.resolution_s)
+            return self.start, self.end
+        length = round(self.length_s * 1e9)
+        earliest = max(self.start.at, self.end.at - length)
+        latest = min(self.start.latest, self.end.latest - length)
+        if latest < earliest:
+            return self.start, self.end
+        if before.at <= latest:
+            earliest = max(earliest, before.at)
+        width_s = (latest - earliest) / 1e9
+        return Stamp(earliest, width_s), Stamp(earliest + length, width_s)
 
 
 @dataclass(slots=True)
@@ -118,14 +128,14 @@ class PodLife:
         ends = [each for each in map(_end, containers) if each]
         if self.phase in {"Succeeded", "Failed"} and self.over is None:
             told = max(ends, default=None) or _latest_transition(status)
-            self.over = told or Stamp(now_at, 1.0)
+            self.over = told or _just_now(now_at)
         self._see_failures(status, containers, now_at)
 
     def see_deleted(self, manifest: Mapping[str, Any], now_at: int) -> None:
         """The pod is gone; what had not ended by then was ended by that."""
         if self.over is None:
             asked = stamp(manifest["metadata"].get("deletionTimestamp"))
-            self.over = asked if asked and asked.at <= now_at else Stamp(now_at, 1.0)
+            self.over = asked if asked and asked.at <= now_at else _just_now(now_at)
             self.phase = "Deleted"
 
     def see_event(self, event: Mapping[str, Any]) -> None:
@@ -139,20 +149,42 @@ class PodLife:
         elif reason in {"Pulling", "Pulled"} and (image := _IMAGE.search(message)):
             self._see_pull(reason, image[1], message, first, last)
 
+    def appeared(self, at: int) -> None:
+        """The pod was created at `at`, UTC ns, as far as the time tells at which we were told.
+
+        Believed where it fits into the whole second that the API server stamped.
+        """
+        for later in (self._unschedulable, self._scheduled):
+            at = min(at, later.latest) if later else at  # news may be late
+        if self.created.at <= at <= self.created.latest:
+            earliest = max(self.created.at, at - round(_TOLD_WITHIN_S * 1e9))
+            self.created = Stamp(earliest, (at - earliest) / 1e9)
+
+    @property
+    def scheduled_at(self) -> int | None:
+        """When it was scheduled, UTC ns, if that is known to a microsecond."""
+        fine = self._scheduled and self._scheduled.resolution_s < _FINE_S
+        return self._scheduled.at if self._scheduled and fine else None
+
     def spans(self) -> list[Span]:
         """The pod's phases so far, one after the other; none for a pod that works for no run."""
         if not self.run:
             return []
+        boundaries, goes_on = self._boundaries()
+        instants: list[int | None] = [*settled([known for _, known in boundaries])]
+        if goes_on:
+            boundaries.append(("", Stamp(0, 0.0)))
+            instants.append(None)
         counts: dict[str, int] = {}
         spans = []
-        for phase, start, end in self._stretches():
+        for k, ((phase, start), (_, end)) in enumerate(pairwise(boundaries)):
             attempt = counts[phase] = counts.get(phase, -1) + 1
-            resolution_s = max(start.resolution_s, end.resolution_s if end else 0.0)
-            ended_at = end.at if end else None
+            started_at = instants[k]
+            assert started_at is not None
             spans.append(
                 Span(
-                    self.run, self.name, phase, start.at, ended_at, self.task, attempt, self.node, "kubernetes",
-                    resolution_s,
+                    self.run, self.name, phase, started_at, instants[k + 1], self.task, attempt, self.node,
+                    "kubernetes", max(start.resolution_s, end.resolution_s),
                 )
             )  # fmt: skip
         return spans
@@ -233,61 +265,48 @@ class PodLife:
         else:
             self._pulls.append(_Pull(image, first))
 
-    # --- the stretches of its life --------------------------------------------------------------------------------
+    # --- the order of its life ------------------------------------------------------------------------------------
 
-    def _stretches(self) -> list[tuple[str, Stamp, Stamp | None]]:
-        found: list[tuple[str, Stamp, Stamp | None]] = []
-        over = self.over
-        waits_from = self.created
+    def _boundaries(self) -> tuple[list[tuple[str, Stamp]], bool]:
+        """Where each phase begins, in order; and whether the last one goes on. If not, the last boundary is the end."""
+        found = [(SCHEDULING, self.created)]
         if self._unschedulable:
-            refused = self._unschedulable.not_before(self.created)
-            found.append((SCHEDULING, self.created, refused))
-            waits_from = refused
-        scheduled = self._scheduled.not_before(waits_from) if self._scheduled else None
-        until = scheduled or over
-        found.append((UNSCHEDULABLE if self._unschedulable else SCHEDULING, waits_from, until))
-        if scheduled is None:
-            return found
-        started = self._started
-        cursor = self._pulling(found, scheduled, started)
-        if cursor is None:
-            return found
-        if started is None:
-            found.append((STARTING, cursor, over.not_before(cursor) if over else None))
-            return found
-        started = started.not_before(cursor)
-        found.append((STARTING, cursor, started))
-        finished = self._finished.not_before(started) if self._finished else None
-        if finished is None:
-            found.append((RUNNING, started, over.not_before(started) if over else None))
-            return found
-        found.append((RUNNING, started, finished))
-        if over and over.at > finished.at:
-            found.append((STORING, finished, over))
-        return found
+            found.append((UNSCHEDULABLE, self._unschedulable))
+        if self._scheduled:
+            found.append((STARTING, self._scheduled))
+            pulling = self._add_pulls(found)
+            if self._started:
+                found.append((RUNNING, self._started))
+            elif pulling and not self.over:
+                return found, True
+        if self._started and self._finished and self._finished != self.over:
+            found.append((STORING, self._finished))
+        if self.over:
+            found.append(("", self.over))
+        return found, self.over is None
 
-    def _pulling(
-        self, found: list[tuple[str, Stamp, Stamp | None]], scheduled: Stamp, started: Stamp | None
-    ) -> Stamp | None:
-        """The pulls, and what lies before and between them; returns where the last one ended, none if it goes on."""
-        cursor = scheduled
+    def _add_pulls(self, found: list[tuple[str, Stamp]]) -> bool:
+        """The pulls, with a start after each that has ended; returns whether the last one has not."""
         pulls = sorted(self._pulls, key=lambda each: each.start.at)
+        begun = self._started
+        if begun:
+            pulls = [each for each in pulls if each.start.at < begun.latest]  # others are of containers started later
         for pull, following in zip_longest(pulls, pulls[1:]):
-            start = pull.start.not_before(cursor)
-            if started and start.at >= started.at + started.resolution_s * 1e9:
-                break  # of a container that starts after the main one
+            start, end = pull.narrowed(found[-1][1])
+            found.append((PULLING, start))
             # A kubelet pulls a pod's images one after the other.
-            end = pull.ended(start) or (following.start if following else started or self.over)
-            if end is not None:
-                latest = started.at + round(started.resolution_s * 1e9) if started else end.at
-                end = Stamp(min(end.at, latest), end.resolution_s).not_before(start)
-            if start.at > cursor.at:
-                found.append((STARTING, cursor, start))
-            found.append((PULLING, start, end))
+            end = end or (following.start if following else None)
             if end is None:
-                return None
-            cursor = max(cursor, end)
-        return cursor
+                return True
+            if begun and end.at > begun.latest:
+                end = begun
+            found.append((STARTING, end))
+        return False
+
+
+def _just_now(now_at: int) -> Stamp:
+    """It happened before we heard of it, and not long before."""
+    return Stamp(now_at - 10**9, 1.0)
 
 
 def _end(container: Mapping[str, Any]) -> Stamp | None:

@@ -1,25 +1,38 @@
 """Instants as Kubernetes writes them, each with how fine it is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 
 class Stamp(NamedTuple):
-    """An instant, UTC ns, known to `resolution_s`: what it stamps happened within so many seconds after it."""
+    """What is known of an instant: it lies between `at`, UTC ns, and `resolution_s` after that."""
 
     at: int
     resolution_s: float
 
-    def not_before(self, other: "Stamp") -> "Stamp":
-        """This instant, moved up to `other` where that is still within its resolution.
+    @property
+    def latest(self) -> int:
+        """The last instant it can be, UTC ns."""
+        return self.at + round(self.resolution_s * 1e9)
 
-        A pod that is scheduled at 12.95 s and starts to pull at "12" pulls after 12.95 s, since "12" is all of that
-        second. A stamp that contradicts `other` by more than its resolution is left as it is.
-        """
-        if self.at < other.at < self.at + self.resolution_s * 1e9:
-            return Stamp(other.at, self.resolution_s)
-        return self
+
+def settled(stamps: Sequence[Stamp]) -> list[int]:
+    """The likeliest instants, UTC ns, of what is known to have happened in this order.
+
+    A pod that is created at "12" and scheduled at 12.2 s was created between 12 s and 12.2 s. Each stamp is narrowed by
+    those before and after it, and its middle is taken: whole seconds are cut off, not rounded, so that taking them as
+    they are would make every stretch from one to a fine stamp half a second too long. Stamps that contradict each other
+    by more than their resolution are left as they are, and the stretch between them is negative.
+    """
+    earliest, latest = [each.at for each in stamps], [each.latest for each in stamps]
+    for k in range(1, len(stamps)):
+        if earliest[k] < earliest[k - 1] <= latest[k]:
+            earliest[k] = earliest[k - 1]
+    for k in reversed(range(len(stamps) - 1)):
+        if earliest[k] <= latest[k + 1] < latest[k]:
+            latest[k] = latest[k + 1]
+    return [(low + high) // 2 for low, high in zip(earliest, latest, strict=True)]
 
 
 def stamp(text: str | None) -> Stamp | None:

@@ -171,12 +171,13 @@ class TestWholeTest:
         assert len(pods) == 6 * 7  # a root driver, and a driver and an executor for each of three steps
         for pod in pods:
             spans = steps[pod["metadata"]["name"]]
-            assert spans[0].started_at == kfp.instant(pod["metadata"]["creationTimestamp"])
+            created = kfp.instant(pod["metadata"]["creationTimestamp"]) or 0
+            assert 0 <= spans[0].started_at - created <= 10**9
             assert all(one.ended_at == other.started_at for one, other in pairwise(spans))
             finished = max(each["state"]["terminated"]["finishedAt"] for each in pod["status"]["containerStatuses"])
             ended = spans[-1].ended_at
             assert ended is not None
-            assert 0 <= ended - (kfp.instant(finished) or 0) < 10**9  # whole seconds are moved up, never down
+            assert 0 <= ended - (kfp.instant(finished) or 0) <= 10**9
             assert spans[-1].node == pod["spec"]["nodeName"]
         assert {span.task for spans in steps.values() for span in spans if span.phase == RUNNING} >= {
             "prepare",
