@@ -24,6 +24,7 @@ from generators.spec import Field, Spec
 Row = Mapping[str, str]
 Verdict = Callable[[str, Row], str | None]
 
+_COMMON_CODES = set("YmdHMSjbBaAyIp%")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -176,8 +177,10 @@ def _(kind: Template, _: Sources) -> Verdict:
 @_verdict.register
 def _(kind: Instants, _: Sources) -> Verdict:
     form = kind.pattern or ("%Y-%m-%d" if kind.as_date else INSTANT_FORMAT)
+    if set(re.findall(r"%(.)", form)) - _COMMON_CODES:
+        return lambda _cell, _row: None  # Python can't read what Polars' formats beyond these write
     # A format without a whole date says too little to compare.
-    whole = "%F" in form or ("%Y" in form and ("%d" in form or "%j" in form))
+    whole = "%Y" in form and ("%d" in form or "%j" in form)
 
     def judge(cell: str, _: Row) -> str | None:
         try:

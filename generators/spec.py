@@ -136,6 +136,19 @@ def read_kind(raw: object, place: Place) -> tuple[Kind, Mapping[str, Any]]:
     return kinds()[name].read(definition, place), definition
 
 
+def read_inner(raw: object, place: Place) -> tuple[Kind, float]:
+    """The kind of a value inside another field, and the probability that it is missing.
+
+    Raises:
+        ConfigError: it asks for what only a column of its own can have.
+    """
+    kind, options = read_kind(raw, place)
+    for option in ("unique", "correlation", "hidden"):
+        if option in options:
+            raise (place / option).error(f"{option} is for fields, not for values inside one", "make it a hidden field")
+    return kind, float(options.get("nullable", 0.0))
+
+
 def _normalised(raw: object, place: Place) -> tuple[str, dict[str, Any]]:
     known = kinds()
     if isinstance(raw, str) and raw in _WITHOUT_MAIN:
@@ -171,9 +184,16 @@ def _read_conditional(raw: Mapping[str, Any], place: Place) -> tuple[Kind, Mappi
     cases = {}
     for key, case in raw["cases"].items():
         text = {True: "true", False: "false"}.get(key, str(key)) if isinstance(key, bool) else str(key)
-        cases[text], _ = read_kind(case, place / "cases" / str(key))
-    otherwise = read_kind(raw["otherwise"], place / "otherwise")[0] if "otherwise" in raw else None
+        cases[text] = _read_case(case, place / "cases" / str(key))
+    otherwise = _read_case(raw["otherwise"], place / "otherwise") if "otherwise" in raw else None
     return Conditional(str(raw["by"]), cases, otherwise), raw
+
+
+def _read_case(raw: object, place: Place) -> Kind:
+    kind, nullable = read_inner(raw, place)
+    if nullable:
+        raise (place / "nullable").error("a case can't be nullable by itself", "put nullable beside `by`")
+    return kind
 
 
 def _check_references(fields: Mapping[str, Field], place: Place) -> None:

@@ -19,6 +19,7 @@ from harness.model.units import parse_duration
 _DAY_MS = 86_400_000
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _LONGEST_DAYS = 40_000
+_MILLISECONDS = "%Y-%m-%dT%H:%M:%S%.3fZ"  # where whole seconds would make different instants look the same
 _POOLED = 4096  # so many instants are written out once, and rows point at them
 
 
@@ -62,7 +63,7 @@ class Instants:
             *(_hours(hours, place / "business_hours") if hours else (0, _DAY_MS, tuple(range(7)))),
             business=bool(hours),
             as_date=date_start and date_end and not hours and step % _DAY_MS == 0,
-            pattern=definition.get("format", ""),
+            pattern=definition.get("format", _MILLISECONDS if (start % 1000 or step % 1000) else ""),
             unique=definition.get("unique", False),
         )
         if end - start > _LONGEST_DAYS * _DAY_MS or kind.size < 1:

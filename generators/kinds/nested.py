@@ -61,8 +61,8 @@ class Drawn:
     """A value drawn in place; `path` tells its stream from others of the same document."""
 
     kind: Kind
+    nullable: float
     path: str
-    nullable: float = 0.0
 
     def inputs(self) -> frozenset[str]:
         """Those of its kind."""
@@ -180,10 +180,9 @@ def _part(value: object, place: Place, path: str) -> Piece:
         return _text(value, place, path)
     if isinstance(value, Mapping):
         if set(value) == {"$"}:
-            from generators.spec import read_kind
+            from generators.spec import read_inner
 
-            kind, options = read_kind(value["$"], place / "$")
-            return Drawn(kind, path, float(options.get("nullable", 0.0)))
+            return Drawn(*read_inner(value["$"], place / "$"), path)
         if set(value) == {"$repeat"}:
             return _repeated(value["$repeat"], place / "$repeat", path)
         return Object(tuple((str(key), _part(item, place / str(key), f"{path}.{key}")) for key, item in value.items()))
@@ -197,7 +196,7 @@ def _text(value: str, place: Place, path: str) -> Piece:
     if len(parts) == 1 and parts[0][0] == "" and parts[0][1] is not None and not parts[0][2]:
         return Reference(parts[0][1])
     if any(name is not None for _, name, _ in parts):
-        return Drawn(Template(parts), path)
+        return Drawn(Template(parts), 0.0, path)
     return Fixed(orjson.dumps("".join(literal for literal, _, _ in parts)).decode())
 
 

@@ -156,6 +156,11 @@ def test_a_format_makes_a_date_text():
     assert all(re.fullmatch(r"\d\d\.01\.2025", x) for x in found)
 
 
+def test_fractions_of_a_second_are_written():
+    found = column({"datetime": ["2025-01-01T00:00:00Z", "2025-01-01T00:00:01Z"], "step": "1ms", "unique": True}, 1000)
+    assert sorted(found) == [f"2025-01-01T00:00:00.{k:03d}Z" for k in range(1000)]
+
+
 def test_faker_values_come_from_the_locale_and_the_arguments():
     assert all(5 <= x <= 7 for x in column({"faker": "pyint", "args": {"min_value": 5, "max_value": 7}}, 50))
     assert all(5 <= x <= 7 for x in column({"faker": "pyint.min_value=5,max_value=7"}, 50))

@@ -55,6 +55,8 @@ def complaint(text):
         ("fields:\n  x: {uuid: null, correlation: {with: y, rank: 0.5}}\n  y: {normal: [0, 1]}\n", "x can't be correlated"),
         ("fields:\n  x: {by: y, cases: {a: {unifrom: 1}}}\n  y: {choice: [a]}\n", "fields.x.cases.a: there is no kind 'unifrom'"),
         ("fields:\n  x: {json: {a: {$: {integer: [1]}}}}\n", "test.yaml:2: fields.x.value.a.$.range: [1] is too short"),
+        ("fields:\n  x: {json: {a: {$: {integer: [1, 2], unique: true}}}}\n", "fields.x.value.a.$.unique: unique is for fields"),
+        ("fields:\n  x: {by: y, cases: {a: {boolean: 1, nullable: 0.5}}}\n  y: {choice: [a]}\n", "a case can't be nullable"),
         ("fields:\n  x: {json: {$repeat: {of: 1, min: 5}}}\n", "fields.x.value.$repeat: min 5 and max 3"),
         ("fields:\n  x: [\n", "not valid YAML"),
         ("fields:\n  x: uuid\n  x: uuid\n", "test.yaml:3: the key 'x' is there twice"),
