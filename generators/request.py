@@ -104,12 +104,12 @@ def _inferred(options: argparse.Namespace) -> _Inferred | None:
 
 
 def _from_run(options: argparse.Namespace) -> _Inferred:
-    from generators.inference.recorded import read_recorded, replayed
+    from generators.inference.recorded import read_recorded, replayed, scenarios_of
     from generators.inference.sample import draft_from
     from generators.kinds.lookup import as_frame
 
     header, rows = read_recorded(options.from_run)
-    file = options.from_run / "scenarios.csv"
+    file = scenarios_of(options.from_run)
     if options.write_spec is not None:
         return _Inferred(draft_from(header, rows, file), file, Sources(), len(rows))
     wanted = options.n or len(rows)

@@ -46,6 +46,8 @@ def run(argv: Sequence[str]) -> int:
         workload, source, digest = _workload(options)
         seed = options.seed if options.seed is not None else workload.seed or 0
         found = arrivals(workload, seed, _scenarios(options))
+        if not len(found.due_s):
+            raise ConfigError(f"{source} starts no run: every width is 0", "give a phase a width above 0")
         stage_s, duration_s = workload.stage_s, workload.duration_s
         ends = accumulate((phase.stages * stage_s for phase in workload.phases), initial=0.0)
         phases = [(phase.name, start) for phase, start in zip(workload.phases, ends, strict=False)]

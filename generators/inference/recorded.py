@@ -31,6 +31,11 @@ def read_arrivals(path: Path) -> list[Arrival]:
     return [Arrival((record.due_at - due[0].due_at) / 1e9, record.scenario_id) for record in due]
 
 
+def scenarios_of(path: Path) -> Path:
+    """The file with a run's scenarios."""
+    return path / SCENARIOS
+
+
 def read_recorded(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     """Header and rows of the scenarios that arrived in a run, each once, in the order of their first arrival.
 
@@ -38,7 +43,7 @@ def read_recorded(path: Path) -> tuple[list[str], list[dict[str, str]]]:
         ConfigError: the run's folder has no scenarios.
     """
     arrivals = read_arrivals(path)
-    file = path / SCENARIOS
+    file = scenarios_of(path)
     if not file.is_file():
         raise ConfigError(f"{path} has no {SCENARIOS}", "the run was recorded without its scenarios")
     header, rows = read_sample(file)

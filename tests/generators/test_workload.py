@@ -14,6 +14,7 @@ from generators.cli import main
 from generators.document import Document, parse_yaml
 from generators.schema import WORKLOAD, validate
 from generators.workload import arrivals, read_workload, widths
+from harness.drive.schedule_files import read_replay
 from harness.model.errors import ConfigError
 
 IDS = pl.DataFrame({"id": [str(k) for k in range(1, 101)], "plant": ["a", "b", "c", "d"] * 25})
@@ -173,3 +174,18 @@ def test_one_phase_is_said_with_options():
         rows = list(csv.DictReader(lines))
     assert 30 <= len(rows) <= 54
     assert {row["scenario_id"] for row in rows} == {"1", "2", "3"}
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_load_replays_what_is_written():
+    assert main(["workload", "--for", "30m", "--width", "0..9", "--quiet"]) == 0
+    with Path("schedule.csv").open(newline="") as lines:
+        due_s = [float(row["due_s"]) for row in csv.DictReader(lines)]
+    assert list(read_replay(Path("schedule.csv")).due_s) == due_s
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_day_without_runs_is_refused(capsys):
+    assert main(["workload", "--for", "30m", "--width", "0..0"]) == 2
+    assert "starts no run" in capsys.readouterr().err
+    assert not list(Path.cwd().iterdir())
