@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from random import Random
 
+from harness.simulator import hetida
 from harness.simulator.artifacts import ArtifactStore
 from harness.simulator.cluster import Cluster, Nobody, Witness
 from harness.simulator.events import EventLoop
@@ -33,6 +34,7 @@ class Platform:
             cluster=self.cluster, steps=self.steps, changed=self._workflow_changed,
         )  # fmt: skip
         self.server = Server(self.loop, profile, stream, self.controller)
+        self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None
         self.workflow_watchers: list[Callable[[Workflow], None]] = []
         self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report)
 

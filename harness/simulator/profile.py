@@ -29,6 +29,10 @@ _COMPUTING = Amount(Lognormal(30.0, 90.0))
 _OUTPUT = Amount(Lognormal(20 * _MI, 100 * _MI))
 _CPU = fixed(0.5)
 _MEMORY = fixed(200 * _MI)
+# Of an execution's loading, computing, sending.
+_LOADING = Amount(Lognormal(0.15, 0.4))
+_OPERATING = Amount(Lognormal(0.4, 1.2))
+_SENDING = Amount(Lognormal(0.1, 0.3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +164,61 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Execution:
+    """How executions behave of hetida designer transformations whose name matches `match` (a shell pattern)."""
+
+    match: str = "*"
+    load: DurationAmount = _LOADING  # of one input, from an adapter that serves nobody else
+    compute: DurationAmount = _OPERATING  # seconds of one core
+    send: DurationAmount = _SENDING  # of one output, to an adapter that serves nobody else
+    cores: Cores = 1.0  # that the operators use at once; above 1 they release the GIL
+    operators: int = 1  # between two of them the worker's event loop turns to others
+    failing: float = 0.0  # share of executions whose operator raises
+
+
+@dataclass(frozen=True, slots=True)
+class DataAdapter:
+    """An adapter, and the database behind it."""
+
+    id: str
+    capacity: int = 0  # requests that are served at once, the others wait; 0 is no limit
+    error_rate: float = 0.0  # share of requests answered with an error
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The runtime service of hetida designer: replicas on nodes, worker processes in each replica."""
+
+    nodes: int = 3
+    cores: Cores = 4.0  # of each node, shared by its replicas
+    replicas: int = 3
+    workers: int = 4  # of each replica (gunicorn's MAX_WORKERS, WORKERS_PER_CORE)
+    balancing: str = "random"  # between replicas: random (kube-proxy), round-robin, least-connections (nginx, IPVS)
+    names_replicas: bool = True  # the balancer adds X-Upstream-Addr to answers
+    parse_s: Seconds = 0.004  # to read a request
+    timeout_s: Seconds = 900.0  # gunicorn's TIMEOUT: a worker that is blocked so long is killed
+    boot_s: Seconds = 6.0  # of a new worker process
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """The backend service of hetida designer."""
+
+    workers: int = 4
+    prepare_s: Seconds = 0.03  # from a request to the call of the runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Hetida:
+    """An installation of hetida designer."""
+
+    runtime: Runtime = Runtime()
+    backend: Backend = Backend()
+    adapters: tuple[DataAdapter, ...] = (DataAdapter("plants"),)
+    executions: tuple[Execution, ...] = (Execution(),)
+
+
+@dataclass(frozen=True, slots=True)
 class FaultPlan:
     """A fault that belongs to the profile: its name, when it begins, and how strong it is."""
 
@@ -185,4 +244,5 @@ class Profile:
     steps: tuple[Step, ...] = (Step(),)
     caching: bool = True
     namespace: str = "kubeflow"
+    hetida: Hetida | None = None
     faults: tuple[FaultPlan, ...] = ()

@@ -17,6 +17,7 @@ from aiohttp import web
 from harness.model.errors import ConfigError
 from harness.simulator import kubeapi
 from harness.simulator.faults import plant
+from harness.simulator.hetida.rest import Endpoints
 from harness.simulator.kfp.rest import Gateway
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kube.actions import ClusterActions
@@ -87,6 +88,8 @@ def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
     app = web.Application(client_max_size=64 * 2**20)
     gateway = Gateway(platform.server, calendar, clock.advance)
     gateway.mount(app)
+    if platform.hetida is not None:
+        Endpoints(platform.hetida, clock.advance, clock.origin_at, options.seed).mount(app)
     Proxies(view, gateway, clock.advance).mount(app)
     kubeapi.mount(app, view.store, ClusterActions(view, clock.advance), lambda: clock.now_at)
     return app, clock

@@ -1,0 +1,6 @@
+"""hetida designer: backend, runtime workers and adapters as a model, and the endpoints that serve it."""
+
+from harness.simulator.hetida.execution import Ending, Job
+from harness.simulator.hetida.service import Service
+
+__all__ = ["Ending", "Job", "Service"]

@@ -1,0 +1,203 @@
+"""The endpoints of a backend (``/api``, and ``/hdapi`` as behind the frontend) and of a runtime (``/engine``)."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from random import Random
+from typing import Any
+
+import aiohttp
+import orjson
+from aiohttp import web
+
+from harness.simulator.hetida import answers
+from harness.simulator.hetida.execution import Ending, Job
+from harness.simulator.hetida.requests import RefusedError, Request, backend_request, parsed, runtime_request
+from harness.simulator.hetida.service import Service
+
+Advance = Callable[[], None]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_JSON = "application/json"
+
+
+class Endpoints:
+    """Routes of one installation. `advance` brings the simulation up to the present; `origin_at` is its beginning."""
+
+    def __init__(self, service: Service, advance: Advance, origin_at: int, seed: int) -> None:
+        self._service = service
+        self._advance = advance
+        self._origin_at = origin_at
+        self._random = Random(f"{seed}/outputs")
+        self._transformations: dict[str, Mapping[str, Any]] = {}
+        self._callbacks: set[asyncio.Task[None]] = set()
+        self.executions = 0
+
+    def mount(self, app: web.Application) -> None:
+        """Register all routes."""
+        for base in ("/api", "/hdapi"):
+            one = f"{base}/transformations/{{id}}"
+            for method, path, handler in (
+                ("GET", f"{base}/adapters/", self._adapters),
+                ("GET", f"{base}/transformations/", self._list),
+                ("POST", f"{base}/transformations/execute", self._execute),
+                ("POST", f"{base}/transformations/execute-latest", self._execute),
+                ("POST", f"{base}/transformations/execute-async", self._execute_async),
+                ("POST", f"{base}/transformations/execute-latest-async", self._execute_async),
+                ("GET", one, self._get),
+                ("PUT", one, self._put),
+            ):
+                app.router.add_route(method, path, _guarded(handler))
+        app.router.add_get("/engine/info", self._info)
+        app.router.add_post("/engine/runtime", _guarded(self._run))
+
+    # --- what is stored -----------------------------------------------------------------------------------------
+
+    async def _adapters(self, _: web.Request) -> web.Response:
+        return _json(
+            [{"id": name, "name": name, "url": f"http://{name}", "internalUrl": f"http://{name}"}
+             for name in self._service.adapters]
+        )  # fmt: skip
+
+    async def _list(self, request: web.Request) -> web.Response:
+        group = request.query.get("revision_group_id")
+        found = [t for t in self._transformations.values() if group in {None, t.get("revision_group_id")}]
+        return _json(found)
+
+    async def _get(self, request: web.Request) -> web.Response:
+        return _json(self._stored(request.match_info["id"]))
+
+    async def _put(self, request: web.Request) -> web.Response:
+        body = parsed(await request.read())
+        for field in ("id", "name", "io_interface"):
+            if field not in body:
+                raise RefusedError(422, answers.invalid(["body", field], "field required", "value_error.missing"))
+        if body["id"] != request.match_info["id"]:
+            raise RefusedError(400, {"detail": "The id of the path and that of the body differ."})
+        self._transformations[str(body["id"])] = body
+        return _json(body, 201)
+
+    def _stored(self, name: str) -> Mapping[str, Any]:
+        if name not in self._transformations:
+            raise RefusedError(404, {"detail": f"Found no transformation revision in database with id {name}"})
+        return self._transformations[name]
+
+    # --- executions ---------------------------------------------------------------------------------------------
+
+    def _asked(self, raw: bytes) -> Request:
+        body = parsed(raw)
+        if "id" in body:
+            return backend_request(body, self._stored(str(body["id"])))
+        if "revision_group_id" not in body:
+            raise RefusedError(422, answers.invalid(["body", "id"], "field required", "value_error.missing"))
+        group = str(body["revision_group_id"])
+        released = [t for t in self._transformations.values()
+                    if t.get("revision_group_id") == group and t.get("state") == "RELEASED"]  # fmt: skip
+        if not released:
+            raise RefusedError(404, {"detail": f"Found no released revision of the revision group {group}"})
+        return backend_request(body, max(released, key=lambda t: str(t.get("released_timestamp") or "")))
+
+    async def _execute(self, request: web.Request) -> web.StreamResponse:
+        status, body, _ = await self._result(self._asked(await request.read()), backend=True)
+        return _json(body, status)
+
+    async def _execute_async(self, request: web.Request) -> web.StreamResponse:
+        asked, callback = self._asked(await request.read()), request.query.get("callback_url")
+        if not callback:
+            location: list[object] = ["query", "callback_url"]
+            raise RefusedError(422, answers.invalid(location, "field required", "value_error.missing"))
+        task = asyncio.create_task(self._call_back(asked, callback))
+        self._callbacks.add(task)
+        task.add_done_callback(self._callbacks.discard)
+        return _json({"message": f"Execution request with job id {asked.body.get('job_id')} accepted"}, 202)
+
+    async def _call_back(self, asked: Request, callback: str) -> None:
+        """Post the result; a callback that nobody takes is not repeated. An execution that broke has none."""
+        status, body, _ = await self._result(asked, backend=True)
+        if status // 100 != 2:
+            return
+        try:
+            async with aiohttp.ClientSession() as session:
+                await session.post(callback, json=body, timeout=aiohttp.ClientTimeout(total=10))
+        except (aiohttp.ClientError, TimeoutError):
+            return
+
+    async def _run(self, request: web.Request) -> web.StreamResponse:
+        status, body, job = await self._result(runtime_request(await request.read()), backend=False)
+        if job is not None and job.ending is Ending.RESET:
+            return _reset(request)
+        if status == 500:
+            return web.Response(status=500, text="Internal Server Error")
+        answer = _json(body, status)
+        if job is not None and self._service.settings.runtime.names_replicas:
+            answer.headers["X-Upstream-Addr"] = f"runtime-{job.replica}"
+        return answer
+
+    async def _info(self, _: web.Request) -> web.Response:
+        """The runtime's health: answered by a worker as soon as its event loop is free."""
+        self._advance()
+        probed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._service.probe(lambda: None if probed.done() else probed.set_result(None))
+        self._advance()
+        await probed
+        return _json({"version": "simulated"})
+
+    async def _result(self, asked: Request, *, backend: bool) -> tuple[int, Any, Job | None]:
+        """Status and body of an execution, and the job where there was one."""
+        self.executions += 1
+        fault = self._refused(asked)
+        if fault is not None:
+            return 200, self._as_service(fault, asked, backend=backend), None
+        self._advance()
+        work = self._service.work(asked.name, asked.sources(), asked.sinks(), asked.parameters())
+        ended: asyncio.Future[Job] = asyncio.get_running_loop().create_future()
+        begin = self._service.execute if backend else self._service.run
+        begin(work, lambda job: None if ended.done() else ended.set_result(job))
+        self._advance()
+        job = await ended
+        if job.ending is Ending.OK:
+            outputs = {name: answers.value(asked.outputs[name], self._random) for name in asked.direct_outputs()}
+            body = answers.succeeded(job, asked.body, self._origin_at, outputs)
+        elif job.ending in {Ending.RESET, Ending.LOAD_FAILED}:
+            return 500, {"detail": f"Failure while calling the runtime: {job.ending}"}, job
+        else:
+            body = answers.failed(job, asked.body, asked.name, self._origin_at)
+        return 200, self._as_service(body, asked, backend=backend), job
+
+    def _refused(self, asked: Request) -> dict[str, Any] | None:
+        """What the runtime finds wrong with a request before it does anything."""
+        unreadable = asked.unreadable()
+        if unreadable is not None:
+            return answers.unreadable(asked.body, asked.name, *unreadable)
+        for adapter in (*asked.sources(), *asked.sinks()):
+            if adapter not in self._service.adapters:
+                return answers.unknown_adapter(asked.body, adapter)
+        return None
+
+    @staticmethod
+    def _as_service(body: dict[str, Any], asked: Request, *, backend: bool) -> dict[str, Any]:
+        """The backend leaves out single nodes, and adds the outputs' types and its own process."""
+        if not backend:
+            return body
+        del body["node_results"]
+        return body | {"output_types_by_output_name": dict(asked.outputs), "process_id": os.getpid()}
+
+
+def _guarded(handler: Handler) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except RefusedError as refused:
+            return _json(refused.body, refused.status)
+
+    return handle
+
+
+def _reset(request: web.Request) -> web.StreamResponse:
+    """The connection closes without an answer."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
+
+
+def _json(body: Any, status: int = 200) -> web.Response:
+    return web.Response(status=status, body=orjson.dumps(body), content_type=_JSON)

@@ -1,0 +1,166 @@
+"""The installation: backend, balancer, replicas with their workers on nodes, adapters."""
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
+from random import Random
+
+from harness.model.errors import ConfigError
+from harness.simulator.events import EventLoop
+from harness.simulator.hetida.execution import CALLING, FULL, PREPARING, Job, Work
+from harness.simulator.hetida.stations import Servers
+from harness.simulator.hetida.worker import Done, Worker
+from harness.simulator.profile import DataAdapter, Execution, Hetida, Runtime
+from harness.simulator.stations import SharedCapacity
+
+BALANCING = ("random", "round-robin", "least-connections")
+
+
+class Adapter:
+    """An adapter with limited capacity; `slowdown` and `error_rate` may be changed while it runs."""
+
+    def __init__(self, loop: EventLoop, settings: DataAdapter, random: Random) -> None:
+        self._random = random
+        self.servers = Servers(loop, settings.capacity)
+        self.error_rate = settings.error_rate
+        self.slowdown = 1.0
+        self.requests = 0
+        self.errors = 0
+
+    def ask(self, seconds: float, answered: Callable[[bool], None]) -> None:
+        """One request that takes so long if the adapter serves nobody else."""
+        self.requests += 1
+        self.servers.serve(seconds * self.slowdown, partial(self._answer, answered))
+
+    def _answer(self, answered: Callable[[bool], None]) -> None:
+        well = self._random.random() >= self.error_rate
+        self.errors += not well
+        answered(well)
+
+
+class Replica:
+    """A runtime container: workers that share one listening socket.
+
+    The system gives a new connection to any worker whose event loop is listening. While all of them are blocked
+    connections wait, and the first loop that is free again takes all of them: gunicorn's "load balancing", which leaves
+    a slow worker with work that others could do.
+    """
+
+    def __init__(self, index: int, workers: Sequence[Worker], random: Random) -> None:
+        self.index = index
+        self.workers = workers
+        self._random = random
+        self.backlog: deque[Callable[[Worker], None]] = deque()
+        self.open = 0  # connections: executions that wait or are under way
+
+    def connect(self, take: Callable[[Worker], None]) -> None:
+        """A new connection."""
+        listening = [worker for worker in self.workers if not worker.blocked]
+        if listening:
+            take(self._random.choice(listening))
+        else:
+            self.backlog.append(take)
+
+    def freed(self, worker: Worker) -> None:
+        """A worker's loop looks for what has come."""
+        waiting, self.backlog = self.backlog, deque()
+        for take in waiting:
+            take(worker)
+
+
+class Service:
+    """hetida designer under an event loop; `execute` goes through the backend, `run` to the runtime directly."""
+
+    def __init__(self, loop: EventLoop, settings: Hetida, stream: str) -> None:
+        if settings.runtime.balancing not in BALANCING:
+            raise ConfigError(
+                f"hetida.runtime.balancing: '{settings.runtime.balancing}' is no balancing",
+                f"give one of {', '.join(BALANCING)}",
+            )
+        self._loop = loop
+        self.settings = settings
+        self._balance = Random(f"{stream}/balancing")
+        self._draw = Random(f"{stream}/executions")
+        self.backend = Servers(loop, settings.backend.workers)
+        adapters = Random(f"{stream}/adapters")
+        self.adapters = {each.id: Adapter(loop, each, adapters) for each in settings.adapters}
+        self.cpus = [SharedCapacity(loop, settings.runtime.cores) for _ in range(settings.runtime.nodes)]
+        self.balancing = settings.runtime.balancing
+        self._turn = 0
+        self.replicas = [self._replica(index, settings.runtime) for index in range(settings.runtime.replicas)]
+        self.executed: Counter[tuple[int, int]] = Counter()  # by replica and worker
+
+    def _replica(self, index: int, settings: Runtime) -> Replica:
+        cpu = self.cpus[index % len(self.cpus)]
+        workers: list[Worker] = []
+        replica = Replica(index, workers, self._balance)
+        workers.extend(Worker(self._loop, settings, cpu, self._ask, replica.freed) for _ in range(settings.workers))
+        return replica
+
+    def work(self, name: str, sources: Sequence[str], sinks: Sequence[str], values: Mapping[str, object]) -> Work:
+        """What an execution of the transformation `name` costs, with its adapters by input and by output."""
+        like = next((e for e in self.settings.executions if fnmatchcase(name, e.match)), Execution())
+        return Work(
+            loads=tuple((adapter, like.load.sample(self._draw, values)) for adapter in sources),
+            compute_s=like.compute.sample(self._draw, values),
+            sends=tuple((adapter, like.send.sample(self._draw, values)) for adapter in sinks),
+            cores=max(like.cores, 0.01),
+            operators=max(1, like.operators),
+            raises=self._draw.random() < like.failing,
+        )
+
+    def execute(self, work: Work, done: Callable[[Job], None]) -> Job:
+        """Through the backend, which prepares the execution and waits for the runtime."""
+
+        def ended(job: Job) -> None:
+            job.ended[CALLING] = job.ended[FULL] = self._loop.now
+            done(job)
+
+        job = Job(work, ended)
+        job.began[FULL] = job.began[PREPARING] = self._loop.now
+        self.backend.serve(self.settings.backend.prepare_s, partial(self._call, job))
+        return job
+
+    def run(self, work: Work, done: Callable[[Job], None]) -> Job:
+        """At the runtime, whose balancer chooses a replica."""
+        job = Job(work, done)
+        self._connect(job)
+        return job
+
+    def probe(self, done: Done) -> None:
+        """A health probe of the runtime: waits for a worker's event loop as every request does."""
+        self._chosen().connect(lambda worker: worker.look(done))
+
+    def _call(self, job: Job) -> None:
+        job.ended[PREPARING] = job.began[CALLING] = self._loop.now
+        self._connect(job)
+
+    def _connect(self, job: Job) -> None:
+        replica, told = self._chosen(), job.done
+        job.replica = replica.index
+        replica.open += 1
+
+        def ended(over: Job) -> None:
+            replica.open -= 1
+            told(over)
+
+        job.done = ended
+        replica.connect(partial(self._accept, replica, job))
+
+    def _accept(self, replica: Replica, job: Job, worker: Worker) -> None:
+        job.worker = replica.workers.index(worker)
+        self.executed[replica.index, job.worker] += 1
+        worker.accept(job)
+
+    def _chosen(self) -> Replica:
+        if self.balancing == "round-robin":
+            self._turn += 1
+            return self.replicas[self._turn % len(self.replicas)]
+        if self.balancing == "least-connections":
+            fewest = min(replica.open for replica in self.replicas)
+            return self._balance.choice([each for each in self.replicas if each.open == fewest])
+        return self._balance.choice(self.replicas)
+
+    def _ask(self, adapter: str, seconds: float, answered: Callable[[bool], None]) -> None:
+        self.adapters[adapter].ask(seconds, answered)
