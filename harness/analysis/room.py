@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.analysis.autoscaling import NOT_TRIGGERED_SCALE_UP, provisioning_times, scale_ups
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.waits import waits
+from harness.analysis.waits import waits_so_far
 from harness.model.phases import PROVISIONING, UNSCHEDULABLE
 
 FAILED_SCHEDULING = "FailedScheduling"
@@ -30,6 +30,7 @@ class Room:
         lacks: what the scheduler missed, by how often it said so ("Insufficient cpu").
         scaled: the autoscaler acted or said why it did not.
         at_max: what shows that it was at its maximum; "" when nothing does.
+        grew: it brought nodes during the test.
         refused: what shows that it could not get a machine; "" when nothing does.
         coming_s: median seconds from its decision to a ready node; none when no node came.
     """
@@ -39,6 +40,7 @@ class Room:
     lacks: tuple[tuple[str, int], ...]
     scaled: bool
     at_max: str
+    grew: bool
     refused: str
     coming_s: float | None
 
@@ -51,7 +53,7 @@ class Room:
 @lru_cache(maxsize=1)  # every detector asks; a timeline never changes
 def room(timeline: Timeline) -> Room:
     """Fold phases and events."""
-    shares = waits(timeline).shares()
+    shares = waits_so_far(timeline).shares()
     events = timeline.events
     reasons = events["reason"]
     unwilling = events[reasons == NOT_TRIGGERED_SCALE_UP]
@@ -64,6 +66,7 @@ def room(timeline: Timeline) -> Room:
         lacks=_lacks(timeline),
         scaled=bool(len(decisions) or len(unwilling) or len(failed)),
         at_max=_at_max(timeline),
+        grew=bool(decisions),
         refused=str(failed["message"].iloc[0]) if len(failed) else "",
         coming_s=float(np.median(coming)) if coming.size else None,
     )

@@ -41,12 +41,12 @@ _COLUMN = {name: k for k, name in enumerate(RUN_PHASES)}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Waits:
-    """Seconds by run that is over and phase.
+    """Seconds by run and phase.
 
     Attributes:
         row: rows of `Timeline.runs`, shape (n,).
         seconds: shape (n, len(RUN_PHASES)); each row adds up to `total`.
-        total: from due to over, shape (n,).
+        total: from due to over (or to the end of the observation), shape (n,).
         reversed: stretches of pods that end before they start; they are left out of the sweep.
     """
 
@@ -68,24 +68,45 @@ class Waits:
 @lru_cache(maxsize=1)  # every detector asks; a timeline never changes
 def waits(timeline: Timeline) -> Waits:
     """Split the wait of every run that is over."""
-    runs = timeline.runs
-    over = timeline.is_over & np.isfinite(floats(runs, "over_s"))
-    row = np.flatnonzero(over)
-    due, sent, answered, over_s = (floats(runs, name)[row] for name in ("due_s", "sent_s", "answered_s", "over_s"))
+    return _split(timeline, timeline.is_over & np.isfinite(floats(timeline.runs, "over_s")))
+
+
+@lru_cache(maxsize=1)
+def waits_so_far(timeline: Timeline) -> Waits:
+    """Split the wait of every run that is over, and of those that go on up to the end of the observation.
+
+    A platform may be so slow that hardly a run is over: what the others wait for is then all there is to see.
+    """
+    if not timeline.is_open.any():
+        return waits(timeline)
+    return _split(timeline, timeline.is_over & np.isfinite(floats(timeline.runs, "over_s")) | timeline.is_open)
+
+
+def _split(timeline: Timeline, chosen: Bools) -> Waits:
+    row = np.flatnonzero(chosen)
+    due, sent, answered, over_s = (
+        floats(timeline.runs, name)[row] for name in ("due_s", "sent_s", "answered_s", "over_s")
+    )
+    going_on = timeline.is_open[row]
+    over_s = np.where(going_on, timeline.end_s, over_s)
     sent = np.where(np.isfinite(sent), sent, due)
     answered = np.where(np.isfinite(answered), answered, sent)  # the answer was lost, the run was not
     seconds = np.zeros((row.size, len(RUN_PHASES)))
-    swept = _sweep(timeline, over)
+    swept = _sweep(timeline, chosen)
     first, last = swept.first[row], swept.last[row]
     answered = np.where(over_s <= answered, np.fmin(answered, first), answered)  # the answer was the result
     seconds[:, _COLUMN[DISPATCH]] = sent - due
     seconds[:, _COLUMN[SUBMIT]] = answered - sent
     seen = np.isfinite(first)
-    seconds[:, _COLUMN[UNKNOWN]] = np.where(seen, 0.0, over_s - answered)
+    # A run that goes on without a pod waits for its next one, where pods are watched at all.
+    awaited = ~seen & going_on & bool(len(timeline.pods))
+    seconds[:, _COLUMN[UNKNOWN]] = np.where(seen | awaited, 0.0, over_s - answered)
     for phase, of_runs in swept.seconds.items():
         seconds[:, _COLUMN[phase]] = of_runs[row]
-    seconds[:, _COLUMN[CONTROLLER]] += np.where(seen, first - answered, 0.0)
-    seconds[:, _COLUMN[PUBLISHING]] = np.where(seen, over_s - last, 0.0)
+    seconds[:, _COLUMN[CONTROLLER]] += np.where(seen, first - answered, np.where(awaited, over_s - answered, 0.0))
+    after_last = np.where(seen, over_s - last, 0.0)
+    seconds[:, _COLUMN[CONTROLLER]] += np.where(going_on, after_last, 0.0)
+    seconds[:, _COLUMN[PUBLISHING]] = np.where(going_on, 0.0, after_last)
     return Waits(row, seconds, over_s - due, swept.reversed)
 
 

@@ -5,7 +5,7 @@ from harness.analysis.room import room
 from harness.analysis.timeline import Timeline
 from harness.detectors.detector import NODES, POD_EVENTS, PODS, RUNS, slowed
 from harness.detectors.nodes_exhausted import SHARE, waiting_evidence
-from harness.model.findings import Evidence, Finding
+from harness.model.findings import Finding
 
 NAME = "autoscaler-at-max"
 NEEDS = (RUNS, PODS, NODES, POD_EVENTS)
@@ -14,17 +14,17 @@ NEEDS = (RUNS, PODS, NODES, POD_EVENTS)
 def detect(timeline: Timeline) -> list[Finding]:
     """It said that it is at its maximum, or its last decision went there, and the wait for room went on."""
     found = room(timeline)
-    if found.share < SHARE or not found.at_max or found.provisioning > found.unschedulable:
+    if found.share < SHARE or not (found.at_max and found.grew) or found.provisioning > found.unschedulable:
         return []
     decisions = scale_ups(timeline)
-    group = decisions[-1].group if decisions else "the pool"
-    limit = f" of {decisions[-1].limit} nodes" if decisions else ""
+    group, limit = decisions[-1].group, decisions[-1].limit
     return [
         Finding(
             NAME,
-            f"The autoscaler is at its maximum{limit}: runs spent {found.share:.0%} of their time waiting for room",
+            f"The autoscaler is at its maximum of {limit} nodes: runs spent {found.share:.0%} of their time "
+            "waiting for room",
             0.9,
-            (*waiting_evidence(timeline, found), Evidence(found.at_max, None, "", "events", "reason ~ ScaleUp")),
+            waiting_evidence(timeline, found),
             f"Raise the maximum of {group} (az aks nodepool update --max-count, gcloud container clusters update "
             "--max-nodes, eksctl scale nodegroup --nodes-max), or let the steps request less.",
             ("kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml",),

@@ -2,7 +2,6 @@
 
 from harness.analysis.ledger import ledger
 from harness.analysis.timeline import Timeline
-from harness.analysis.validity import CENSORED_RATIO
 from harness.detectors.detector import SUBMISSIONS, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.units import format_duration
@@ -29,6 +28,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             ),
             "Wait longer for the last runs with --drain, or find out with the other findings why they hang.",
             (),
-            slowed(0.6 if share > CENSORED_RATIO else share),
+            slowed(0.2),
         )
     ]

@@ -7,7 +7,7 @@ import numpy as np
 from harness.analysis.room import room
 from harness.analysis.starts import starts
 from harness.analysis.timeline import Timeline
-from harness.analysis.waits import waits
+from harness.analysis.waits import waits_so_far
 from harness.detectors import parallelism_cap
 from harness.detectors.detector import PODS, RUNS, slowed
 from harness.model.findings import Evidence, Finding
@@ -24,7 +24,7 @@ _LEAST_S = 3.0  # platforms stamp whole seconds: several pods of a run may make 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """The time with no pod is large, grows with the load, and no cap on parallel runs explains it."""
-    split = waits(timeline)
+    split = waits_so_far(timeline)
     share = split.shares()[CONTROLLER]
     waited = split.of(CONTROLLER)
     if share < _SHARE or not waited.size or waited.mean() < _LEAST_S or parallelism_cap.detect(timeline):

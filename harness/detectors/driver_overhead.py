@@ -3,22 +3,23 @@
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.waits import waits
+from harness.analysis.waits import waits_so_far
 from harness.detectors.detector import PODS, RUNS, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import POD_PHASES, SCHEDULING, UNSCHEDULABLE
+from harness.model.phases import POD_PHASES, PULLING, SCHEDULING, UNSCHEDULABLE
 from harness.model.units import format_duration
 
 NAME = "driver-overhead"
 NEEDS = (RUNS, PODS)
 
-_SHARE = 0.3
+_SHARE = 0.5
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Seconds in driver pods (waiting for a node left out) beside the seconds in the steps' own pods."""
+    """Seconds in driver pods beside those in the steps' own pods; waiting for a node or an image is left out."""
     pods = timeline.pods
-    waiting = pods["phase"].isin([POD_PHASES.index(UNSCHEDULABLE), POD_PHASES.index(SCHEDULING)]).to_numpy(dtype=bool)
+    others = [POD_PHASES.index(phase) for phase in (UNSCHEDULABLE, SCHEDULING, PULLING)]
+    waiting = pods["phase"].isin(others).to_numpy(dtype=bool)
     mine = (pods["row"] >= 0).to_numpy(dtype=bool) & ~waiting
     driver = pods["task"].str.contains(r"(?:^root|-)-?driver$", regex=True).to_numpy(dtype=bool)
     if not (driver & mine).any():
@@ -26,7 +27,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     seconds = np.nan_to_num(floats(pods, "end_s") - floats(pods, "start_s"))
     of_drivers, of_steps = float(seconds[driver & mine].sum()), float(seconds[~driver & mine].sum())
     share = of_drivers / max(of_drivers + of_steps, 1e-9)
-    whole = float(waits(timeline).total.sum())
+    whole = float(waits_so_far(timeline).total.sum())
     if share < _SHARE or of_drivers < 0.1 * whole:
         return []
     count, steps = int(pods["pod"][driver & mine].nunique()), int(pods["pod"][~driver & mine].nunique())

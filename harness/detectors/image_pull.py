@@ -3,7 +3,7 @@
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.waits import waits
+from harness.analysis.waits import waits_so_far
 from harness.detectors.detector import PODS, RUNS, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import PULLING
@@ -19,7 +19,7 @@ _TROUBLE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Pulling takes a large share of the runs' time, or fails."""
-    share = waits(timeline).shares()[PULLING]
+    share = waits_so_far(timeline).shares()[PULLING]
     events = timeline.events
     broken = events[
         events["reason"].isin(_TROUBLE)

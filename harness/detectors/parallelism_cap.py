@@ -5,7 +5,7 @@ import numpy as np
 from harness.analysis.room import room
 from harness.analysis.starts import starts
 from harness.analysis.timeline import Timeline
-from harness.analysis.waits import waits
+from harness.analysis.waits import waits_so_far
 from harness.detectors.detector import PODS, RUNS, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import CONTROLLER
@@ -21,7 +21,7 @@ _SETTINGS = "workflow-controller-configmap"
 
 def detect(timeline: Timeline) -> list[Finding]:
     """The number of runs at work is flat at its top as long as others wait for their first pod."""
-    share = waits(timeline).shares()[CONTROLLER]
+    share = waits_so_far(timeline).shares()[CONTROLLER]
     found = starts(timeline)
     if share < _SHARE or found.plateau < _PLATEAU or found.before.size < 3 * found.most or room(timeline).share > share:
         return []

@@ -3,7 +3,7 @@
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.waits import waits
+from harness.analysis.waits import waits_so_far
 from harness.detectors.detector import PODS, RUNS, CannotJudgeError, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import RUNNING, STORING
@@ -21,7 +21,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     storing = timeline.stretches(STORING)
     if not len(storing):
         raise CannotJudgeError("the time in which outputs are stored was not seen apart from the steps' own time")
-    share = waits(timeline).shares()[STORING]
+    share = waits_so_far(timeline).shares()[STORING]
     seconds = floats(storing, "end_s") - floats(storing, "start_s")
     seconds = seconds[np.isfinite(seconds)]
     slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.waits import PRECEDENCE, waits
+from harness.analysis.waits import PRECEDENCE, waits, waits_so_far
 from harness.model.phases import (
     CONTROLLER,
     DISPATCH,
@@ -14,6 +14,7 @@ from harness.model.phases import (
     RUN_PHASES,
     RUNNING,
     STARTING,
+    STORING,
     SUBMIT,
     UNKNOWN,
     UNSCHEDULABLE,
@@ -96,6 +97,22 @@ def test_runs_that_go_on_are_not_split(tmp_path):
     story.submit(0)
     story.run(story.submit(1), 0.0, 5.0)
     assert waits(story.timeline(tmp_path)).row.tolist() == [1]
+
+
+def test_what_runs_have_waited_for_so_far_can_be_asked_for(tmp_path):
+    story = Story(intended=3)
+    working, waiting, podless = (story.submit(k, lag=0.0, service=1.0) for k in range(3))
+    story.pod(working, "a", "n", (STARTING, 2.0, 3.0), (STORING, 3.0, None))
+    story.pod(waiting, "a", "n", (RUNNING, 1.0, 4.0))
+    for run in (working, waiting, podless):
+        story.run(run, 0.0, None)
+    story.event(20.0, "Test", "test", "DrainTimedOut")
+    split = waits_so_far(story.timeline(tmp_path))
+    assert split.total == pytest.approx([20.0] * 3)
+    assert split.seconds.sum(axis=1) == pytest.approx(split.total)
+    assert split.of(STORING).tolist() == pytest.approx([17.0, 0.0, 0.0])
+    assert split.of(CONTROLLER).tolist() == pytest.approx([1.0, 16.0, 19.0])
+    assert split.of(PUBLISHING).tolist() == [0.0] * 3
 
 
 STRETCHES = st.lists(

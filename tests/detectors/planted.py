@@ -172,7 +172,8 @@ def censored() -> Story:
     story = steady()
     story.intended = 90
     for seq in range(80, 90):
-        story.submit(seq, due=160.0)
+        run = story.submit(seq, due=160.0)
+        story.pod(run, "train", NODES[0], (RUNNING, 160.5, None))
     story.event(400.0, "Test", "test", "DrainTimedOut")
     return story
 
