@@ -1,7 +1,8 @@
 """How true are capacity answers? Twins of known truth, the simulated platform as truth, and leave-one-out on files.
 
 A twin is a platform with a law drawn at random (service or waves; linear, with contention, or with coherency), measured
-at a few sizes with noise. Each trial asks for a size beyond what was measured and looks at the next test's result: is it in the 90 % interval, and how far is the answer from the twin's true duration?
+at a few sizes with noise. Each trial asks for a size beyond what was measured and looks at the next test's result: is
+it in the 90 % interval, and how far is the answer from the twin's true duration?
 
     python benchmarks/capacity.py [--trials 200] [observations.csv …]
 """

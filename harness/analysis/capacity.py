@@ -2,13 +2,14 @@
 
 The time that N runs take on M nodes is taken to be
 
-    D(N, M) = c + t W(N, M) + s N + k N (M - 1)
+    D(N, M) = c + t W(N, M) + s N + k N M
 
 c is what every test costs whatever its size (scale-up, the last run's way home); W the work of one node: N / M where
 runs flow through (service), or the number of waves ceil(N / (M j)) where j runs fit a node and start together; s the
-time of something that all nodes share (contention: an API server, a store), k what each further node costs the others
+time of something that all nodes share (contention: an API server, a store), k what each node costs all others
 (coherency). With W = N / M this is the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007) written
-for times: sigma = s / (t + s), kappa = k / (t + s). All coefficients are at least 0.
+for times: with r = t + s + k, the time of a run on one node, sigma = (s + k) / r and kappa = k / r. All coefficients
+are at least 0.
 
 Which of these laws holds is not decided but weighed: each gets its posterior probability, from the evidence of a linear
 Gaussian model (Bishop, Pattern Recognition and Machine Learning, 3.5) over a grid of noise levels. Coefficients are
@@ -69,7 +70,7 @@ class Law:
         work = runs / nodes
         if self.jobs_per_node is not None:
             work = np.ceil(work / self.jobs_per_node - 1e-9)
-        columns = (np.ones_like(work), work, runs, runs * (nodes - 1))
+        columns = (np.ones_like(work), work, runs, runs * nodes)
         return np.stack(columns[: _TERMS[self.scaling]], axis=-1)
 
 
@@ -268,7 +269,7 @@ class _Problem:
             targets = self.target[:, None] + noise * random.standard_normal((self.target.size, count))
             priors = self.prior[:, None] + random.standard_normal((self.prior.size, count))
             shares = self.solve(targets, priors, noise).T
-            possible = shares[:, 1:3].any(axis=1)  # on no platform a run on one node takes no time
+            possible = shares.any(axis=1)  # nothing takes no time
             found.append(shares[possible] * self.scale)
             factors.append(np.exp(noise * random.standard_normal(count))[possible])
         return Draws(self.law, np.concatenate(found), np.concatenate(factors))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.analysis.capacity_answer import Answer
     from harness.analysis.capacity_runs import Recorded
 
-COLUMNS = {"runs": "runs", "nodes": "nodes", "duration": "duration_s"}  # of a table, and the observation's fields
+COLUMNS = ("runs", "nodes", "duration")
 _SEED = 7
 _GRID = (0.5, 1.0, 1.5, 2.0)
 _MOST_CELLS = 400
@@ -144,10 +144,10 @@ def read_observations(path: Path) -> "list[Observation]":
         raise ConfigError(
             f"{path}, line 1: the column '{missing[0]}' is missing", f"columns are: {','.join(COLUMNS)}[,repetition]"
         )
-    found = [
-        Observation(**{field: _positive(path, lines.line_num, row, name) for name, field in COLUMNS.items()})
-        for row in lines
-    ]
+    found = []
+    for row in lines:
+        runs, nodes, duration = (_positive(path, lines.line_num, row, name) for name in COLUMNS)
+        found.append(Observation(runs, nodes, duration))
     if not found:
         raise ConfigError(f"{path} has no rows", "three rows are a beginning; one for each test")
     return found
