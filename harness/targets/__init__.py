@@ -8,6 +8,7 @@ Built-ins are found by module name; third parties register a module or class und
 """
 
 from harness.targets.target import (
+    CalledBack,
     ListedRun,
     Listing,
     Over,
@@ -22,6 +23,6 @@ from harness.targets.target import (
 )
 
 __all__ = [
-    "ListedRun", "Listing", "Over", "Platform", "Prepared", "RejectedError", "RunPage", "SetUp", "Target", "find",
+    "CalledBack", "ListedRun", "Listing", "Over", "Platform", "Prepared", "RejectedError", "RunPage", "SetUp", "Target", "find",
     "names",
 ]  # fmt: skip

@@ -146,6 +146,15 @@ class Listing(Protocol):
         ...
 
 
+@runtime_checkable
+class CalledBack(Protocol):
+    """A target whose platform calls back when a run is over, at ``target_options["callback_listen"]`` (host:port)."""
+
+    def read_callback(self, body: bytes) -> Over | None:
+        """How the run ended, by the body that the platform posts; none when it is not that of a run."""
+        ...
+
+
 class Platform(Protocol):
     """What a target's module offers; third parties may register any object that does."""
 
