@@ -17,6 +17,7 @@ VERBS: tuple[tuple[str, str, str], ...] = (
     ("report", "seal a run and write its reports again, from what was recorded", "harness.cli.report"),
     ("observe", "record a platform while a test runs (the load starts it by itself)", "harness.cli.observe"),
     ("capacity", "runs, time, nodes: two of them give the third, with an interval", "harness.cli.capacity"),
+    ("compare", "variants against the first: change, interval, whether it may be chance", "harness.cli.compare"),
     ("simulate", "the simulated platform: serve it, list its profiles and faults", "harness.simulator.commands"),
 )
 

@@ -1,0 +1,94 @@
+"""Has it become slower than a former test? For `--baseline`, with one test on each side.
+
+Runs of one test share its luck, so they are not independent tests. Arrivals are cut into batches (batch means: Law,
+Simulation Modeling and Analysis, 9.5), batches of the same arrivals are paired, and what stays is held against what
+equal tests differ by anyway: a regression is significant only beyond that.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.compare import Comparison, Measurement, compare
+from harness.analysis.latency import duration
+from harness.analysis.ledger import ledger
+from harness.analysis.timeline import Floats, Timeline
+from harness.model.phases import SUCCEEDED
+
+RUN_DURATION, FAILED_RATIO = "run.duration", "failed_ratio"
+TOLERANCE = 0.10  # equal tests differ by some 5 %: twice that is a change
+_BATCHES = 20
+_LEAST_RUNS = 60
+_FAILED_TOLERANCE = 0.01
+_SEED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """What a test says against a former one.
+
+    Attributes:
+        comparison: of the runs' durations by batches; none when too few runs succeeded.
+        failed: share of failed runs, before and after.
+        reasons: what is significantly worse; empty when nothing is.
+        differences: settings in which the two tests differ; with any, the comparison may say something else.
+    """
+
+    comparison: Comparison | None
+    failed: tuple[float, float]
+    reasons: tuple[str, ...]
+    differences: tuple[str, ...]
+
+
+def regression(baseline: Timeline, timeline: Timeline, *, tolerance: float = TOLERANCE) -> Regression:
+    """Compare the durations of runs that succeeded, and the share that failed."""
+    before, after = _batches(baseline), _batches(timeline)
+    found = None
+    if before.size and after.size:
+        rows = [Measurement("baseline", "", str(k), RUN_DURATION, float(v)) for k, v in enumerate(before)]
+        rows += [Measurement("this test", "", str(k), RUN_DURATION, float(v)) for k, v in enumerate(after)]
+        (found,) = compare(rows, np.random.default_rng(_SEED), paired=True)
+    failed = _failed(baseline), _failed(timeline)
+    reasons = []
+    if found is not None and found.significant and found.low is not None and found.low > tolerance:
+        reasons.append(found.sentence)
+    if failed[1] > failed[0] + max(_FAILED_TOLERANCE, 3 * _deviation(failed, timeline)):
+        reasons.append(f"{FAILED_RATIO}: {failed[1]:.1%} of the runs failed, {failed[0]:.1%} in the baseline.")
+    return Regression(found, failed, tuple(reasons), differences(baseline, timeline))
+
+
+def differences(baseline: Timeline, timeline: Timeline) -> tuple[str, ...]:
+    """Settings in which two tests differ, for people."""
+    a, b = baseline.plan, timeline.plan
+    named = {
+        "target": (a.target, b.target),
+        "runs": (a.intended, b.intended),
+        "schedule": (dict(a.schedule), dict(b.schedule)),
+        **{
+            name: (a.digests.get(name), b.digests.get(name)) for name in sorted({*a.digests, *b.digests} - {"schedule"})
+        },
+    }
+    return tuple(f"{name}: {old} and {new}" for name, (old, new) in named.items() if old != new)
+
+
+def _batches(timeline: Timeline) -> Floats:
+    """Mean duration by batch of arrivals, of runs that succeeded; empty when they are too few."""
+    succeeded = (timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool)
+    if np.count_nonzero(succeeded) < _LEAST_RUNS:
+        return np.zeros(0)
+    batch = np.arange(succeeded.size) * _BATCHES // succeeded.size
+    seconds = np.where(succeeded, duration(timeline), 0.0)
+    count = np.bincount(batch[succeeded], minlength=_BATCHES)
+    if not count.all():
+        return np.zeros(0)
+    return np.asarray(np.bincount(batch, weights=seconds, minlength=_BATCHES) / count, dtype=np.float64)
+
+
+def _failed(timeline: Timeline) -> float:
+    counts = ledger(timeline)
+    return counts.share(counts.failed + counts.canceled + counts.rejected)
+
+
+def _deviation(failed: tuple[float, float], timeline: Timeline) -> float:
+    share = (failed[0] + failed[1]) / 2
+    return float(np.sqrt(2 * share * (1 - share) / max(timeline.plan.intended, 1)))
