@@ -19,19 +19,24 @@ NEEDS = (RUNS, PODS)
 
 _SHARE = 0.15
 _ARGUMENTS = ("--qps=100", "--burst=150", "--workflow-workers=64")
-_LEAST_S = 3.0  # platforms stamp whole seconds: several pods of a run may make up so much of nothing
+# Between two steps a healthy controller takes about a second, and platforms stamp whole seconds.
+_A_POD_S = 2.0
+_GROWTH = 2.0
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """The time with no pod is large, grows with the load, and no cap on parallel runs explains it."""
+    """The time with no pod is large for the number of pods or grows, and no cap on parallel runs explains it."""
     split = waits_so_far(timeline)
     share = split.shares()[CONTROLLER]
     waited = split.of(CONTROLLER)
-    if share < _SHARE or not waited.size or waited.mean() < _LEAST_S or parallelism_cap.detect(timeline):
+    if share < _SHARE or parallelism_cap.detect(timeline):
         return []
-    early, late = _halves(waited)
+    early, late = _quarters(waited)
+    pods = timeline.pods["pod"][timeline.pods["row"] >= 0].nunique() / waited.size
+    grows = late > _GROWTH * max(early, _A_POD_S)
+    if waited.mean() < _A_POD_S * max(pods, 1.0) and not grows:
+        return []
     found = starts(timeline)
-    grows = late > 1.5 * max(early, 0.5)
     return [
         Finding(
             NAME,
@@ -68,7 +73,7 @@ def _commands(namespace: str) -> tuple[str, str]:
     )
 
 
-def _halves(waited: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tuple[float, float]:
+def _quarters(waited: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tuple[float, float]:
     """Means of the first and of the last quarter of the runs, in the order of arrival."""
     quarter = max(1, waited.size // 4)
     return float(waited[:quarter].mean()), float(waited[-quarter:].mean())
