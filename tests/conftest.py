@@ -1,5 +1,23 @@
-"""Fixtures that tests of several rooms share."""
+"""What tests of several rooms share: fixtures, and which tests may run beside each other."""
+
+import pytest
 
 from tests.real_kubernetes import real_cluster
 
 __all__ = ["real_cluster"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Groups for ``pytest -n 2 --dist loadgroup``: a group stays in one process.
+
+    Whole load tests run one after the other, or they would load each other; one real control plane serves all tests
+    that need it; of the others each file is a group, so that its fixtures are made once.
+    """
+    for item in items:
+        if "real_cluster" in getattr(item, "fixturenames", ()):
+            group = "real-kubernetes"
+        elif item.path.match("tests/e2e/*.py") or item.path.name == "test_docs.py":
+            group = "whole-load-tests"
+        else:
+            group = str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
