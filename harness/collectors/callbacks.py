@@ -69,7 +69,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 30
 
-    def do_POST(self) -> None:  # noqa: N802  # the name that http.server calls
+    def do_POST(self) -> None:  # the name that http.server calls
         """One result."""
         length = int(self.headers.get("content-length") or 0)
         taken = 0 < length <= _LARGEST and self.server.receive(self.rfile.read(length))  # type: ignore[attr-defined]

@@ -23,6 +23,6 @@ from harness.targets.target import (
 )
 
 __all__ = [
-    "CalledBack", "ListedRun", "Listing", "Over", "Platform", "Prepared", "RejectedError", "RunPage", "SetUp", "Target", "find",
-    "names",
+    "CalledBack", "ListedRun", "Listing", "Over", "Platform", "Prepared", "RejectedError", "RunPage", "SetUp",
+    "Target", "find", "names",
 ]  # fmt: skip
