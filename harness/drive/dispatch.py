@@ -14,16 +14,16 @@ import gevent.pool
 
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
-from harness.model.records import Event, Outcome, Span, Submission
+from harness.model.records import Event, Outcome, Sample, Span, Submission
 from harness.model.scenario import Scenario
 from harness.targets.target import Over, RejectedError, Target
 
 # After so many arrivals in a row without a pause the others get a turn: a burst is sent while it is still being made.
 _TURN = 16
 
-
-# What the load knows: each arrival, and of a run that is over with its answer also its phases and its end.
-Record = Submission | Span | Event
+# What the load knows: each arrival, of a run that is over with its answer also its phases and its end, and how busy
+# the generator is.
+Record = Submission | Span | Event | Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,13 @@ class Arrival:
 
 
 class Clock:
-    """UTC nanoseconds that never jump: the wall clock read once, then carried on by the monotonic one."""
+    """UTC nanoseconds that never jump: the wall clock read once, then carried on by the monotonic one.
 
-    def __init__(self) -> None:
-        self._offset = time.time_ns() - time.monotonic_ns()
+    A wall clock that is known to be `ahead_ns` ahead of the master's is set right.
+    """
+
+    def __init__(self, ahead_ns: int = 0) -> None:
+        self._offset = time.time_ns() - time.monotonic_ns() - ahead_ns
 
     def now(self) -> int:
         """The present instant."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import orjson
 
 from harness.model.phases import SUCCEEDED, TERMINAL_STATES
-from harness.model.records import Event, Outcome, Span, Submission
+from harness.model.records import Event, Outcome, Sample, Span, Submission
 from harness.store.folder import Recorder, encode
 
 
@@ -33,6 +33,11 @@ class Counts:
         return self.accepted + self.rejected
 
     @property
+    def ended(self) -> int:
+        """Arrivals of which nothing more is to be expected."""
+        return self.done + self.failed + self.rejected + self.missed
+
+    @property
     def in_flight(self) -> int:
         """Runs accepted and not over yet."""
         return self.accepted - self.done - self.failed
@@ -52,7 +57,7 @@ class Ledger:
 
     def __init__(self, recorder: Recorder, intended: int) -> None:
         self._recorder = recorder
-        self._intended = intended
+        self.intended = intended  # grows while a closed schedule makes arrivals due
         self._outcomes: Counter[Outcome] = Counter()
         self._ends: Counter[bool] = Counter()
         self._open: dict[str, tuple[str, int]] = {}  # run -> its name, when it was due
@@ -63,7 +68,7 @@ class Ledger:
     def counts(self) -> Counts:
         """The present state."""
         return Counts(
-            self._intended,
+            self.intended,
             self._outcomes[Outcome.ACCEPTED],
             self._outcomes[Outcome.REJECTED],
             self._outcomes[Outcome.MISSED],
@@ -71,7 +76,7 @@ class Ledger:
             self._ends[False],
         )
 
-    def book(self, row: Submission | Span | Event) -> Finished | None:
+    def book(self, row: Submission | Span | Event | Sample) -> Finished | None:
         """Write one record; for a row, returns the run's end where that was seen first.
 
         An end that is written here is booked as any other: when it is read from the folder.
@@ -84,7 +89,7 @@ class Ledger:
     def book_lines(self, lines: bytes) -> Iterator[Finished]:
         """Write records that a worker encoded."""
         told = [(line, orjson.loads(line)) for line in lines.splitlines(keepends=True)]
-        for kind, key in ((Submission, "outcome"), (Span, "phase"), (Event, "reason")):
+        for kind, key in ((Submission, "outcome"), (Span, "phase"), (Event, "reason"), (Sample, "metric")):
             mine = b"".join(line for line, record in told if key in record)
             if mine:
                 self._recorder.append(kind, mine)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.drive.schedule_files import make, read_replay, read_stages
+from harness.drive.schedule_files import make, read_levels, read_replay, read_stages
+from harness.model.concurrency import Concurrency, Level
 from harness.model.errors import ConfigError
 from harness.model.plan import Limits
 from harness.model.schedule import Schedule
@@ -20,7 +21,7 @@ V = TypeVar("V")
 # name, default, help, and what else argparse and Locust's form should know.
 Option = tuple[str, str, str, Mapping[str, Any]]
 
-SCHEDULES = ("spread", "constant", "burst", "poisson", "ramp", "stages", "replay")
+SCHEDULES = ("spread", "constant", "burst", "poisson", "ramp", "stages", "replay", "concurrency")
 _DEFAULT_RUNS = 60
 
 
@@ -39,15 +40,20 @@ class _Join(argparse.Action):
 
 
 _OPTIONS: tuple[Option, ...] = (
-    ("schedule", "spread", "when runs are due (open model: users don't set the rate)", {"choices": SCHEDULES}),
-    ("runs", "", f"number of runs: burst, spread (default: a run for each scenario, else {_DEFAULT_RUNS})", {}),
+    (
+        "schedule",
+        "spread",
+        "when runs are due; concurrency: as many in flight as users (closed model)",
+        {"choices": SCHEDULES},
+    ),
+    ("runs", "", f"number of runs: burst, spread (default: one a scenario, else {_DEFAULT_RUNS}), concurrency", {}),
     ("over", "1m", "spread: the time over which the runs are spread evenly", {}),
     ("jitter", "0", "spread: moves each arrival by up to this share of the spacing", {}),
     ("rate", "1/s", "constant, poisson: arrivals, as 2/s, 120/m or 500/h · ramp: as 1/s..10/s", {}),
-    ("for", "1m", "constant, poisson, ramp: for how long", {}),
+    ("for", "1m", "constant, poisson, ramp, concurrency: for how long", {}),
     ("every", "", "burst: time between bursts", {}),
     ("times", "1", "burst: number of bursts", {}),
-    ("schedule-file", "", "stages: a YAML list of schedules · replay: a CSV with due_s, or a run's folder", {}),
+    ("schedule-file", "", "YAML of stages, or of concurrency's levels · replay: CSV with due_s, or a run's folder", {}),
     ("drain", "10m", "how long to wait for the last runs after the last arrival", {}),
     ("scenarios", "", "CSV of scenarios (id,scenario_name,…); none: they are generated from the pipeline's inputs", {}),
     ("param-mode", "columns", "columns: a column a parameter · json:NAME: the whole row as a JSON list in NAME", {}),
@@ -89,7 +95,9 @@ class Settings:
     """The options of one test, understood. Paths and texts that only a target understands stay in `texts`."""
 
     host: str
-    schedule: Schedule | None  # none: as many runs as there are scenarios, of the kind `texts["schedule"]`
+    schedule: (
+        Schedule | Concurrency | None
+    )  # none: as many runs as there are scenarios, of the kind `texts["schedule"]`
     limits: Limits
     seed: int
     slos: tuple[str, ...]
@@ -99,9 +107,16 @@ class Settings:
         """The option `name` as it was given."""
         return self.texts.get(name, "").strip()
 
-    def schedule_for(self, scenarios: int) -> Schedule:
+    def schedule_for(self, scenarios: int) -> Schedule | Concurrency:
         """The schedule; without ``--runs`` one run a scenario."""
         return self.schedule or _schedule(self.texts, scenarios)
+
+    def arrivals(self) -> int:
+        """How many arrivals there will be as far as that is known: 0 where the platform's pace decides it."""
+        schedule = self.schedule_for(1)
+        if isinstance(schedule, Concurrency):
+            return schedule.runs or 0
+        return sum(1 for _ in schedule.offsets(self.seed))
 
 
 def settings(options: argparse.Namespace, host: str, extra: Sequence[Option]) -> Settings:
@@ -111,6 +126,7 @@ def settings(options: argparse.Namespace, host: str, extra: Sequence[Option]) ->
         ConfigError: an option's text can't be understood.
     """
     texts = {name: str(getattr(options, name.replace("-", "_"), None) or "") for name, *_ in (*_OPTIONS, *extra)}
+    texts |= {"users": str(options.num_users or 1), "spawn-rate": str(options.spawn_rate or 1)}  # Locust's own
     limits = Limits(
         drain_s=_duration(texts, "drain"),
         max_in_flight=_whole(texts, "max-in-flight"),
@@ -128,8 +144,10 @@ def settings(options: argparse.Namespace, host: str, extra: Sequence[Option]) ->
     )
 
 
-def _schedule(texts: Mapping[str, str], default_runs: int) -> Schedule:
+def _schedule(texts: Mapping[str, str], default_runs: int) -> Schedule | Concurrency:
     words = {name: text.strip() for name, text in texts.items()}
+    if words["schedule"] == "concurrency":
+        return _concurrency(words)
     words["runs"] = words["runs"] or str(default_runs)
     if words["schedule"] in {"stages", "replay"}:
         if not words["schedule-file"]:
@@ -142,6 +160,18 @@ def _schedule(texts: Mapping[str, str], default_runs: int) -> Schedule:
         return make(words)
     except ConfigError as error:
         raise ConfigError(f"--schedule {words['schedule']}: {error.message}", error.hint) from error
+
+
+def _concurrency(words: Mapping[str, str]) -> Concurrency:
+    runs = _whole(words, "runs") if words["runs"] else None
+    if words["schedule-file"]:
+        levels = read_levels(Path(words["schedule-file"]))
+    else:
+        levels = (Level(int(words["users"]), None if runs else _duration(words, "for")),)
+    try:
+        return Concurrency(levels, float(words["spawn-rate"]), runs)
+    except ConfigError as error:
+        raise ConfigError(f"--schedule concurrency: {error.message}", error.hint) from error
 
 
 def _duration(texts: Mapping[str, str], name: str) -> float:

@@ -17,6 +17,8 @@ import gevent
 
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError
 
+Process = subprocess.Popen[bytes]
+
 _START_S = 30.0
 _END_S = 30.0
 

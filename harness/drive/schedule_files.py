@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from harness.model.concurrency import Level
 from harness.model.errors import ConfigError
 from harness.model.schedule import Burst, Constant, Poisson, Ramp, Replay, Schedule, Spread, Stages
 from harness.model.units import parse_duration, parse_rate
@@ -54,13 +55,36 @@ def read_stages(path: Path) -> Stages:
     Raises:
         ConfigError: naming file and stage.
     """
-    try:
-        stages = yaml.load(_read(path), Loader=yaml.CSafeLoader)  # the safe loader, in C
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {error}", "write a list of stages") from error
-    if not isinstance(stages, list) or not stages:
-        raise ConfigError(f"{path} is not a list of stages", "begin each with '- schedule: …'")
+    stages = _list(path, "stages", "'- schedule: …'")
     return Stages(tuple(_stage(path, number, stage) for number, stage in enumerate(stages, 1)))
+
+
+def read_levels(path: Path) -> tuple[Level, ...]:
+    """Levels of a closed schedule from a YAML list such as ``- {users: 20, for: 10m}``.
+
+    Raises:
+        ConfigError: naming file and level.
+    """
+    levels = []
+    for number, raw in enumerate(_list(path, "levels", "'- users: …'"), 1):
+        where = f"{path}, level {number}"
+        if not isinstance(raw, dict) or "users" not in raw or set(raw) - {"users", "for"}:
+            raise ConfigError(f"{where}: it is not a level", "write it as {users: 20, for: 10m}")
+        try:
+            levels.append(Level(_whole(raw["users"]), parse_duration(raw["for"]) if "for" in raw else None))
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error.message}", error.hint) from error
+    return tuple(levels)
+
+
+def _list(path: Path, of: str, begin: str) -> list[Any]:
+    try:
+        found = yaml.load(_read(path), Loader=yaml.CSafeLoader)  # the safe loader, in C
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {error}", f"write a list of {of}") from error
+    if not isinstance(found, list) or not found:
+        raise ConfigError(f"{path} is not a list of {of}", f"begin each with {begin}")
+    return found
 
 
 def _stage(path: Path, number: int, stage: Any) -> Schedule:

@@ -1,43 +1,42 @@
-"""One test, from the press of Start to the report: check, set up, dispatch, drain, seal. Each test is a new folder."""
+"""One test, from the press of Start to the report: set up, dispatch, drain, seal. Each test is a new folder."""
 
 import sys
-import tempfile
 import time
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from enum import StrEnum
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import gevent
 import gevent.event
 
 from harness.drive import processes
 from harness.drive.carrier import Carrier
-from harness.drive.crew import Crew, Order
+from harness.drive.closed import Slots
+from harness.drive.crew import Crew
 from harness.drive.ledger import Finished, Ledger
-from harness.drive.options import Settings
+from harness.drive.order import Order
+from harness.drive.preparing import Checked, scenarios_for, versions
+from harness.drive.watching import Observer
+from harness.model.concurrency import Concurrency
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError
 from harness.model.plan import Plan
-from harness.model.records import Event
-from harness.model.scenario import Scenario
+from harness.model.records import Event, Outcome, Submission
 from harness.model.schedule import Schedule, to_mapping
-from harness.model.slo import parse_slo
 from harness.store.folder import PIPELINE, SCENARIOS, RunFolder, run_name
-from harness.targets.scenarios import Input, ParamMode, read_scenarios
-from harness.targets.target import Platform, Prepared
+from harness.targets.target import Platform
 
 # Between the last preparation and the first arrival: workers get their orders and open connections.
 _LEAD_S = 1.0
 _TICK_S = 0.25
+# A closed schedule is looked after more often: an ended run is a free slot. Slots that open by themselves are known in
+# advance, and sent ahead so that they are on time.
+_CLOSED_TICK_S = 0.02
+_AHEAD_S = 0.1
 # A test that is cut gives open requests so long to be answered.
 _FAREWELL_S = 5.0
-_OBSERVER_START_S = 20.0
-_MOST_GENERATED = 100_000
-_MOST_RESTARTS = 3
 
 
 class Stage(StrEnum):
@@ -48,39 +47,6 @@ class Stage(StrEnum):
     DRAINING = "draining"
     REPORTING = "reporting"
     OVER = "over"
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A test's configuration, checked as far as it can be without the platform."""
-
-    settings: Settings
-    target: str
-    prepared: Prepared
-    scenarios: tuple[Scenario, ...] | None  # none: the inputs are not known yet, or they are to be generated
-
-
-def check(settings: Settings, target: str, platform: Platform) -> Checked:
-    """Read and check everything that lies on this machine.
-
-    Raises:
-        ConfigError: it can't work; nothing has been started or written.
-    """
-    for objective in settings.slos:
-        parse_slo(objective)
-    prepared = platform.prepare(settings.texts, simulated=not settings.host)
-    given = settings.text("scenarios")
-    scenarios = None
-    if given and prepared.inputs is not None:
-        scenarios = tuple(_read(settings, prepared.inputs))
-    elif given and not Path(given).is_file():
-        raise ConfigError(f"there is no scenario file {given}", f"generate-scenarios --n 100 -o {given} makes one")
-    ParamMode.parse(settings.text("param-mode"))
-    return Checked(settings, target, prepared, scenarios)
-
-
-def _read(settings: Settings, inputs: tuple[Input, ...]) -> list[Scenario]:
-    return read_scenarios(Path(settings.text("scenarios")), inputs, ParamMode.parse(settings.text("param-mode")))
 
 
 class Session:
@@ -104,8 +70,9 @@ class Session:
         self._on_finished = on_finished
         self._stopped = gevent.event.Event()
         self._cut: str = ""
-        self._observer: Any = None
-        self._restarts = 0
+        self._observer: Observer | None = None
+        self._offsets = array("d")
+        self._lost = 0  # arrivals of a closed schedule that went down with their worker
         self.stage = Stage.PREPARING
         self.exit_code = ExitCode.OK
         self.verdict = ""
@@ -136,7 +103,7 @@ class Session:
     def stop(self, reason: str = "Stopped") -> None:
         """Send nothing more, but wait for the runs that are on their way."""
         if self.stage is Stage.DISPATCHING and not self._stopped.is_set():
-            self._note(reason, "dispatch was stopped before the schedule's end")
+            self.note(reason, "dispatch was stopped before the schedule's end")
         self._stopped.set()
         if self.crew is not None:
             self.crew.stop()
@@ -173,64 +140,105 @@ class Session:
         finally:
             carrier.close()
         plan = replace(plan, target_options={**plan.target_options, **found.options})
-        scenarios, kept = self._scenarios(found.inputs)
+        scenarios, kept = scenarios_for(checked, found.inputs)
         schedule = settings.schedule_for(len(scenarios))
-        offsets = array("d", schedule.offsets(settings.seed))
-        if not offsets:
-            raise ConfigError("the schedule holds no arrival", "give a higher rate or a longer time")
-        self.folder = folder = self._make_folder(plan, schedule, len(offsets))
-        intended, schedule_digest = folder.write_schedule(offsets)
-        digests = {"schedule": schedule_digest, "scenarios": folder.keep(SCENARIOS, kept)}
+        self._schedule = schedule
+        if not isinstance(schedule, Concurrency):
+            self._offsets = array("d", schedule.offsets(settings.seed))
+            if not self._offsets:
+                raise ConfigError("the schedule holds no arrival", "give a higher rate or a longer time")
+        self.folder = folder = self._make_folder(plan, schedule)
+        digests = {"scenarios": folder.keep(SCENARIOS, kept)}
         if checked.prepared.package is not None:
             digests["pipeline"] = folder.keep(PIPELINE, checked.prepared.package)
-        plan = replace(plan, schedule=to_mapping(schedule), intended=intended, digests=digests)
-        folder.write_plan(plan)
+        intended = (schedule.runs or 0) if isinstance(schedule, Concurrency) else len(self._offsets)
+        self._plan = replace(plan, schedule=to_mapping(schedule), intended=intended, digests=digests)
+        self._write_plan()
         self._recorder = folder.recorder()
         self.ledger = Ledger(self._recorder, intended)
         self._ends = folder.tail(Event)
-        self._start_observer(folder)
-        self.started_at = time.time_ns() + round(_LEAD_S * 1e9)
-        self.last_due_at = self.started_at + round(offsets[-1] * 1e9)
-        return Order(folder.path.name, plan, scenarios, offsets, self.started_at)
+        self._observer = self._start_observer(folder)
+        return Order(folder.path.name, self._plan, scenarios, self._offsets, 0)
 
-    def _scenarios(self, inputs: tuple[Input, ...]) -> tuple[list[Scenario], bytes]:
-        """The scenarios and the bytes of their CSV: given, or generated from the pipeline's inputs."""
+    def _make_folder(self, plan: Plan, schedule: Schedule | Concurrency) -> RunFolder:
         settings = self._checked.settings
-        given = settings.text("scenarios")
-        if given:
-            return list(self._checked.scenarios or _read(settings, inputs)), Path(given).read_bytes()
-        package = self._checked.prepared.package
-        if package is None:
-            raise ConfigError("there are no scenarios", "give --scenarios FILE with a column for each parameter")
-        schedule = settings.schedule_for(1)
-        count = min(sum(1 for _ in schedule.offsets(settings.seed)), _MOST_GENERATED)
-        with tempfile.TemporaryDirectory(prefix="pipeswarm-") as place:
-            pipeline, out = Path(place) / PIPELINE, Path(place) / SCENARIOS
-            pipeline.write_bytes(package)
-            option = self._checked.prepared.inferred_with
-            processes.generate_scenarios(option, pipeline, max(count, 1), settings.seed, out)
-            return read_scenarios(out, inputs, ParamMode()), out.read_bytes()
-
-    def _make_folder(self, plan: Plan, schedule: Schedule, count: int) -> RunFolder:
-        settings = self._checked.settings
-        name = settings.text("run-name") or run_name(plan.target, schedule.name, count, plan.started_at)
+        size = schedule.most_in_flight if isinstance(schedule, Concurrency) else len(self._offsets)
+        name = settings.text("run-name") or run_name(plan.target, schedule.name, size, plan.started_at)
         return RunFolder.create(Path(settings.text("runs-dir") or "runs"), name)
+
+    def _write_plan(self) -> None:
+        """Manifest and schedule; a closed schedule's due times are known, and written again, when dispatch is over."""
+        assert self.folder is not None
+        _, digest = self.folder.write_schedule(self._offsets)
+        self._plan = replace(self._plan, digests={**self._plan.digests, "schedule": digest})
+        self.folder.write_plan(self._plan)
+
+    def _start_observer(self, folder: RunFolder) -> Observer:
+        environment = {"PIPESWARM_TOKEN": self._token} if self._token else {}
+        if self._simulator:
+            environment["KUBECONFIG"] = self._simulator.kubeconfig
+        options: list[str] = []
+        for name in ("kube-context", "prometheus"):
+            if given := self._checked.settings.text(name):
+                options += [f"--{name}", given]
+        observer = Observer(folder, self._recorder, options, environment)
+        observer.wait_until_it_looks()
+        return observer
 
     # --- dispatch and drain -------------------------------------------------------------------------------------
 
     def _dispatch(self, order: Order) -> None:
         assert self.crew is not None
         self.stage = Stage.DISPATCHING
-        self._note("Started", f"{order.plan.intended} arrivals", at=order.t0_at)
-        self.crew.start(order)
+        self.started_at = time.time_ns() + round(_LEAD_S * 1e9)
+        self.note("Started", f"{order.plan.intended or 'as many as there is time for'} arrivals", at=self.started_at)
+        self.crew.start(replace(order, t0_at=self.started_at))
         if self._stopped.is_set():  # before the first arrival: every one of them is missed
             self.crew.stop()
+        if isinstance(self._schedule, Concurrency):
+            self._keep_in_flight(self.crew, self._schedule)
+        else:
+            self.last_due_at = self.started_at + round(self._offsets[-1] * 1e9)
         while not self.crew.finished() and not self._cut:
             self._tick()
         with gevent.Timeout(_FAREWELL_S, exception=False):
             while not self.crew.finished():
                 self._tick()
-        self._note("DispatchEnded", "every arrival was answered or missed")
+        if isinstance(self._schedule, Concurrency):
+            self._settle_closed(self._schedule)
+        self.note("DispatchEnded", "every arrival was answered or missed")
+
+    def _keep_in_flight(self, crew: Crew, schedule: Concurrency) -> None:
+        """Give the crew an arrival for each slot that gets free, until the schedule ends or somebody stops it."""
+        assert self.ledger is not None
+        slots, ended = Slots(schedule), 0
+        if schedule.length_s < float("inf"):
+            self.last_due_at = self.started_at + round(schedule.length_s * 1e9)
+        while not self._stopped.is_set() and not crew.finished():
+            now_s = (time.time_ns() - self.started_at) / 1e9
+            ended_now = self.ledger.counts.ended + self._lost
+            slots.free(ended_now - ended, now_s)
+            ended = ended_now
+            found = slots.due(now_s + _AHEAD_S)
+            over = slots.over(now_s)
+            crew.send([(len(self._offsets) + k, due_s) for k, due_s in enumerate(found)], last=over)
+            self._offsets.extend(found)
+            self.ledger.intended = max(self.ledger.intended, len(self._offsets))
+            if over:
+                return
+            self._tick(_CLOSED_TICK_S)
+
+    def _settle_closed(self, schedule: Concurrency) -> None:
+        """What was due is known now. Runs that were promised and never became due are missed."""
+        assert self.ledger is not None
+        now_at = time.time_ns()
+        for seq in range(len(self._offsets), schedule.runs or 0):
+            why = "the test was stopped before it was due"
+            self._offsets.append((now_at - self.started_at) / 1e9)
+            self.ledger.book(Submission(seq, "", "", now_at, None, None, Outcome.MISSED, None, 0, None, why))
+        self.ledger.intended = len(self._offsets)
+        self._plan = replace(self._plan, intended=len(self._offsets))
+        self._write_plan()
 
     def _drain(self) -> None:
         """Wait until the platform says that every accepted run is over."""
@@ -242,18 +250,19 @@ class Session:
             self._tick()
         left = self.ledger.counts.in_flight
         if self._cut:
-            self._note(self._cut, f"{left} runs were still going")
+            self.note(self._cut, f"{left} runs were still going")
             if self._cut == "Interrupted":
                 self.exit_code = ExitCode.INTERRUPTED
         elif left:
-            self._note("DrainTimedOut", f"{left} runs were still going after {limit_s:g} s")
+            self.note("DrainTimedOut", f"{left} runs were still going after {limit_s:g} s")
         else:
-            self._note("Drained", "every accepted run is over")
+            self.note("Drained", "every accepted run is over")
 
-    def _tick(self) -> None:
-        gevent.sleep(_TICK_S)
+    def _tick(self, seconds: float = _TICK_S) -> None:
+        gevent.sleep(seconds)
         self._book_ends()
-        self._watch_observer()
+        if self._observer is not None:
+            self._observer.watch()
 
     def _book_ends(self) -> None:
         assert self.ledger is not None
@@ -262,51 +271,19 @@ class Session:
             if finished:
                 self._on_finished(finished)
 
-    def _note(self, reason: str, message: str, at: int | None = None) -> None:
+    def note(self, reason: str, message: str, at: int | None = None) -> None:
         """An event of the test itself, in the run folder."""
         assert self.folder is not None
         self._recorder.write(Event(at or time.time_ns(), "Test", self.folder.path.name, reason, message))
 
-    def worker_lost(self, index: int, client: str) -> None:
+    def worker_lost(self, index: int, client: str, arrivals: int) -> None:
         """Note that a worker died; its arrivals without a row make the run invalid."""
-        self._note("WorkerLost", f"worker {index} ({client}) is gone")
-
-    # --- the observer -------------------------------------------------------------------------------------------
-
-    def _start_observer(self, folder: RunFolder) -> None:
-        self._observer = processes.start_observer(folder.path, self._observer_options(), self._observer_environment())
-        waited = time.monotonic() + _OBSERVER_START_S
-        while not folder.read_live("observer") and self._observer.poll() is None and time.monotonic() < waited:
-            gevent.sleep(0.05)
-
-    def _observer_options(self) -> list[str]:
-        settings = self._checked.settings
-        options = []
-        for name in ("kube-context", "prometheus"):
-            if settings.text(name):
-                options += [f"--{name}", settings.text(name)]
-        return options
-
-    def _observer_environment(self) -> Mapping[str, str]:
-        environment = {"PIPESWARM_TOKEN": self._token} if self._token else {}
-        if self._simulator:
-            environment["KUBECONFIG"] = self._simulator.kubeconfig
-        return environment
-
-    def _watch_observer(self) -> None:
-        """An observer that died is started again; the gap is recorded, and the load is not disturbed."""
-        if self._observer.poll() is not None and self._restarts < _MOST_RESTARTS:
-            assert self.folder is not None
-            self._restarts += 1
-            ended = f"the observer ended with {self._observer.returncode} and was started again; see observer.log"
-            self._recorder.write(Event(time.time_ns(), "Observer", "observer", "Gap", ended, type="Warning"))
-            self._observer = processes.start_observer(
-                self.folder.path, self._observer_options(), self._observer_environment()
-            )
+        self._lost += arrivals
+        self.note("WorkerLost", f"worker {index} ({client}) is gone")
 
     def _end_observer(self) -> None:
         if self._observer is not None:
-            processes.end(self._observer)
+            self._observer.end()
         if self.ledger is not None:
             self._book_ends()
             self._recorder.close()
@@ -331,16 +308,14 @@ class Session:
         per_s = over / max((now_at - self.started_at) / 1e9, 1.0)
         live: dict[str, object] = {"stage": str(self.stage), **asdict(counts), "sent": counts.sent}
         live |= {"in_flight": counts.in_flight, "runs_per_min": per_s * 60, "lag_s": lag_s}
+        live["load"] = _in_words(self._schedule)
         if over and self.stage in {Stage.DISPATCHING, Stage.DRAINING}:
             open_s = (counts.intended - counts.rejected - counts.missed - over) / per_s
             live["eta_s"] = max(open_s, (self.last_due_at - now_at) / 1e9)
         return live
 
 
-def versions() -> dict[str, str]:
-    """The versions that a result depends on."""
-    found = {"python": sys.version.split()[0]}
-    for name in ("pipeswarm", "locust", "gevent", "geventhttpclient", "kubernetes"):
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+def _in_words(schedule: Schedule | Concurrency) -> str:
+    if isinstance(schedule, Concurrency):
+        return f"concurrency: at most {schedule.most_in_flight} in flight (closed model: a slow platform is asked less)"
+    return f"{schedule.name} (open model: users don't set the rate)"

@@ -49,6 +49,8 @@ def add(
 def rows(load: Mapping[str, Any], observed: Mapping[str, Any], verdict: str) -> list[dict[str, str]]:
     """The table: a row a fact, only facts that are known. Locust's table sorts by `name`, so that holds the order."""
     facts: list[tuple[str, str]] = [("stage", str(load.get("stage", "no test yet")))]
+    if load.get("load"):
+        facts.append(("load", str(load["load"])))
     facts += [(name.replace("_", " "), f"{load[name]:,}") for name in _COUNTS if name in load]
     if load.get("runs_per_min"):
         facts.append(("throughput", f"{load['runs_per_min'] * 60:,.0f} runs/h"))

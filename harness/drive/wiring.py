@@ -14,12 +14,15 @@ from typing import Any
 import gevent
 
 from harness.drive import processes, web_tab
-from harness.drive.crew import DONE, GO, ROWS, STOP, Crew, LocalCrew, RemoteCrew, Station
+from harness.drive.crew import Crew, LocalCrew
 from harness.drive.dispatch import Record
 from harness.drive.ledger import Finished
 from harness.drive.options import register, settings
+from harness.drive.preparing import Checked, check
 from harness.drive.progress import Progress
-from harness.drive.session import Checked, Session, Stage, check
+from harness.drive.remote import CLOCK, CLOCK_IS, DONE, GO, MORE, ROWS, STOP, RemoteCrew, Station
+from harness.drive.session import Session, Stage
+from harness.model.concurrency import Concurrency
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError
 from harness.model.records import Outcome, Submission
 from harness.targets.target import find
@@ -29,6 +32,7 @@ from locust.runners import MasterRunner, WorkerRunner
 
 _SHOW_EVERY_S = 1.0
 _FAREWELL_S = 10.0
+_WORTH_TELLING_S = 0.01  # of a worker's clock
 
 
 def connect(target: str) -> None:
@@ -77,8 +81,8 @@ class Desk:
             self._open_worker(runner)
             return
         if isinstance(runner, MasterRunner):
-            runner.register_message(ROWS, self._receive)
-            runner.register_message(DONE, self._receive)
+            for kind in (ROWS, DONE, CLOCK_IS):
+                runner.register_message(kind, self._receive)
         if web_ui is not None:
             web_tab.add(web_ui, self._state, self._report)
         try:
@@ -131,13 +135,15 @@ class Desk:
 
     def _open_worker(self, runner: WorkerRunner) -> None:
         station = self._station = Station(runner, self._token(), self._on_row)
-        runner.register_message(GO, lambda msg, **_: station.on_go(msg), concurrent=True)
+        runner.register_message(CLOCK, lambda msg, **_: station.tell_time(msg))
+        runner.register_message(GO, lambda msg, **_: station.on_go(msg))
+        runner.register_message(MORE, lambda msg, **_: station.on_more(msg))
         runner.register_message(STOP, lambda **_: station.stop())
 
     def _receive(self, msg: Any, **_: object) -> None:
         """A worker's message to the master."""
         if self._crew is not None:
-            (self._crew.on_rows if msg.type == ROWS else self._crew.on_done)(msg)
+            self._crew.receive(msg)
 
     # --- a test -------------------------------------------------------------------------------------------------
 
@@ -148,6 +154,7 @@ class Desk:
         self._stopping = False
         try:
             checked = self._check()
+            self._tell_about_users(checked)
             session = self._session = self._new_session(checked)
             shower = gevent.spawn(self._show, session, progress)
             try:
@@ -167,6 +174,15 @@ class Desk:
                 runner.quit()
             elif not self._stopping:
                 runner.stop()
+
+    def _tell_about_users(self, checked: Checked) -> None:
+        users = self._environment.parsed_options.num_users or 1
+        if users > 1 and not isinstance(checked.settings.schedule, Concurrency):
+            kind = checked.settings.text("schedule")
+            sys.stderr.write(
+                f"note: -u {users} does not set the rate of runs, the schedule '{kind}' does; one user is enough "
+                "(--schedule concurrency keeps as many runs in flight as users)\n"
+            )
 
     def _check(self) -> Checked:
         host = self._environment.host or ""
@@ -202,18 +218,27 @@ class Desk:
             if finished := ledger.book(row):
                 self._on_finished(finished)
 
-        def book_lines(lines: bytes) -> None:
+        def book_lines(lines: bytes) -> int:
+            before = ledger.counts.recorded
             for finished in ledger.book_lines(lines):
                 self._on_finished(finished)
+            return ledger.counts.recorded - before
 
-        if isinstance(self._environment.runner, MasterRunner):
-            self._crew = RemoteCrew(self._environment.runner, book_lines, session.worker_lost)
-            return self._crew
-        return LocalCrew(self._token(), book)
+        if not isinstance(self._environment.runner, MasterRunner):
+            return LocalCrew(self._token(), book)
+        self._crew = RemoteCrew(self._environment.runner, book_lines, session.worker_lost)
+        for index, ahead_s in self._crew.greet().items():
+            if abs(ahead_s) > _WORTH_TELLING_S:
+                told = f"the clock of worker {index} is {ahead_s:+.3f} s off the master's; its stamps are set right"
+                session.note("ClockSkew", told)
+        return self._crew
 
     def _start_simulator(self, checked: Checked) -> None:
         """A platform nobody has loaded yet: each test finds it as the profile says."""
-        profile, fault = checked.settings.text("simulate") or self._platform.DEFAULTS["simulate"], checked.settings.text("fault")
+        profile, fault = (
+            checked.settings.text("simulate") or self._platform.DEFAULTS["simulate"],
+            checked.settings.text("fault"),
+        )
         old = self._simulator
         if old is not None:
             if self._fresh and (old.profile, old.fault) == (profile, fault):

@@ -4,6 +4,7 @@ Instants are integer UTC nanoseconds and end in ``_at``; durations are float sec
 A missing end is ``None``: never 0, never 1970.
 """
 
+from harness.model.concurrency import Concurrency, Level
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError, TargetUnreachableError
 from harness.model.findings import Diagnosis, Evidence, Finding, NotJudged, Validity
 from harness.model.plan import Limits, Plan
@@ -13,6 +14,7 @@ from harness.model.schedule import Burst, Constant, Poisson, Ramp, Replay, Sched
 
 __all__ = [
     "Burst",
+    "Concurrency",
     "ConfigError",
     "Constant",
     "Diagnosis",
@@ -20,6 +22,7 @@ __all__ = [
     "Evidence",
     "ExitCode",
     "Finding",
+    "Level",
     "Limits",
     "Node",
     "NotJudged",

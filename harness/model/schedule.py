@@ -6,6 +6,7 @@ from math import sqrt
 from random import Random
 from typing import Any, Protocol
 
+from harness.model.concurrency import Concurrency
 from harness.model.errors import ConfigError
 
 
@@ -225,8 +226,10 @@ _KINDS: Mapping[str, type[Any]] = {
 }
 
 
-def to_mapping(schedule: Schedule) -> dict[str, object]:
+def to_mapping(schedule: Schedule | Concurrency) -> dict[str, object]:
     """A schedule as plain values for the manifest; of a replay only the source: its times lie in ``schedule.csv``."""
+    if isinstance(schedule, Concurrency):
+        return schedule.to_mapping()
     if isinstance(schedule, Replay):
         return {"name": schedule.name, "source": schedule.source}
     if isinstance(schedule, Stages):

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.drive import crew
-from harness.drive.crew import GO, STOP, Order, RemoteCrew
+from harness.drive import remote
+from harness.drive.order import Order
+from harness.drive.remote import CLOCK, CLOCK_IS, DONE, GO, MORE, ROWS, STOP, RemoteCrew
 from harness.model import ConfigError, Outcome, PipeswarmError, Plan, Scenario, Submission
 from harness.store.folder import encode
 
@@ -47,8 +48,7 @@ class Runner:
     """The master's runner as far as a crew knows it."""
 
     def __init__(self, *ids):
-        nodes = {id_: SimpleNamespace(id=id_, state="ready") for id_ in ids}
-        self.clients = type("Clients", (dict,), {"ready": list(nodes.values()), "running": []})(nodes)
+        self.clients = {id_: SimpleNamespace(id=id_, state="ready") for id_ in ids}
         self.sent = []
 
     def send_message(self, kind, data, client):
@@ -61,20 +61,26 @@ def row(seq):
 
 @pytest.fixture
 def spooled(tmp_path, monkeypatch):
-    monkeypatch.setattr(crew.tempfile, "gettempdir", lambda: str(tmp_path))
-    return lambda index: crew.spool("run", index)
+    monkeypatch.setattr(remote.tempfile, "gettempdir", lambda: str(tmp_path))
+    return lambda index: remote.spool("run", index)
 
 
 def staffed(*ids):
     booked, lost = [], []
     runner = Runner(*ids)
-    remote = RemoteCrew(runner, booked.append, lambda *who: lost.append(who))
-    remote.start(order())
-    return remote, runner, booked, lost
+
+    def book(lines):
+        if b"outcome" in lines:
+            booked.append(lines)
+        return lines.count(b"outcome")
+
+    crew = RemoteCrew(runner, book, lambda *who: lost.append(who))
+    crew.start(order())
+    return crew, runner, booked, lost
 
 
-def message(client, **data):
-    return SimpleNamespace(node_id=client, data=data)
+def message(client, kind, **data):
+    return SimpleNamespace(node_id=client, type=kind, data=data)
 
 
 def test_each_worker_gets_its_own_stripe(spooled):
@@ -84,48 +90,94 @@ def test_each_worker_gets_its_own_stripe(spooled):
 
 
 def test_the_crew_is_finished_when_every_worker_says_so(spooled):
-    remote, _, booked, lost = staffed("a", "b")
-    remote.on_rows(message("a", lines=row(0)))
-    remote.on_done(message("a", error=""))
-    assert not remote.finished()
-    remote.on_done(message("b", error=""))
-    assert remote.finished()
+    crew, _, booked, lost = staffed("a", "b")
+    crew.receive(message("a", ROWS, lines=row(0)))
+    crew.receive(message("a", DONE, error=""))
+    assert not crew.finished()
+    crew.receive(message("b", DONE, error=""))
+    assert crew.finished()
     assert (booked, lost) == ([row(0)], [])
 
 
 def test_a_dead_workers_spool_is_read_from_where_its_messages_ended(spooled):
-    remote, runner, booked, lost = staffed("a", "b")
-    remote.on_rows(message("b", lines=row(1)))
+    crew, runner, booked, lost = staffed("a", "b")
+    crew.receive(message("b", ROWS, lines=row(1)))
     spooled(1).write_bytes(row(1) + row(3) + row(5)[:10])
     runner.clients["b"].state = "missing"
-    remote.on_done(message("a", error=""))
-    assert remote.finished()
-    assert (booked, lost) == ([row(1), row(3)], [(1, "b")])
+    crew.receive(message("a", DONE, error=""))
+    assert crew.finished()
+    assert (booked, lost) == ([row(1), row(3)], [(1, "b", 0)])
     assert not spooled(1).exists()
 
 
 def test_a_worker_that_locust_forgot_is_lost_too(spooled):
-    remote, runner, _, lost = staffed("a")
+    crew, runner, _, lost = staffed("a")
     del runner.clients["a"]
-    assert remote.finished()
-    assert lost == [(0, "a")]
+    assert crew.finished()
+    assert lost == [(0, "a", 0)]
 
 
 def test_a_worker_that_refuses_ends_the_test(spooled):
-    remote, _, _, _ = staffed("a")
-    remote.on_done(message("a", error="another version"))
+    crew, _, _, _ = staffed("a")
+    crew.receive(message("a", DONE, error="another version"))
     with pytest.raises(PipeswarmError, match="another version"):
-        remote.finished()
+        crew.finished()
 
 
 def test_stopping_tells_every_busy_worker(spooled):
-    remote, runner, _, _ = staffed("a", "b")
-    remote.on_done(message("a", error=""))
-    remote.stop()
+    crew, runner, _, _ = staffed("a", "b")
+    crew.receive(message("a", DONE, error=""))
+    crew.stop()
     assert [client for kind, client, _ in runner.sent if kind == STOP] == ["b"]
 
 
 def test_rows_of_a_stranger_are_not_booked(spooled):
-    remote, _, booked, _ = staffed("a")
-    remote.on_rows(message("stranger", lines=row(0)))
+    crew, _, booked, _ = staffed("a")
+    crew.receive(message("stranger", ROWS, lines=row(0)))
     assert booked == []
+
+
+def test_a_worker_that_connects_later_gets_nothing(spooled):
+    crew, runner, booked, _ = staffed("a")
+    runner.clients["late"] = SimpleNamespace(id="late", state="ready")
+    crew.send([(0, 0.0), (1, 0.1)], last=True)
+    crew.stop()
+    assert {client for _, client, _ in runner.sent} == {"a"}
+    crew.receive(message("late", ROWS, lines=row(0)))
+    assert booked == []
+
+
+def test_without_a_worker_there_is_nobody_to_send(spooled):
+    with pytest.raises(PipeswarmError, match="no worker is connected"):
+        staffed()
+
+
+def test_clocks_are_compared_and_the_workers_order_says_by_how_much_its_own_is_ahead(spooled):
+    """A worker whose clock is five seconds ahead and whose answers take a while: the quickest answer counts."""
+    runner = Runner("a")
+    crew = RemoteCrew(runner, len, lambda *_: None)
+
+    def answer(kind, data, client):
+        runner.sent.append((kind, client, data))
+        if kind == CLOCK:
+            crew.receive(message(client, CLOCK_IS, sent=data["sent"], here=data["sent"] + 5 * 10**9))
+
+    runner.send_message = answer
+    assert crew.greet()[0] == pytest.approx(5.0, abs=0.1)
+    crew.start(order())
+    (sent,) = [Order.unpack(data) for kind, _, data in runner.sent if kind == GO]
+    assert sent.ahead_ns / 1e9 == pytest.approx(5.0, abs=0.1)
+    crew.stop()
+
+
+def test_arrivals_of_a_closed_schedule_are_dealt_in_turn_and_counted_when_their_worker_dies(spooled):
+    crew, runner, _, lost = staffed("a", "b")
+    crew.send([(0, 0.0), (1, 0.1), (2, 0.2), (3, 0.3)])
+    dealt = {client: [seq for seq, _ in data["dues"]] for kind, client, data in runner.sent if kind == MORE}
+    assert dealt == {"a": [0, 2], "b": [1, 3]}
+    crew.receive(message("a", ROWS, lines=row(0)))
+    runner.clients["a"].state = "missing"
+    crew.finished()
+    assert lost == [(0, "a", 1)]
+    crew.send([(4, 0.4), (5, 0.5)], last=True)
+    assert [data for kind, client, data in runner.sent if kind == MORE][-1]["dues"] == [(4, 0.4), (5, 0.5)]

@@ -3,7 +3,7 @@ import argparse
 import pytest
 
 from harness.drive.options import register, settings
-from harness.model import Burst, ConfigError, Constant, Poisson, Ramp, Spread
+from harness.model import Burst, Concurrency, ConfigError, Constant, Level, Poisson, Ramp, Spread
 from harness.targets.kfp import OPTIONS
 
 
@@ -24,6 +24,8 @@ class Parser(argparse.ArgumentParser):
 
 def parse(*arguments, host=""):
     parser = Parser()
+    parser.add_argument("-u", dest="num_users", type=int)
+    parser.add_argument("-r", dest="spawn_rate", type=float)
     register(parser, OPTIONS, {})
     return settings(parser.parse_args(arguments), host, OPTIONS)
 
@@ -35,6 +37,11 @@ def parse(*arguments, host=""):
         (["--schedule", "spread", "--runs", "3000", "--over", "1h", "--jitter", "0.2"], Spread(3000, 3600.0, 0.2)),
         (["--schedule", "constant", "--rate", "120/m", "--for", "90s"], Constant(2.0, 90.0)),
         (["--schedule", "burst", "--runs", "500"], Burst(500)),
+        (["--schedule", "concurrency", "--for", "10m"], Concurrency((Level(1, 600.0),), 1.0)),
+        (
+            ["--schedule", "concurrency", "-u", "20", "-r", "4", "--runs", "100"],
+            Concurrency((Level(20),), 4.0, 100),
+        ),
         (["--schedule", "burst", "--runs", "5", "--every", "10m", "--times", "3"], Burst(5, 600.0, 3)),
         (["--schedule", "burst", "--scenarios", "x.csv"], Burst(42)),
         (["--schedule", "poisson", "--rate", "500/h", "--for", "1h"], Poisson(500 / 3600, 3600.0)),

@@ -1,7 +1,7 @@
 import pytest
 
-from harness.drive.schedule_files import read_replay, read_stages
-from harness.model import Burst, ConfigError, Constant, Ramp, Replay, Spread, Stages
+from harness.drive.schedule_files import read_levels, read_replay, read_stages
+from harness.model import Burst, ConfigError, Constant, Level, Ramp, Replay, Spread, Stages
 from harness.store import RunFolder
 
 
@@ -73,3 +73,22 @@ def test_a_missing_file_says_where_it_was_named(tmp_path):
     for read in (read_stages, read_replay):
         with pytest.raises(ConfigError, match="--schedule-file"):
             read(tmp_path / "none")
+
+
+def test_levels_of_a_closed_schedule(tmp_path):
+    path = write(tmp_path, "- {users: 20, for: 10m}\n- {users: 5}\n")
+    assert read_levels(path) == (Level(20, 600.0), Level(5))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("users: 3", "is not a list of levels"),
+        ("- {rate: 3}", "level 1: it is not a level"),
+        ("- {users: 3}\n- {users: many}", "level 2: 'many' is not a whole number"),
+        ("- {users: 3, for: soon}", "level 1: 'soon' is not a duration"),
+    ],
+)
+def test_bad_levels_name_file_and_level(tmp_path, text, said):
+    with pytest.raises(ConfigError, match=said):
+        read_levels(write(tmp_path, text))

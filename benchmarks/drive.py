@@ -1,0 +1,143 @@
+"""What the load itself costs and how well it keeps time, against a loopback server in a process of its own.
+
+Everything is measured side by side in one run; quote the ratios, not the milliseconds.
+"""
+
+import asyncio
+import multiprocessing
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from array import array
+from pathlib import Path
+
+from harness.drive.crew import Order, Worker
+from harness.drive.ledger import Ledger
+from harness.model import Plan, Scenario
+from harness.model.plan import Limits
+from harness.store import RunFolder
+
+ANSWER = b'{"run_id": "0123456789abcdef"}'
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(ANSWER)
+
+
+class Server(asyncio.Protocol):
+    """Answers every POST after `delay_s`; the smallest server that keeps connections open."""
+
+    delay_s = 0.0
+
+    def connection_made(self, transport):
+        self.transport, self.waiting = transport, b""
+
+    def data_received(self, data):
+        self.waiting += data
+        while (end := self.waiting.find(b"\r\n\r\n")) >= 0:
+            head = self.waiting[:end].lower()
+            at = head.find(b"content-length:")
+            length = int(head[at + 15 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
+            if len(self.waiting) < end + 4 + length:
+                return
+            self.waiting = self.waiting[end + 4 + length :]
+            asyncio.get_running_loop().call_later(self.delay_s, self.transport.write, HEAD + ANSWER)
+
+
+def serve(ready, delay_s):
+    Server.delay_s = delay_s
+
+    async def run():
+        server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0, backlog=4096)
+        ready.put(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(run())
+
+
+def cpu_s():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def bare(port, count, at_once):
+    """geventhttpclient doing the same POSTs, nothing else: the yardstick."""
+    import gevent.pool
+    from geventhttpclient import HTTPClient
+
+    body = b'{"display_name":"%s"}' % (b"x" * 280)
+    client = HTTPClient("127.0.0.1", port, concurrency=at_once)
+    pool = gevent.pool.Pool(at_once)
+
+    def post():
+        client.request("POST", "/apis/v2beta1/runs", body=body, headers={"Content-Type": "application/json"}).read()
+
+    before = cpu_s()
+    for _ in range(count):
+        pool.spawn(post)
+    pool.join()
+    return (cpu_s() - before) / count
+
+
+def load(port, offsets):
+    """Our worker with ledger and files; returns CPU seconds a submission and the lags."""
+    options = {"experiment_id": "e" * 36, "pipeline_id": "p" * 36, "version_id": "v" * 36}
+    plan = Plan(
+        "kfp", f"http://127.0.0.1:{port}", {}, len(offsets), 7, simulated=False, target_options=options, limits=Limits()
+    )
+    scenarios = [Scenario(str(k), "s", {"url": "https://data.example/plant.csv", "rows": k}, {}) for k in range(500)]
+    with tempfile.TemporaryDirectory() as place:
+        recorder = RunFolder.create(Path(place), "run").recorder()
+        ledger = Ledger(recorder, len(offsets))
+        lags = array("d")
+
+        def record(row):
+            ledger.book(row)
+            lags.append((row.sent_at - row.due_at) / 1e6)
+
+        before = cpu_s()
+        Worker(Order("run", plan, scenarios, offsets, time.time_ns() + 10**9), "", record).run()
+        used = (cpu_s() - before) / len(offsets)
+        assert ledger.counts.accepted == len(offsets), ledger.counts
+        recorder.close()
+    return used, sorted(lags)
+
+
+def quantile(values, q):
+    return values[min(len(values) - 1, int(q * len(values)))]
+
+
+def dispersion(offsets, lags_by_arrival):
+    """Index of dispersion of arrivals in 10 ms windows: variance over mean of the counts."""
+    counts = {}
+    for due_s, lag_ms in zip(offsets, lags_by_arrival, strict=True):
+        counts[int((due_s + lag_ms / 1e3) / 0.01)] = counts.get(int((due_s + lag_ms / 1e3) / 0.01), 0) + 1
+    windows = [counts.get(k, 0) for k in range(int(offsets[-1] / 0.01))]
+    return statistics.pvariance(windows) / statistics.fmean(windows)
+
+
+def main():
+    context = multiprocessing.get_context("spawn")
+    ready = context.Queue()
+    server = context.Process(target=serve, args=(ready, 0.05), daemon=True)
+    server.start()
+    port = ready.get(timeout=30)
+    seconds = 10 if "--long" not in sys.argv else 30
+    print(f"{'what':46}{'measured':>14}{'bound':>12}")
+    cpu = []
+    for _ in range(3):
+        yardstick = bare(port, 3000, 50)
+        ours, _ = load(port, array("d", (k / 1000 for k in range(3000))))
+        cpu.append(ours / yardstick)
+    print(f"{'CPU a submission, × bare geventhttpclient':46}{statistics.median(cpu):14.2f}{1.5:12.2f}")
+    for rate in (50, 500, 2000):
+        _, lags = load(port, array("d", (k / rate for k in range(rate * seconds))))
+        print(
+            f"{f'lag at {rate}/s, p50 / p99 (ms)':46}{quantile(lags, 0.5):8.2f}{quantile(lags, 0.99):6.1f}{'1 / 5':>12}"
+        )
+    _, lags = load(port, array("d", [0.0] * 1000))
+    print(f"{'burst of 1,000: the last one sent after (ms)':46}{lags[-1]:14.0f}{180:12.0f}")
+    server.terminate()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""The observer of a running test: started beside the load, started again if it dies, ended with the test."""
+
+import time
+from collections.abc import Mapping, Sequence
+
+import gevent
+
+from harness.drive import processes
+from harness.model.phases import GAP
+from harness.model.records import Event
+from harness.store.folder import Recorder, RunFolder
+
+_START_S = 20.0
+_MOST_RESTARTS = 3
+
+
+class Observer:
+    """A process that records the platform into `folder`. Its death is recorded as a gap; the load is not disturbed."""
+
+    def __init__(
+        self, folder: RunFolder, recorder: Recorder, options: Sequence[str], environment: Mapping[str, str]
+    ) -> None:
+        self._folder = folder
+        self._recorder = recorder
+        self._options = options
+        self._environment = environment
+        self._restarts = 0
+        self._process = self._start()
+
+    def wait_until_it_looks(self) -> None:
+        """Return when it has begun to look, or has died, or some time has passed."""
+        waited = time.monotonic() + _START_S
+        while not self._folder.read_live("observer") and self._process.poll() is None and time.monotonic() < waited:
+            gevent.sleep(0.05)
+
+    def watch(self) -> None:
+        """Start it again if it has died."""
+        if self._process.poll() is not None and self._restarts < _MOST_RESTARTS:
+            self._restarts += 1
+            told = f"the observer ended with {self._process.returncode} and was started again; see observer.log"
+            self._recorder.write(Event(time.time_ns(), "Observer", "observer", GAP, told, type="Warning"))
+            self._process = self._start()
+
+    def end(self) -> None:
+        """Let it have a last look, and end."""
+        processes.end(self._process)
+
+    def _start(self) -> processes.Process:
+        return processes.start_observer(self._folder.path, self._options, self._environment)

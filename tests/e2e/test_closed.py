@@ -1,0 +1,65 @@
+"""The closed model end to end: so many runs in flight, whoever sends them."""
+
+import json
+
+import pytest
+
+from harness.store import RunFolder
+from tests.e2e.conftest import QUICK, ROOT
+
+PIPELINE = str(ROOT / "harness/targets/training.yaml")
+
+
+def most_in_flight(folder):
+    """How many arrivals were on their way at once: due, and their end not yet seen."""
+    lines = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+    ends = [event["at"] for event in lines if event["kind"] == "Run" and event["reason"] == "SUCCEEDED"]
+    rows = [json.loads(line) for line in (folder / "submissions.jsonl").read_text().splitlines()]
+    steps = sorted([(row["due_at"], 1) for row in rows] + [(at, -1) for at in ends])
+    now = most = 0
+    for _, step in steps:
+        now += step
+        most = max(most, now)
+    return most
+
+
+def test_as_many_runs_are_in_flight_as_there_are_users(locust):
+    finished = locust.headless("--simulate", QUICK, "--schedule", "concurrency", "-u", "4", "-r", "2", "--runs", "12")
+    assert finished.code == 0, finished.err + finished.out
+    rows = sorted(finished.rows(), key=lambda row: row["seq"])
+    assert [row["seq"] for row in rows] == list(range(12))
+    t0_at = rows[0]["due_at"]
+    assert [(row["due_at"] - t0_at) / 1e9 for row in rows[:4]] == pytest.approx([0.0, 0.5, 1.0, 1.5])
+    assert most_in_flight(finished.folder) <= 4
+    plan = RunFolder.open(finished.folder).read_plan()
+    assert (plan.schedule["model"], plan.intended) == ("closed", 12)
+    assert "closed" in finished.folder.joinpath("report.md").read_text()
+    offsets = RunFolder.open(finished.folder).read_schedule()
+    assert offsets == pytest.approx([(row["due_at"] - t0_at) / 1e9 for row in rows], abs=1e-6)
+
+
+def test_a_closed_test_for_a_time_says_at_its_end_what_was_due(locust):
+    finished = locust.headless("--simulate", QUICK, "--schedule", "concurrency", "-u", "3", "-r", "10", "--for", "8s")
+    assert finished.code == 0, finished.err + finished.out
+    rows = finished.rows()
+    assert len(rows) > 3, "slots were used again"
+    assert RunFolder.open(finished.folder).read_plan().intended == len(rows)
+    assert finished.report()["ledger"]["intended"] == len(rows)
+
+
+def test_the_master_tells_its_workers_of_free_slots(locust, platform):
+    finished = locust.headless(
+        "--processes", "2", "--host", platform.url, "--pipeline", PIPELINE, "--schedule", "concurrency", "-u", "4",
+        "-r", "4", "--runs", "14", KUBECONFIG=platform.kubeconfig,
+    )  # fmt: skip
+    assert finished.code == 0, finished.err + finished.out
+    rows = finished.rows()
+    assert sorted(row["seq"] for row in rows) == list(range(14))
+    assert {row["worker"] for row in rows} == {0, 1}
+    assert most_in_flight(finished.folder) <= 4
+
+
+def test_with_an_open_schedule_users_are_told_that_they_do_not_set_the_rate(locust):
+    finished = locust.headless("--simulate", QUICK, "-u", "50", "-r", "50", "--runs", "2", "--over", "1s")
+    assert finished.code in {0, 4}, finished.err  # two arrivals say little about the generator's punctuality
+    assert finished.err.count("does not set the rate") == 1
