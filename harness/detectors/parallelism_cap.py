@@ -27,7 +27,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []
     before, between = float(np.median(found.before)), float(np.median(found.between))
     # Where every run waits alike, it is not for its turn: the first ones would not have had to.
-    if before < 3 * max(between, found.unhindered_s, 1.0):
+    if before < max(3 * found.unhindered_s, 3.0, between):
         return []
     return [
         Finding(
