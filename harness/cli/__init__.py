@@ -18,7 +18,8 @@ VERBS: tuple[tuple[str, str, str], ...] = (
     ("observe", "record a platform while a test runs (the load starts it by itself)", "harness.cli.observe"),
     ("capacity", "runs, time, nodes: two of them give the third, with an interval", "harness.cli.capacity"),
     ("compare", "variants against the first: change, interval, whether it may be chance", "harness.cli.compare"),
-    ("simulate", "the simulated platform: serve it, list its profiles and faults", "harness.simulator.commands"),
+    ("resources", "what each step should request, and how many runs fit a node", "harness.cli.resources"),
+    ("simulate", "the simulated platform: serve it, run a test on it, list its profiles", "harness.cli.simulate"),
 )
 
 

@@ -4,18 +4,19 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.model.errors import ExitCode, PipeswarmError
 
+if TYPE_CHECKING:
+    Verbs = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  # argparse has no public name for it
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the verbs and their options."""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+def configure(parser: argparse.ArgumentParser) -> "Verbs":
+    """Add the verbs and their options; more verbs may be added to what is returned."""
+    verbs: Verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     serving = verbs.add_parser("serve", help="serve a simulated platform until it is interrupted")
-    serving.add_argument("--profile", default="demo", help="a built-in profile, or a YAML file (default: demo)")
-    serving.add_argument(
-        "--fault", action="append", default=[], metavar="NAME[@WHEN][:STRENGTH]", help="plant a fault; may be repeated"
-    )
+    add_platform_options(serving)
     serving.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     serving.add_argument("--port", type=int, default=0, help="port to listen on; 0 takes a free one (default)")
     serving.add_argument("--seed", type=int, default=0, help="the same seed gives the same durations and sizes")
@@ -27,6 +28,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     listing = verbs.add_parser("profiles", help="list the built-in profiles and the faults that can be planted")
     listing.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    return verbs
+
+
+def add_platform_options(parser: argparse.ArgumentParser) -> None:
+    """Which platform is simulated, and what is broken in it."""
+    parser.add_argument("--profile", default="demo", help="a built-in profile, or a YAML file (default: demo)")
+    parser.add_argument(
+        "--fault", action="append", default=[], metavar="NAME[@WHEN][:STRENGTH]", help="plant a fault; may be repeated"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,11 +58,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _serve(args: argparse.Namespace) -> int:
-    from harness.simulator.faults import parse_fault
+    from harness.simulator.faults import parse_faults
     from harness.simulator.profile_file import load_profile
     from harness.simulator.serve import ServeOptions, serve
 
-    faults = tuple(plan for text in args.fault if (plan := parse_fault(text)) is not None)
+    faults = parse_faults(args.fault)
     profile = load_profile(args.profile)
     serve(ServeOptions(profile, faults, args.host, args.port, args.seed, args.ready_file, args.die_with_parent))
     return ExitCode.OK

@@ -3,7 +3,7 @@
 A fault is written ``name``, ``name@30s`` (when it begins) or ``name@30s:0.8`` (and how strong it is, 1 by default).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -153,6 +153,15 @@ def parse_fault(text: str) -> FaultPlan | None:
     if not factor > 0:
         raise ConfigError(f"the fault '{text}' has the strength '{strength}'", "give a number above 0; 1 is usual")
     return FaultPlan(name, parse_duration(when) if when else 0.0, factor)
+
+
+def parse_faults(texts: Iterable[str]) -> tuple[FaultPlan, ...]:
+    """Understand several, as options of a command give them.
+
+    Raises:
+        ConfigError: see `parse_fault`.
+    """
+    return tuple(plan for text in texts if (plan := parse_fault(text)) is not None)
 
 
 def plant(platform: Platform, plan: FaultPlan) -> None:

@@ -1,0 +1,98 @@
+"""``pipeswarm simulate run``: a normal run folder out of simulated time."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import main
+from harness.model import Outcome, Submission
+from harness.model.errors import ExitCode
+from harness.store.folder import RunFolder
+
+BURST = ("--schedule", "burst", "--runs", "30")
+
+
+def simulate(runs_dir: Path, *options: str, name: str = "run") -> tuple[int, RunFolder]:
+    code = main(["simulate", "run", *options, "--runs-dir", str(runs_dir), "--run-name", name, "--quiet"])
+    return code, RunFolder.open(runs_dir / name)
+
+
+def content(folder: RunFolder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
+
+
+def report_of(folder: RunFolder) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads((folder.path / "report.json").read_bytes())
+    return report
+
+
+def test_a_simulated_test_is_a_run_folder_with_every_report(tmp_path: Path) -> None:
+    code, folder = simulate(tmp_path, *BURST, "--slo", "p95(run.duration) < 10m")
+    plan, report = folder.read_plan(), report_of(folder)
+    assert code == ExitCode.OK
+    assert (plan.simulated, plan.intended, plan.schedule["name"]) == (True, 30, "burst")
+    assert report["validity"]["verdict"] == "VALID"
+    assert report["ledger"]["succeeded"] == 30
+    assert {"report.html", "report.md", "junit.xml", "schedule.csv", "scenarios.csv"} <= content(folder).keys()
+    # The report made again from the folder is the same.
+    before = content(folder)
+    assert main(["report", str(folder.path), "--quiet"]) == ExitCode.OK
+    assert content(folder) == before
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path: Path) -> None:
+    first, again, other = (
+        content(simulate(tmp_path / place, "--schedule", "poisson", "--rate", "2/s", "--for", "20s", "--seed", seed)[1])
+        for place, seed in (("a", "1"), ("b", "1"), ("c", "2"))
+    )
+    # The manifest says how the test was called, and that names the folder.
+    del first["manifest.json"], again["manifest.json"], other["manifest.json"]
+    assert first.keys() == again.keys()
+    assert {name for name in first if first[name] != again[name]} <= {"report.html", "report.json"}
+    assert first["spans.jsonl"] != other["spans.jsonl"]
+
+
+def test_a_planted_fault_is_diagnosed_by_its_name(tmp_path: Path) -> None:
+    code, folder = simulate(
+        tmp_path, "--schedule", "burst", "--runs", "120", "--fault", "store-full:1.2", "--slo", "failed_ratio < 0.01"
+    )
+    assert code == ExitCode.SLO_FAILED
+    assert report_of(folder)["findings"][0]["name"] == "store-full"
+
+
+def test_scenarios_are_taken_in_turn_and_names_stay_distinct(tmp_path: Path) -> None:
+    table = tmp_path / "scenarios.csv"
+    table.write_text("id,scenario_name,data_multiplier\n1,small,100\n2,large,9000\n")
+    _, folder = simulate(tmp_path, "--schedule", "burst", "--runs", "5", "--scenarios", str(table))
+    rows = sorted(folder.records(Submission), key=lambda row: row.seq)
+    assert [row.run_name for row in rows] == ["1-small", "2-large", "1-small-2", "2-large-2", "1-small-3"]
+    assert {row.outcome for row in rows} == {Outcome.ACCEPTED}
+    assert (folder.path / "scenarios.csv").read_text() == table.read_text()
+
+
+def test_without_report_only_the_records_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["simulate", "run", *BURST, "--runs-dir", str(tmp_path), "--run-name", "x", "--no-report", "--json"])
+    assert json.loads(capsys.readouterr().out) == {"run": str(tmp_path / "x")}
+    assert not (tmp_path / "x" / "report.html").exists()
+    assert (tmp_path / "x" / "spans.jsonl").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--schedule", "concurrency"), "closed schedule"),
+        (("--schedule", "tides"), "no schedule 'tides'"),
+        (("--fault", "store-fulll"), "did you mean 'store-full'"),
+        (("--profile", "moon"), "no simulated platform 'moon'"),
+        (("--schedule", "constant", "--rate", "1/h", "--for", "1s"), "no arrival"),
+    ],
+)
+def test_what_cannot_be_simulated_is_said_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], said: str
+) -> None:
+    code = main(["simulate", "run", *options, "--runs-dir", str(tmp_path / "runs")])
+    assert code == ExitCode.BAD_CONFIG
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
