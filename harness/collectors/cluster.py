@@ -1,61 +1,23 @@
 """Nodes, pods and events of the cluster, each listed once and then watched."""
 
 import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from harness.collectors.collector import Observation
 from harness.collectors.contact import Contact, UnreachableError
+from harness.collectors.events import BEFORE_NS, Events
 from harness.collectors.journal import Journal
 from harness.collectors.kube_api import KubeApi
-from harness.collectors.nodes import node_of, ready_since
+from harness.collectors.nodes import Nodes
 from harness.collectors.pods import WORKFLOW, PodLife
 from harness.collectors.reflector import Manifest, OnChange, Reflector
-from harness.collectors.stamps import event_count, event_stamps, stamp
 from harness.model.records import Event, Node, Span
 
 _FORBIDDEN = 403
 _CLUSTER_EVENTS = "default"  # events of nodes lie in this namespace
-# A pod's event may come before the pod does, since they are watched apart: it is held so long.
-_HELD_S = 3.0
 _TICK_S = 0.5
-# What ended so long before the test started is of another one.
-_BEFORE_S = 60.0
-
-
-class Nodes:
-    """The nodes that there are and were."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-        self._nodes: dict[str, Node] = {}
-        self._ready: dict[str, bool] = {}
-
-    def see(self, change: str, manifest: Manifest) -> None:
-        """Record a node when it is new, has changed, or is gone."""
-        name = str(manifest["metadata"]["name"])
-        before = self._nodes.get(name)
-        if change == "DELETED":
-            self._ready.pop(name, None)
-            self._nodes.pop(name, None)
-            if before:
-                asked = stamp(manifest["metadata"].get("deletionTimestamp"))
-                self._journal.write(replace(before, gone_at=asked.at if asked else self._journal.now()))
-            return
-        self._ready[name] = ready_since(manifest) is not None
-        node = node_of(manifest, before)
-        if node != before:
-            self._nodes[name] = node
-            self._journal.write(node)
-
-    @property
-    def ready(self) -> int:
-        """How many are ready now."""
-        return sum(self._ready.values())
-
-    def __len__(self) -> int:
-        return len(self._nodes)
 
 
 @dataclass(slots=True)
@@ -73,7 +35,7 @@ class Pods:
 
     def __init__(self, journal: Journal, since: int) -> None:
         self._journal = journal
-        self._since = since - round(_BEFORE_S * 1e9)
+        self._since = since - BEFORE_NS
         self._pods: dict[str, _Known] = {}
         self._ahead: int | None = None  # how far our clock and the way of news are ahead of the cluster's clock, ns
         self._lock = threading.Lock()
@@ -141,61 +103,6 @@ class Pods:
         known.failures = len(failures)
 
 
-class Events:
-    """The cluster's events; those of pods also tell the pods' phases."""
-
-    def __init__(self, journal: Journal, pods: Pods, since: int, recorded: set[tuple[str, str, str, int]]) -> None:
-        self._journal = journal
-        self._pods = pods
-        self._since = since - round(_BEFORE_S * 1e9)
-        self._recorded = recorded
-        self._counts: dict[str, int] = {}
-        self._held: deque[tuple[int, Manifest]] = deque()
-        self._lock = threading.Lock()
-
-    def see(self, change: str, event: Manifest) -> None:
-        """Record an event when it is new or has happened again."""
-        if change == "DELETED":
-            with self._lock:
-                self._counts.pop(str(event["metadata"]["uid"]), None)
-            return
-        about = event.get("involvedObject") or {}
-        if about.get("kind") == "Pod":
-            life = self._pods.see_event(str(about.get("uid", "")), event)
-            if life is None:
-                with self._lock:
-                    self._held.append((self._journal.now(), event))
-                return
-            self._record(event, life.run or None)
-        else:
-            self._record(event, None)
-
-    def release(self, *, every: bool = False) -> None:
-        """Record events that were held for pods that have come meanwhile, or never will."""
-        now_at = self._journal.now()
-        while True:
-            with self._lock:
-                if not self._held or not (every or now_at - self._held[0][0] > _HELD_S * 1e9):
-                    return
-                _, event = self._held.popleft()
-            life = self._pods.see_event(str(event["involvedObject"].get("uid", "")), event)
-            self._record(event, life.run or None if life else None)
-
-    def _record(self, event: Manifest, run: str | None) -> None:
-        _, last = event_stamps(event)
-        about, uid = event.get("involvedObject") or {}, str(event["metadata"]["uid"])
-        count = event_count(event)
-        with self._lock:
-            news = count - self._counts.get(uid, 0)
-            self._counts[uid] = count
-        kind, name, reason = (str(each or "") for each in (about.get("kind"), about.get("name"), event.get("reason")))
-        if news <= 0 or last.at < self._since or (kind, name, reason, last.at) in self._recorded:
-            return
-        message = str(event.get("message") or "")
-        severity = str(event.get("type") or "Normal")
-        self._journal.write(Event(last.at, kind, name, reason, message, "kubernetes", run, news, severity))
-
-
 class Cluster:
     """Follows nodes, pods and events, each in a thread of its own."""
 
@@ -205,9 +112,9 @@ class Cluster:
         since = observation.plan.started_at
         self._api = KubeApi(observation.settings, journal)
         self._contact = Contact("kubernetes", journal)
-        self._nodes = Nodes(journal)
+        self._nodes = Nodes(journal, {node.name: node for node in observation.folder.records(Node)}.values())
         self._pods = Pods(journal, since)
-        self._events = Events(journal, self._pods, since, _recorded(observation))
+        self._events = Events(journal, self._pods.see_event, since, _recorded(observation))
         self._reflectors: list[Reflector] = []
         self._looked = False
 
@@ -240,6 +147,8 @@ class Cluster:
             thread.start()
         while not stop.wait(_TICK_S):
             self._events.release()
+            if self._reflectors[0].listed:
+                self._nodes.listed()
         self._api.interrupt()
         for thread in threads:
             thread.join()

@@ -10,8 +10,10 @@ from typing import Any
 
 import orjson
 
-from harness.collectors.cluster import Events, Nodes, Pods
+from harness.collectors.cluster import Pods
 from harness.collectors.collector import Observation
+from harness.collectors.events import Events
+from harness.collectors.nodes import Nodes
 from harness.collectors.runs import Runs
 from harness.model.errors import ConfigError
 from harness.model.http import HttpAnswer
@@ -118,7 +120,7 @@ def _record_samples(observation: Observation, path: Path, data: Mapping[str, Any
 def _record_objects(observation: Observation, objects: Mapping[str, Iterable[dict[str, Any]]]) -> None:
     journal, since = observation.journal, observation.plan.started_at
     nodes, pods = Nodes(journal), Pods(journal, since)
-    events = Events(journal, pods, since, set())
+    events = Events(journal, pods.see_event, since, set())
     see = {"Node": nodes.see, "Pod": pods.see, "Event": events.see}
     for kind in _ORDER:
         for each in objects[kind]:

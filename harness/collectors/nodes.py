@@ -1,8 +1,11 @@
-"""A cluster's machines, read from their manifests."""
+"""A cluster's machines: read from their manifests, and recorded when they change."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from harness.collectors.journal import Journal
+from harness.collectors.reflector import Manifest
 from harness.collectors.stamps import stamp
 from harness.model.records import Node
 from harness.model.units import parse_quantity
@@ -54,3 +57,45 @@ def ready_since(manifest: Mapping[str, Any]) -> int | None:
             since = stamp(condition.get("lastTransitionTime"))
             return since.at if since else None
     return None
+
+
+class Nodes:
+    """The nodes that there are and were."""
+
+    def __init__(self, journal: Journal, recorded: Iterable[Node] = ()) -> None:
+        self._journal = journal
+        self._nodes: dict[str, Node] = {}
+        self._ready: dict[str, bool] = {}
+        # Those that an observer before this one has left; whether they are still there is not known yet.
+        self._left = {node.name: node for node in recorded if node.gone_at is None}
+
+    def see(self, change: str, manifest: Manifest) -> None:
+        """Record a node when it is new, has changed, or is gone."""
+        name = str(manifest["metadata"]["name"])
+        before = self._nodes.get(name) or self._left.pop(name, None)
+        if change == "DELETED":
+            self._ready.pop(name, None)
+            self._nodes.pop(name, None)
+            if before:
+                asked = stamp(manifest["metadata"].get("deletionTimestamp"))
+                self._journal.write(replace(before, gone_at=asked.at if asked else self._journal.now()))
+            return
+        self._ready[name] = ready_since(manifest) is not None
+        node = node_of(manifest, before)
+        self._nodes[name] = node
+        if node != before:
+            self._journal.write(node)
+
+    def listed(self) -> None:
+        """Every node there is has been seen: those that are left went while nobody observed."""
+        for node in self._left.values():
+            self._journal.write(replace(node, gone_at=self._journal.now()))
+        self._left.clear()
+
+    @property
+    def ready(self) -> int:
+        """How many are ready now."""
+        return sum(self._ready.values())
+
+    def __len__(self) -> int:
+        return len(self._nodes)

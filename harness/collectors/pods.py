@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
 from typing import Any
 
+from harness.collectors.pulls import Pulls
 from harness.collectors.stamps import Stamp, event_stamps, finer, settled, stamp
-from harness.model.errors import ConfigError
 from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING, UNSCHEDULABLE
 from harness.model.records import Event, Span
-from harness.model.units import parse_duration
 
 WORKFLOW = "workflows.argoproj.io/workflow"
 _RUN_ID = "pipeline/runid"
@@ -28,8 +27,6 @@ _NODE_NAME = "workflows.argoproj.io/node-name"
 _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 _EXECUTOR = "executor"
 _INDEX = re.compile(r"\([^)]*\)|\[[^\]]*\]")  # "(0)" of a retry, "(2:{…})" of a loop's item, "[1]" of a group
-_IMAGE = re.compile(r'image "([^"]+)"')
-_PULL_TIMES = re.compile(r"\bin ((?:\d+(?:\.\d+)?(?:h|ms|m|s))+)(?: \(((?:\d+(?:\.\d+)?(?:h|ms|m|s))+) including)?")
 _FINE_S = 1e-3
 _TOLD_WITHIN_S = 0.05  # a watch tells of a pod so soon after its creation
 # Reasons for which a container waits that do not go away by waiting.
@@ -61,29 +58,6 @@ def task_of(manifest: Mapping[str, Any]) -> str:
 
 
 @dataclass(slots=True)
-class _Pull:
-    image: str
-    start: Stamp
-    end: Stamp | None = None
-    length_s: float | None = None  # as the kubelet measured it, when one attempt was all
-    guessed: bool = False  # its end was seen before its beginning
-
-    def narrowed(self, before: Stamp) -> tuple[Stamp, Stamp | None]:
-        """Its beginning and its end, each as near as the other one, the length and what was `before` tell."""
-        if self.end is None or self.length_s is None:
-            return self.start, self.end
-        length = round(self.length_s * 1e9)
-        earliest = max(self.start.at, self.end.at - length)
-        latest = min(self.start.latest, self.end.latest - length)
-        if latest < earliest:
-            return self.start, self.end
-        if before.at <= latest:
-            earliest = max(earliest, before.at)
-        width_s = (latest - earliest) / 1e9
-        return Stamp(earliest, width_s), Stamp(earliest + length, width_s)
-
-
-@dataclass(slots=True)
 class PodLife:
     """What is known of one pod. `see` its manifests and events in any order; `spans` and `failures` read it.
 
@@ -106,7 +80,7 @@ class PodLife:
     _scheduled: Stamp | None = None
     _started: Stamp | None = None
     _finished: Stamp | None = None
-    _pulls: list[_Pull] = field(default_factory=list)
+    _pulls: Pulls = field(default_factory=Pulls)
     _failures: dict[tuple[str, str], Event] = field(default_factory=dict)
 
     @classmethod
@@ -146,8 +120,10 @@ class PodLife:
             self._unschedulable = finer(self._unschedulable, first)
         elif reason == "Scheduled":
             self._scheduled = finer(self._scheduled, first)
-        elif reason in {"Pulling", "Pulled"} and (image := _IMAGE.search(message)):
-            self._see_pull(reason, image[1], message, first, last)
+        elif reason == "Pulling":
+            self._pulls.see_begun(message, first)
+        elif reason == "Pulled":
+            self._pulls.see_ended(message, last)
 
     def appeared(self, at: int) -> None:
         """The pod was created at `at`, UTC ns, as far as the time tells at which we were told.
@@ -234,37 +210,6 @@ class PodLife:
         event = Event(at, "Pod", self.name, reason, message, "kubernetes", self.run or None, type="Warning")
         self._failures.setdefault((container, reason), event)
 
-    # --- what events tell -----------------------------------------------------------------------------------------
-
-    def _see_pull(self, reason: str, image: str, message: str, first: Stamp, last: Stamp) -> None:
-        if reason == "Pulling":
-            self._see_pulling(image, first)
-            return
-        times = _PULL_TIMES.search(message)
-        if times is None:
-            return  # it was on the node already
-        length_s = max(_seconds(each) for each in times.groups() if each)
-        begun = next((each for each in self._pulls if each.image == image and each.end is None), None)
-        if begun is None:
-            if not any(each.image == image and each.end == last for each in self._pulls):
-                start = Stamp(last.at - round(length_s * 1e9), last.resolution_s)
-                self._pulls.append(_Pull(image, start, last, length_s, guessed=True))
-            return
-        begun.end = last
-        # Where attempts failed before, the message tells of the last one only.
-        if abs((last.at - begun.start.at) / 1e9 - length_s) <= 1.0 + last.resolution_s:
-            begun.length_s = length_s
-
-    def _see_pulling(self, image: str, first: Stamp) -> None:
-        mine = [each for each in self._pulls if each.image == image]
-        if any(each.start == first for each in mine):
-            return  # the same event once more
-        guessed = next((each for each in mine if each.guessed), None)
-        if guessed:
-            guessed.start, guessed.guessed = first, False
-        else:
-            self._pulls.append(_Pull(image, first))
-
     # --- the order of its life ------------------------------------------------------------------------------------
 
     def _boundaries(self) -> tuple[list[tuple[str, Stamp]], bool]:
@@ -287,10 +232,9 @@ class PodLife:
 
     def _add_pulls(self, found: list[tuple[str, Stamp]]) -> bool:
         """The pulls, with a start after each that has ended; returns whether the last one has not."""
-        pulls = sorted(self._pulls, key=lambda each: each.start.at)
         begun = self._started
-        if begun:
-            pulls = [each for each in pulls if each.start.at < begun.latest]  # others are of containers started later
+        # Others are of containers that are started later.
+        pulls = [each for each in self._pulls.in_order() if begun is None or each.start.at < begun.latest]
         for pull, following in zip_longest(pulls, pulls[1:]):
             start, end = pull.narrowed(found[-1][1])
             found.append((PULLING, start))
@@ -317,10 +261,3 @@ def _latest_transition(status: Mapping[str, Any]) -> Stamp | None:
     """A pod that was evicted or lost tells only of its conditions when it ended."""
     told = [stamp(each.get("lastTransitionTime")) for each in status.get("conditions") or ()]
     return max((each for each in told if each), default=None)
-
-
-def _seconds(text: str) -> float:
-    try:
-        return parse_duration(text)
-    except ConfigError:
-        return 0.0

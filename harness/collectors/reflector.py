@@ -63,7 +63,8 @@ class Reflector:
         self._tracks = tracks
         self._known: dict[str, Manifest] = {}
         self._version = ""
-        self.looked = False
+        self.looked = False  # it has listed, or tried to
+        self.listed = False
 
     def follow(self, stop: threading.Event) -> None:
         """Tell of every change until `stop` is set, and of what happened until then."""
@@ -129,6 +130,7 @@ class Reflector:
         for uid in set(self._known) - listed:
             self._tell("DELETED", self._known[uid])
         self._version = str(metadata.get("resourceVersion") or "")
+        self.listed = True
 
     def _open(self, limit_s: int) -> Any:
         query = {**self._query, "resourceVersion": self._version, "timeoutSeconds": str(limit_s)}

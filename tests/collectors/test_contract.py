@@ -42,7 +42,9 @@ def test_nothing_to_be_reached_is_recorded_and_ends_in_time(name: str, tmp_path:
     with folder.recorder() as recorder:
         observation = Observation(folder, plan, kfp.from_plan(plan), settings, Journal(recorder))
         collector = sources()[name].open_collector(observation)
-        assert collector is not None
+        if collector is None:
+            assert name == "callbacks", "only what a target asks for may have nothing to do"
+            return
         assert collector.live() == {}, "it has not looked yet"
         thread = threading.Thread(target=collector.collect, args=(stop,), daemon=True)
         thread.start()
