@@ -1,0 +1,117 @@
+"""``pipeswarm resources RUN``: what each step should request, and how many runs then fit a node."""
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.cli import printing
+from harness.model.errors import ConfigError, ExitCode
+from harness.model.units import parse_quantity
+
+if TYPE_CHECKING:
+    from harness.analysis.resources import Fit, Resources, StepNeed
+
+_KEYS = {
+    "cpu_request": ("resourceCpuRequest", "cpuRequest", 1.0),
+    "cpu_limit": ("resourceCpuLimit", "cpuLimit", 1.0),
+    "memory_request": ("resourceMemoryRequest", "memoryRequest", 1e9),
+    "memory_limit": ("resourceMemoryLimit", "memoryLimit", 1e9),
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The verb's options."""
+    parser.add_argument("run", type=Path, help="a run folder with measurements of pods (metrics-server)")
+    printing.configure(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, fold, print."""
+    from harness.analysis.resources import fits, step_needs
+    from harness.analysis.timeline import Timeline
+    from harness.store.folder import PIPELINE, RunFolder
+    from harness.store.tables import load
+
+    folder = RunFolder.open(arguments.run)
+    timeline = Timeline.from_frames(folder.read_plan(), load(folder))
+    current = current_resources(folder.path / PIPELINE)
+    needs = step_needs(timeline, current)
+    if not needs:
+        raise ConfigError(
+            f"{folder.path} has no measurements of the CPU and memory of pods",
+            "metrics-server samples every 15 s or so: it has to be installed, and steps have to last longer",
+        )
+    before, after = fits(timeline, current), fits(timeline, {need.task: need.advice for need in needs})
+    printing.show(arguments, lambda: _text(needs, before, after), lambda: _json(needs, before, after))
+    return ExitCode.OK
+
+
+def current_resources(pipeline: Path) -> "dict[str, Resources]":
+    """Requests and limits by task of a compiled pipeline; empty where there is none.
+
+    Raises:
+        ConfigError: a quantity in it can't be understood.
+    """
+    import yaml
+
+    from harness.analysis.resources import Resources
+
+    if not pipeline.is_file():
+        return {}
+    spec = next(yaml.load_all(pipeline.read_bytes(), Loader=yaml.CSafeLoader))
+    executors = spec.get("deploymentSpec", {}).get("executors", {})
+    found = {}
+    for task, label in _tasks(spec, spec.get("root", {})):
+        given = executors.get(label, {}).get("container", {}).get("resources", {})
+        found[task] = Resources(**{name: _quantity(given, *keys) for name, keys in _KEYS.items()})
+    return found
+
+
+def _tasks(spec: Mapping[str, Any], component: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each task that runs a container and its executor's label, in nested pipelines too."""
+    for name, task in component.get("dag", {}).get("tasks", {}).items():
+        inner = spec.get("components", {}).get(task.get("componentRef", {}).get("name", ""), {})
+        if "executorLabel" in inner:
+            yield str(name), str(inner["executorLabel"])
+        else:
+            yield from _tasks(spec, inner)
+
+
+def _quantity(given: Mapping[str, Any], text: str, number: str, unit: float) -> float | None:
+    """Since KFP 2.7 as a Kubernetes quantity, before that as a number of cores or of gigabytes."""
+    if text in given:
+        return parse_quantity(str(given[text]))
+    return float(given[number]) * unit if number in given else None
+
+
+def _json(needs: "tuple[StepNeed, ...]", before: "tuple[Fit, ...]", after: "tuple[Fit, ...]") -> str:
+    document = {
+        "steps": [asdict(need) | {"line": need.line} for need in needs],
+        "fit_now": [asdict(fit) | {"sentence": fit.sentence} for fit in before],
+        "fit_then": [asdict(fit) | {"sentence": fit.sentence} for fit in after],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _text(needs: "tuple[StepNeed, ...]", before: "tuple[Fit, ...]", after: "tuple[Fit, ...]") -> str:
+    from harness.analysis.resources import as_cores, as_memory
+
+    width = max(len(need.task) for need in needs)
+    lines = [
+        f"{'step':{width}} {'pods':>5} {'CPU p95':>8} {'most':>7} {'now':>7} {'memory p95':>11} {'most':>8} {'now':>8}"
+    ]
+    for need in needs:
+        cpu_now = "–" if need.now.cpu_request is None else as_cores(need.now.cpu_request)
+        memory_now = "–" if need.now.memory_request is None else as_memory(need.now.memory_request)
+        lines.append(
+            f"{need.task:{width}} {need.pods:>5} {as_cores(need.cpu_p95):>8} {as_cores(need.cpu_most):>7} {cpu_now:>7} "
+            f"{as_memory(need.memory_p95):>11} {as_memory(need.memory_most):>8} {memory_now:>8}"
+        )
+    lines += ["", *(need.line for need in needs), ""]
+    lines += [f"{fit.pool}, as it is: {fit.sentence}" for fit in before]
+    lines += [f"{fit.pool}, with these: {fit.sentence}" for fit in after]
+    lines += [f"warning: {need.task}: {note}" for need in needs for note in need.notes]
+    return "\n".join(lines)

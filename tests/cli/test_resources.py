@@ -1,0 +1,37 @@
+import json
+from pathlib import Path
+
+from harness.analysis.resources import Resources
+from harness.cli import main
+from harness.cli.resources import current_resources
+from harness.targets import kfp_pipeline
+from tests.analysis.test_resources import measured
+from tests.timelines import Story
+
+TRAINING = Path(kfp_pipeline.__file__).with_name("training.yaml")
+MI = 2**20
+
+
+def test_requests_of_a_compiled_pipeline_are_read():
+    found = current_resources(TRAINING)
+    assert found["train"] == Resources(1.0, 2.0, 1024 * MI, 1024 * MI)
+    assert found["evaluate"].cpu_request == 0.25
+    assert current_resources(Path("no-such-file")) == {}
+
+
+def test_a_run_gets_its_lines_and_its_fit(tmp_path, capsys):
+    folder = measured().write(tmp_path)
+    folder.keep("pipeline.yaml", TRAINING.read_bytes())
+    assert main(["resources", str(folder.path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [step["task"] for step in found["steps"]] == ["prepare", "train", "watch"]
+    assert found["steps"][1]["now"]["cpu_request"] == 1.0
+    assert found["fit_now"][0]["jobs"] == 4  # of 4 cores
+    assert found["fit_then"][0]["jobs"] == 1  # train asks for 2.1 cores, watch for 50m
+    assert main(["resources", str(folder.path)]) == 0
+    assert 'train.set_cpu_request("2100m")' in capsys.readouterr().out
+
+
+def test_a_run_without_measurements_says_what_is_missing(tmp_path, capsys):
+    assert main(["resources", str(Story(intended=0).write(tmp_path).path)]) == 2
+    assert "metrics-server" in capsys.readouterr().err
