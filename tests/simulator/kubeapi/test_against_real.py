@@ -273,7 +273,7 @@ def test_field_selectors(pair: Pair, selector: str) -> None:
     [
         "limit=2", "limit=2&labelSelector=app%3Dx", "limit=5", "limit=-1", "limit=x", "timeoutSeconds=abc",
         "resourceVersion=x", "resourceVersion=-1",
-        "resourceVersion=999999999", "resourceVersion=1&resourceVersionMatch=Exact", "resourceVersionMatch=Exact",
+        "resourceVersion=999999999", "resourceVersionMatch=Exact",
         "resourceVersionMatch=Exact&resourceVersion=0", "resourceVersionMatch=Foo&resourceVersion=3",
         "resourceVersionMatch=NotOlderThan&resourceVersion=1&limit=2", "watch=1&resourceVersion=abc",
         "watch=true&resourceVersionMatch=Exact&resourceVersion=5", "watch=true&labelSelector=a%20b",
