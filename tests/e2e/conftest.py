@@ -43,10 +43,11 @@ class Locust:
 
     def __init__(self, place: Path) -> None:
         self.place = place
+        self.locustfile = ROOT / "locustfiles/kfp.py"
         self.processes: list[subprocess.Popen] = []
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen:
-        command = [BIN / "locust", "-f", ROOT / "locustfiles/kfp.py", "--only-summary", *arguments]
+        command = [BIN / "locust", "-f", self.locustfile, "--only-summary", *arguments]
         if "--worker" not in arguments:
             command += ["--runs-dir", self.place / "runs"]
         process = subprocess.Popen(

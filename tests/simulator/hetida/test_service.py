@@ -14,8 +14,10 @@ from harness.simulator.hetida.execution import COMPUTING, HANDLING, LOADING, SEN
 from harness.simulator.hetida.stations import Servers
 from harness.simulator.profile import Amount, DataAdapter, Execution, Hetida, Runtime
 
+PLANTS = (DataAdapter("plants"),)
 
-def installation(executions=(), adapters=(DataAdapter("plants"),), seed="7", **runtime):
+
+def installation(executions=(), adapters=PLANTS, seed="7", **runtime):
     defaults = {"nodes": 1, "cores": 16.0, "replicas": 1, "workers": 1, "parse_s": 0.0}
     loop = EventLoop()
     settings = Hetida(runtime=Runtime(**defaults | runtime), adapters=adapters, executions=executions or (Execution(),))
@@ -52,7 +54,7 @@ def test_three_workers_take_less_than_one_and_more_than_a_third_of_it():
         loop, service = installation(workers=3, seed=str(seed))
         burst(loop, service, [READING] * 6)
         spans.append(loop.now)
-    assert 6 * 0.74 / 3 <= min(spans)
+    assert min(spans) >= 6 * 0.74 / 3
     assert 2.0 < sum(spans) / len(spans) < 3.3
 
 
@@ -165,8 +167,8 @@ def test_the_remaining_slow_worker_appears_with_two_balancings_and_goes_away_wit
     two_levels = stretch("random", 3, 4)
     one_level = stretch("random", 12, 1)
     least = stretch("least-connections", 12, 1)
-    assert two_levels > 1.3
     assert one_level > 1.3, "random is random"
+    assert two_levels > 2 * one_level
     assert least < 1.02
 
 
