@@ -2,8 +2,10 @@
 
 import sys
 import tempfile
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from harness.drive import processes
 from harness.drive.options import Settings
 from harness.model.errors import ConfigError
 from harness.model.scenario import Scenario
+from harness.model.schedule import Replay
 from harness.model.slo import parse_slo
 from harness.store.folder import PIPELINE, SCENARIOS
 from harness.targets.scenarios import Input, ParamMode, read_scenarios
@@ -45,15 +48,59 @@ def check(settings: Settings, target: str, platform: Platform) -> Checked:
     elif given and not Path(given).is_file():
         raise ConfigError(f"there is no scenario file {given}", f"generate-scenarios --n 100 -o {given} makes one")
     ParamMode.parse(settings.text("param-mode"))
+    if settings.schedule is not None or scenarios is not None:
+        guard(settings, settings.arrivals(len(scenarios or ())))
     return Checked(settings, target, prepared, scenarios)
 
 
+def guard(settings: Settings, arrivals: int) -> None:
+    """Nobody sends thousands of runs to a real platform by mistake.
+
+    Raises:
+        ConfigError: there would be more than ``--max-runs``, and no ``--yes``.
+    """
+    if settings.most_runs is not None and arrivals > settings.most_runs:
+        raise ConfigError(
+            f"{arrivals:,} runs would be sent to {settings.host}, more than --max-runs {settings.most_runs:,}",
+            "if that is meant, add --yes or raise --max-runs",
+        )
+
+
 def scenarios_for(checked: Checked, inputs: tuple[Input, ...]) -> tuple[list[Scenario], bytes]:
-    """The scenarios and the bytes of their CSV: given, or generated from the pipeline's inputs.
+    """The scenarios in the order of their arrivals, and the bytes of their CSV: given, or generated from the inputs.
 
     Raises:
         ConfigError: they don't fit the inputs, or there is nothing to generate them from.
     """
+    scenarios, kept = _all_scenarios(checked, inputs)
+    schedule = checked.settings.schedule
+    if isinstance(schedule, Replay) and schedule.scenarios:
+        return in_order(scenarios, schedule.scenarios, schedule.source), kept
+    return scenarios, kept
+
+
+def in_order(scenarios: list[Scenario], ids: Sequence[str], source: str) -> list[Scenario]:
+    """A scenario an arrival, as the schedule `source` names them; when one comes again its name gets a number.
+
+    Raises:
+        ConfigError: the schedule names a scenario that is not there.
+    """
+    known = {scenario.id: scenario for scenario in scenarios}
+    turns: Counter[str] = Counter()
+    ordered = []
+    for row, id_ in enumerate(ids, 2):
+        if id_ not in known:
+            raise ConfigError(
+                f"{source}, row {row}, column scenario_id: there is no scenario '{id_}'",
+                "give the scenarios that the schedule was made for with --scenarios",
+            )
+        turns[id_] += 1
+        scenario = known[id_]
+        ordered.append(scenario if turns[id_] == 1 else replace(scenario, name=f"{scenario.name}-{turns[id_]}"))
+    return ordered
+
+
+def _all_scenarios(checked: Checked, inputs: tuple[Input, ...]) -> tuple[list[Scenario], bytes]:
     settings = checked.settings
     given = settings.text("scenarios")
     if given:

@@ -104,7 +104,7 @@ def _stage(path: Path, number: int, stage: Any) -> Schedule:
 
 
 def read_replay(path: Path) -> Replay:
-    """The due times of a CSV with a column ``due_s``, or of a former run's folder.
+    """The due times of a CSV with a column ``due_s`` (and ``scenario_id``, if there is one), or of a former run.
 
     Raises:
         ConfigError: naming file and row.
@@ -115,7 +115,9 @@ def read_replay(path: Path) -> Replay:
     if "due_s" not in (rows.fieldnames or ()):
         raise ConfigError(f"{path} has no column due_s", "the first row must be seq,due_s,…")
     due_s: list[float] = []
+    scenarios: list[str] = []
     for row in rows:
+        scenarios.append(row.get("scenario_id") or "")
         try:
             due_s.append(float(row["due_s"]))
         except (TypeError, ValueError):
@@ -123,7 +125,7 @@ def read_replay(path: Path) -> Replay:
                 f"{path}, row {rows.line_num}: '{row['due_s']}' is not a number of seconds", "mend due_s"
             ) from None
     try:
-        return Replay(tuple(due_s), str(path))
+        return Replay(tuple(due_s), str(path), tuple(scenarios) if any(scenarios) else ())
     except ConfigError as error:
         raise ConfigError(f"{path}: {error.message}", error.hint) from error
 

@@ -170,10 +170,14 @@ class Ramp:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Due times as they were recorded or generated; `source` says where they come from."""
+    """Due times as they were recorded or generated; `source` says where they come from.
+
+    `scenarios` are the scenarios' ids by arrival, where the source names them; otherwise they are taken in turn.
+    """
 
     due_s: tuple[float, ...]
     source: str = ""
+    scenarios: tuple[str, ...] = ()
     name: str = "replay"
 
     def __post_init__(self) -> None:

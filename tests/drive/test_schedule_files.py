@@ -47,6 +47,8 @@ def test_a_fault_in_stages_names_file_and_stage(tmp_path, text, said):
 def test_a_replay_takes_its_times_from_a_csv_or_from_a_run(tmp_path):
     path = write(tmp_path, "seq,due_s,tenant\n0,0.0,a\n1,2.5,b\n")
     assert read_replay(path) == Replay((0.0, 2.5), str(path))
+    path = write(tmp_path, "seq,due_s,tenant,scenario_id\n0,0.0,a,7\n1,2.5,b,7\n")
+    assert read_replay(path) == Replay((0.0, 2.5), str(path), ("7", "7"))
     folder = RunFolder.create(tmp_path, "run")
     folder.replace("manifest.json", b"{}")
     folder.write_schedule([0.0, 1.5, 1.5])
