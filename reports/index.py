@@ -1,7 +1,7 @@
 """``index.html`` of a folder of runs: what was tested when, how it ended, and how the figures move from run to run."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ import orjson
 
 from harness.model.errors import ConfigError, ExitCode
 from harness.store.folder import RunFolder
-from reports.figures.figure import Figure, axis, figure, line
+from reports.figures.figure import Figure, axis, figure
+from reports.figures.figure import line as drawn
 from reports.page import offline_page, when
 from reports.tables import seconds_text
 
@@ -74,6 +75,18 @@ def render(runs: list[Entry]) -> bytes:
     return offline_page("index.html.j2", trends(runs), runs=runs, when=when)
 
 
+def line(entry: Entry) -> str:
+    """A run in one line for a terminal: its folder, its verdict, what was found."""
+    return f"{entry.folder:44} {entry.verdict:10} {entry.headline}"
+
+
+def document(runs: list[Entry]) -> bytes:
+    """The list as one JSON object: ``schema_version`` and ``runs``, whose members are those of `Entry`."""
+    return orjson.dumps(
+        {"schema_version": "1.0", "runs": [asdict(entry) for entry in runs]}, option=orjson.OPT_INDENT_2
+    )
+
+
 def trends(runs: Iterable[Entry]) -> dict[str, Figure]:
     """Throughput and p95 over the runs that have them, by target and size: unlike runs are not joined by a line."""
     groups: dict[str, list[Entry]] = {}
@@ -90,8 +103,8 @@ def trends(runs: Iterable[Entry]) -> dict[str, Figure]:
         values = np.array([entry.per_hour or 0.0 for entry in members])
         p95 = np.array([np.nan if entry.p95_s is None else entry.p95_s for entry in members])
         traces += [
-            line(name, place, values, colors[k % len(colors)], mode="lines+markers"),
-            line(name, place, p95, colors[k % len(colors)], yaxis="y2", mode="lines+markers"),
+            drawn(name, place, values, colors[k % len(colors)], mode="lines+markers"),
+            drawn(name, place, p95, colors[k % len(colors)], yaxis="y2", mode="lines+markers"),
         ]
     layout = {
         "xaxis": axis("valid runs of the same kind, the oldest first", anchor="y2", dtick=1),

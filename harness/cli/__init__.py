@@ -15,10 +15,13 @@ from harness.model.errors import ExitCode, PipeswarmError
 
 VERBS: tuple[tuple[str, str, str], ...] = (
     ("report", "seal a run and write its reports again, from what was recorded", "harness.cli.report"),
+    ("index", "one page that lists a folder's runs and how their figures move", "harness.cli.index"),
     ("observe", "record a platform while a test runs (the load starts it by itself)", "harness.cli.observe"),
     ("capacity", "runs, time, nodes: two of them give the third, with an interval", "harness.cli.capacity"),
     ("compare", "variants against the first: change, interval, whether it may be chance", "harness.cli.compare"),
     ("resources", "what each step should request, and how many runs fit a node", "harness.cli.resources"),
+    ("cleanup", "end, archive or delete the runs that a test created", "harness.cli.cleanup"),
+    ("jobs-per-node", "how many runs one node takes, tried out, and what stops one more", "harness.cli.jobs_per_node"),
     ("simulate", "the simulated platform: serve it, run a test on it, list its profiles", "harness.cli.simulate"),
 )
 

@@ -1,8 +1,10 @@
+import json
 import re
 
 import pytest
 
 import reports
+from harness.cli import main
 from harness.model import ConfigError
 from reports.index import entries, trends, write_index
 from tests.timelines import Story, burst
@@ -54,3 +56,18 @@ def test_no_runs_is_a_page_too(tmp_path):
 def test_a_place_that_is_no_folder_is_a_configuration_error(tmp_path):
     with pytest.raises(ConfigError, match="no folder"):
         write_index(tmp_path / "nowhere")
+
+
+def test_the_verb_writes_the_page_and_lists_the_runs(runs_dir, capsys):
+    assert main(["index", str(runs_dir), "--json"]) == 0
+    listed = {run["folder"]: run for run in json.loads(capsys.readouterr().out)["runs"]}
+    assert (listed["full"]["failed"], listed["full"]["exit_code"], listed["broken"]["per_hour"]) == (10, 3, None)
+    assert main(["index", str(runs_dir)]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert len(out) == len(listed) + 1
+    assert out[-1] == f"index: {runs_dir / 'index.html'}"
+
+
+def test_the_verb_tells_of_a_wrong_place(tmp_path, capsys):
+    assert main(["index", str(tmp_path / "nowhere")]) == 2
+    assert "no folder" in capsys.readouterr().err
