@@ -69,10 +69,10 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 def _profiles(*, as_json: bool) -> int:
-    from harness.simulator.faults import FAULTS
+    from harness.simulator.faults import FAULTS, HETIDA_FAULTS
     from harness.simulator.profile_file import built_in
 
-    profiles, faults = built_in(), {name: fault.title for name, fault in FAULTS.items()}
+    profiles, faults = built_in(), {name: fault.title for name, fault in (FAULTS | HETIDA_FAULTS).items()}
     if as_json:
         print(json.dumps({"profiles": profiles, "faults": faults}, indent=2))
         return ExitCode.OK

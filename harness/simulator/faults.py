@@ -9,8 +9,10 @@ from difflib import get_close_matches
 
 from harness.model.errors import ConfigError
 from harness.model.units import parse_duration
+from harness.simulator.hetida import Service
+from harness.simulator.hetida import faults as hetida_faults
 from harness.simulator.platform import Platform
-from harness.simulator.profile import FaultPlan
+from harness.simulator.profile import FaultPlan, Quota
 
 Plant = Callable[[Platform, float], None]
 NONE = "none"
@@ -107,6 +109,24 @@ def _spot_evictions(platform: Platform, strength: float) -> None:
         platform.cluster.evict_node(node)
 
 
+def _db_connections(platform: Platform, strength: float) -> None:
+    platform.server.database.crowded = min(1.0, 0.4 * strength)
+
+
+def _db_full(platform: Platform, strength: float) -> None:
+    """Room is left for a few runs, the fewer the stronger."""
+    database = platform.server.database
+    database.used = max(database.used, database.capacity - 20 / strength * database.settings.run_bytes)
+
+
+def _quota(platform: Platform, strength: float) -> None:
+    platform.controller.quota.limit_to(Quota(cpu=4.0 / strength))
+
+
+def _clock_skew(platform: Platform, strength: float) -> None:
+    platform.skew.since, platform.skew.by_s = platform.loop.now, 7.0 * strength
+
+
 def _driver_overhead(platform: Platform, strength: float) -> None:
     platform.controller.driver_factor = 1 + 9 * strength
 
@@ -127,9 +147,25 @@ _FAULTS = (
     Fault("oom", "steps need more memory than their limits", _oom),
     Fault("cpu-starved", "steps want more CPU than their limits and nodes give", _cpu_starved),
     Fault("spot-evictions", "a wave of machines is taken back by the cloud", _spot_evictions),
+    Fault("db-connections", "other clients take the database's connections", _db_connections),
+    Fault("db-full", "the database's disk is nearly full", _db_full),
+    Fault("quota", "the namespace's quota lets pods request 4 cores in all", _quota),
+    Fault("clock-skew", "the platform's clock is 7 seconds ahead", _clock_skew),
     Fault("driver-overhead", "driver pods take long", _driver_overhead),
 )
 FAULTS = {fault.name: fault for fault in _FAULTS}
+
+
+def _of_hetida(begin: Callable[[Service, float], None]) -> Plant:
+    def planted(platform: Platform, strength: float) -> None:
+        assert platform.hetida is not None  # seen to when it is planted
+        begin(platform.hetida, strength)
+
+    return planted
+
+
+HETIDA_FAULTS = {name: Fault(name, title, _of_hetida(begin)) for name, (title, begin) in hetida_faults.FAULTS.items()}
+_ALL = FAULTS | HETIDA_FAULTS
 
 
 def parse_fault(text: str) -> FaultPlan | None:
@@ -142,10 +178,10 @@ def parse_fault(text: str) -> FaultPlan | None:
     name, _, when = name.partition("@")
     if name == NONE and not when and not strength:
         return None
-    if name not in FAULTS:
-        close = get_close_matches(name, FAULTS, 1)
+    if name not in _ALL:
+        close = get_close_matches(name, _ALL, 1)
         meant = f"did you mean '{close[0]}'? " if close else ""
-        raise ConfigError(f"there is no fault '{name}'", f"{meant}faults are: {', '.join(FAULTS)}, {NONE}")
+        raise ConfigError(f"there is no fault '{name}'", f"{meant}faults are: {', '.join(_ALL)}, {NONE}")
     try:
         factor = float(strength or 1.0)
     except ValueError:
@@ -168,12 +204,17 @@ def plant(platform: Platform, plan: FaultPlan) -> None:
     """Let a fault begin at its time.
 
     Raises:
-        ConfigError: a profile names a fault that there is not.
+        ConfigError: a profile names a fault that there is not, or that what it simulates can't have.
     """
     checked = parse_fault(plan.name)
     if checked is None:
         return
-    begin = FAULTS[checked.name].plant
+    if checked.name in HETIDA_FAULTS and platform.hetida is None:
+        raise ConfigError(
+            f"the fault '{checked.name}' breaks hetida designer, and '{platform.profile.name}' simulates none",
+            "give a profile that has it, as --profile hetida-pattern-1",
+        )
+    begin = _ALL[checked.name].plant
     if plan.at_s <= platform.loop.now:
         begin(platform, plan.strength)
     else:

@@ -87,6 +87,7 @@ class Service:
         self.adapters = {each.id: Adapter(loop, each, adapters) for each in settings.adapters}
         self.cpus = [SharedCapacity(loop, settings.runtime.cores) for _ in range(settings.runtime.nodes)]
         self.balancing = settings.runtime.balancing
+        self.favoured = 0.0  # share of requests that go to the first replica, whatever the balancing
         self._turn = 0
         self.replicas = [self._replica(index, settings.runtime) for index in range(settings.runtime.replicas)]
         self.executed: Counter[tuple[int, int]] = Counter()  # by replica and worker
@@ -154,6 +155,8 @@ class Service:
         worker.accept(job)
 
     def _chosen(self) -> Replica:
+        if self.favoured and self._balance.random() < self.favoured:
+            return self.replicas[0]
         if self.balancing == "round-robin":
             self._turn += 1
             return self.replicas[self._turn % len(self.replicas)]
