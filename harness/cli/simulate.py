@@ -7,6 +7,7 @@ import time
 from array import array
 from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from harness.cli import printing, report
@@ -49,8 +50,20 @@ _LOAD: tuple[tuple[str, str, str], ...] = (
     ("runs-dir", "runs", "where run folders go"),
     ("run-name", "", "name of the run folder (default: time, target, schedule, runs)"),
 )
-# Those that a load test has and a simulation has no use for.
-_UNUSED = {"max_in_flight": "10000", "answer_timeout": "60s", "num_users": 1, "spawn_rate": 1}
+
+
+class _Defaults:
+    """Takes the load's options as a parser would, and keeps their defaults: those not offered here have these."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, object] = {"num_users": 1, "spawn_rate": 1}  # Locust's own
+
+    def add_argument_group(self, *_: object) -> "_Defaults":
+        return self
+
+    def add_argument(self, flag: str, *, default: str, **_: object) -> SimpleNamespace:
+        self.values[flag.removeprefix("--").replace("-", "_")] = default
+        return SimpleNamespace()
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _simulate(arguments: argparse.Namespace) -> int:
     """Everything that may be wrong is looked at first; the folder is made last."""
-    from harness.drive.options import settings
+    from harness.drive.options import register, settings
     from harness.drive.preparing import check, scenarios_for
     from harness.simulator.faults import parse_faults
     from harness.simulator.profile_file import load_profile
@@ -84,7 +97,8 @@ def _simulate(arguments: argparse.Namespace) -> int:
 
     platform = find(_TARGET)
     profile, faults = load_profile(arguments.profile), parse_faults(arguments.fault)
-    given = settings(argparse.Namespace(**vars(arguments), **_UNUSED), "", platform.OPTIONS)
+    register(defaults := _Defaults(), platform.OPTIONS, platform.DEFAULTS)
+    given = settings(argparse.Namespace(**{**defaults.values, **vars(arguments)}), "", platform.OPTIONS)
     checked = check(given, _TARGET, platform)
     assert checked.prepared.inputs is not None  # a pipeline that is at hand says what it takes
     scenarios, kept = scenarios_for(checked, checked.prepared.inputs)

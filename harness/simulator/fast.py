@@ -5,7 +5,7 @@ was overlooked between two polls, and the same seed gives the same records.
 """
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -76,6 +76,8 @@ class _Notes:
             self._note(pod, "TriggeredScaleUp", detail)
         elif change is Change.NO_SCALE_UP:
             self._note(pod, "NotTriggerScaleUp", detail)
+        elif change is Change.REFUSED:
+            self._note(pod, "FailedCreate", f"Error creating: {detail}", "Warning")
 
     def node_changed(self, node: cluster.Node, reason: str = "", message: str = "") -> None:
         """Keep the node, and what its end was."""
@@ -138,14 +140,14 @@ def simulate(
     horizon = (arrivals[-1].due_s if arrivals else 0.0) + drain_s
     with _without_collections():
         samples = list(_run(platform, submitted, horizon))
-    stamps = _Stamps(origin_at)
-    yield from _submissions(submitted, stamps)
+    own, stamps = _Stamps(origin_at, lambda _: 0.0), _Stamps(origin_at, platform.skew.at)
+    yield from _submissions(submitted, own)
     for node in notes.nodes.values():
         yield _node(node, stamps)
     for at, kind, name, reason, message, run, warns in notes.events:
         yield Event(stamps.at(at), kind, name, reason, message, SOURCE, run, type=warns)
     for metric, at, value, labels in samples:
-        yield Sample(metric, stamps.at(at), value, labels)
+        yield Sample(metric, own.at(at), value, labels)
     for each in submitted:
         if each.run is not None and each.run.id in platform.server.runs:
             yield from _run_records(each.run, stamps)
@@ -212,10 +214,11 @@ def _over(submitted: _Submitted) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Stamps:
     origin_at: int
+    ahead: Callable[[float], float]  # how far the clock is off
 
     def at(self, t: float) -> int:
         """UTC ns of simulated seconds."""
-        return self.origin_at + round(t * 1e9)
+        return self.origin_at + round((t + self.ahead(t)) * 1e9)
 
     def when(self, t: float | None) -> int | None:
         """The same, where it has happened."""

@@ -15,6 +15,20 @@ from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Profile
 
 
+class Skew:
+    """How far the clocks of the platform's machines are off, which shows in all of its stamps: `by_s` from `since`."""
+
+    __slots__ = ("by_s", "since")
+
+    def __init__(self) -> None:
+        self.since = 0.0
+        self.by_s = 0.0
+
+    def at(self, t: float) -> float:
+        """Seconds that the clock is ahead when it is simulated time `t`."""
+        return self.by_s if t >= self.since else 0.0
+
+
 class Platform:
     """Everything of one platform, under one event loop.
 
@@ -25,6 +39,7 @@ class Platform:
         self.profile = profile
         self.seed = seed
         self.loop = EventLoop()
+        self.skew = Skew()
         stream = str(seed)
         self.cluster = Cluster(self.loop, profile, stream, witness or Nobody())
         self.store = ArtifactStore(self.loop, profile.store)
@@ -32,6 +47,7 @@ class Platform:
         self.controller = Controller(
             self.loop, profile.controller, Random(f"{stream}/drivers"),
             cluster=self.cluster, steps=self.steps, changed=self._workflow_changed,
+            quota=profile.quota, caching=profile.caching,
         )  # fmt: skip
         self.server = Server(self.loop, profile, stream, self.controller)
         self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None

@@ -110,6 +110,26 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True)
+class Database:
+    """The database behind the API server."""
+
+    connections: int = 0  # calls that may write at once; 0 is no limit (MySQL's max_connections is 151)
+    capacity: Bytes = 20 * _GI
+    used: Bytes = 0.4 * _GI  # at the start
+    run_bytes: Bytes = 40_000.0  # of one run: its specification and its workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A ResourceQuota on the namespace of the runs: what pods that are not over may request. 0 is no limit."""
+
+    cpu: Cores = 0.0
+    memory: Bytes = 0.0
+    gpu: int = 0
+    pods: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Controller:
     """The Argo workflow controller."""
 
@@ -147,6 +167,9 @@ class ArtifactStore:
     request_s: Seconds = 0.02  # of the requests around one transfer
     timeout_s: Seconds = 20.0  # a write that is refused is tried again so long
     used: Bytes = 0.0  # at the start
+    # Above 0, outputs are shared in memory (as Vineyard does it): writing is a copy at this speed, reading takes
+    # `request_s` whatever the size, and the volume gets nothing.
+    memory_bytes_per_s: Bytes = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,11 +261,13 @@ class Profile:
     kubelet: Kubelet = Kubelet()
     autoscaler: Autoscaler | None = None
     api: Api = Api()
+    database: Database = Database()
+    quota: Quota = Quota()
     controller: Controller = Controller()
     agent: Agent = Agent()
     store: ArtifactStore = ArtifactStore()
     steps: tuple[Step, ...] = (Step(),)
-    caching: bool = True
+    caching: bool = True  # of steps, on the server; the pipeline has to want it too
     namespace: str = "kubeflow"
     hetida: Hetida | None = None
     faults: tuple[FaultPlan, ...] = ()

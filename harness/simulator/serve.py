@@ -82,6 +82,7 @@ def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
     platform = Platform(options.profile, options.seed, view)
     platform.workflow_watchers.append(view.workflow_changed)
     view.follow(platform)
+    calendar.ahead = platform.skew.at
     for fault in (*options.profile.faults, *options.faults):
         plant(platform, fault)
     clock.drive(platform.loop)

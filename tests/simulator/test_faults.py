@@ -6,16 +6,18 @@ import pytest
 
 from harness.simulator.cluster import Change
 from harness.simulator.faults import FAULTS, parse_fault, plant
+from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.records import Run
 from harness.simulator.platform import Platform
 from harness.simulator.profile_file import load_profile
 from tests.simulator.platforms import Journal, submit, upload
 
 RUNS = 60
+Answers = list[tuple[float, Run | RpcError]]
 
 
-def measured(fault: str) -> tuple[Platform, Journal, list[Run], list[float]]:
-    """A burst on the demo platform; when each submission was answered."""
+def measured(fault: str) -> tuple[Platform, Journal, list[Run], Answers]:
+    """A burst on the demo platform; when each submission was answered, and with what."""
     journal, answered = Journal(), []
     platform = Platform(load_profile("demo"), 1, journal)
     plan = parse_fault(fault)
@@ -25,14 +27,14 @@ def measured(fault: str) -> tuple[Platform, Journal, list[Run], list[float]]:
     runs = []
     for number in range(RUNS):
         run = platform.server.prepare_run(f"run-{number}", "", version, {}, by_reference=True)
-        platform.server.start_run(run, lambda _: answered.append(platform.loop.now))
+        platform.server.start_run(run, lambda said: answered.append((platform.loop.now, said)))
         runs.append(run)
     platform.loop.run(1500)
     return platform, journal, runs, answered
 
 
 @pytest.fixture(scope="module")
-def healthy() -> tuple[Platform, Journal, list[Run], list[float]]:
+def healthy() -> tuple[Platform, Journal, list[Run], Answers]:
     return measured("none")
 
 
@@ -44,15 +46,19 @@ def pods(journal: Journal, role: str = "") -> list:
     return [pod for pod in journal.saw(Change.OVER) if role in {"", pod.role}]
 
 
+def refusals(answers: Answers) -> list[str]:
+    return [said.message for _, said in answers if isinstance(said, RpcError)]
+
+
 def duration(runs: list[Run]) -> float:
     return max((run.finished or 0.0) - run.created for run in runs)
 
 
-SYMPTOMS: dict[str, Callable[[Platform, Journal, list[Run], list[float]], float]] = {
+SYMPTOMS: dict[str, Callable[[Platform, Journal, list[Run], Answers], float]] = {
     "store-full": lambda p, j, r, a: sum("minimum free disk threshold" in run.error for run in r),
     "store-slow": lambda p, j, r, a: mean([pod.finished - pod.main_ended for pod in pods(j, "executor")]),
     "store-unreachable-from-old-nodes": lambda p, j, r, a: sum("i/o timeout" in run.error for run in r),
-    "api-throttled": lambda p, j, r, a: max(a),
+    "api-throttled": lambda p, j, r, a: max(at for at, _ in a),
     "api-errors": lambda p, j, r, a: RUNS - len(p.server.runs),
     "controller-backlog": lambda p, j, r, a: duration(r),
     "parallelism-cap": lambda p, j, r, a: duration(r),
@@ -64,6 +70,10 @@ SYMPTOMS: dict[str, Callable[[Platform, Journal, list[Run], list[float]], float]
     "oom": lambda p, j, r, a: sum(pod.reason == "OOMKilled" for pod in pods(j)),
     "cpu-starved": lambda p, j, r, a: mean([pod.main_ended - pod.started for pod in pods(j, "executor")]),
     "spot-evictions": lambda p, j, r, a: sum(reason == "PreemptScheduled" for _, reason in j.nodes),
+    "db-connections": lambda p, j, r, a: sum("Error 1040: Too many connections" in each for each in refusals(a)),
+    "db-full": lambda p, j, r, a: sum("The table 'run_details' is full" in each for each in refusals(a)),
+    "quota": lambda p, j, r, a: sum("exceeded quota: workflows, requested: requests.cpu" in d for _, _, d in j.pods),
+    "clock-skew": lambda p, j, r, a: p.skew.at(p.loop.now),
     "driver-overhead": lambda p, j, r, a: mean([pod.finished - pod.started for pod in pods(j, "container-driver")]),
 }
 
@@ -73,7 +83,7 @@ def test_every_fault_has_its_symptom_tested() -> None:
 
 
 @pytest.mark.parametrize("fault", sorted(FAULTS))
-def test_a_fault_shows(fault: str, healthy: tuple[Platform, Journal, list[Run], list[float]]) -> None:
+def test_a_fault_shows(fault: str, healthy: tuple[Platform, Journal, list[Run], Answers]) -> None:
     # Few runs are few bytes: a store that others have nearly filled.
     text = {"store-full": "store-full:1.4"}.get(fault, fault)
     without, with_it = SYMPTOMS[fault](*healthy), SYMPTOMS[fault](*measured(text))

@@ -65,6 +65,7 @@ class Shape(NamedTuple):
 class Change(StrEnum):
     """What happened to a pod, as witnesses are told."""
 
+    REFUSED = "refused"  # by a quota: the pod does not exist
     CREATED = "created"
     UNSCHEDULABLE = "unschedulable"
     SCHEDULED = "scheduled"

@@ -5,17 +5,21 @@ from collections.abc import Callable
 from random import Random
 
 from harness.simulator.cluster import Change, Cluster, Pod, Shape
+from harness.simulator.cluster.quota import Quota
 from harness.simulator.events import EventLoop
 from harness.simulator.kfp.graph import CONTAINER_DRIVER, DAG_DRIVER, IMPORTER, Plan, fnv1a
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.workflow import ERROR, FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
 from harness.simulator.profile import Controller as Settings
+from harness.simulator.profile import Quota as Limits
 from harness.simulator.stations import TokenBucket
 
 DRIVER_IMAGE = "ghcr.io/kubeflow/kfp-driver:2.17.0"
 LAUNCHER_IMAGE = "ghcr.io/kubeflow/kfp-launcher:2.17.0"
 EXEC_IMAGE = "quay.io/argoproj/argoexec:v4.0.8"
+_PATIENCE_S = 1.0  # at least so long until a pod that a quota refused is asked for again
 POSTPONED = "Workflow processing has been postponed because too many workflows are already running"
+_NO_LIMITS = Limits()
 Changed = Callable[[Workflow], None]
 
 
@@ -28,7 +32,16 @@ class Controller:
     """
 
     def __init__(
-        self, loop: EventLoop, settings: Settings, random: Random, *, cluster: Cluster, steps: Steps, changed: Changed
+        self,
+        loop: EventLoop,
+        settings: Settings,
+        random: Random,
+        *,
+        cluster: Cluster,
+        steps: Steps,
+        changed: Changed,
+        quota: Limits = _NO_LIMITS,
+        caching: bool = True,
     ) -> None:
         self._loop = loop
         self.settings = settings
@@ -45,6 +58,8 @@ class Controller:
         self._changed = changed
         self._queue: deque[Workflow] = deque()
         self._postponed: deque[Workflow] = deque()
+        self.quota = Quota(quota)
+        self.caching = caching
         self._driver_shape = Shape(round(settings.driver_cpu * 1000), int(settings.driver_memory))
         self._cache: set[tuple[object, ...]] = set()
 
@@ -162,7 +177,11 @@ class Controller:
 
     def _from_cache(self, workflow: Workflow, index: int) -> bool:
         """With the execution cache on, a step that was computed before is skipped: its driver finds the outputs."""
-        if not workflow.graph.plans[index].cached or self._cache_key(workflow, index) not in self._cache:
+        if (
+            not self.caching
+            or not workflow.graph.plans[index].cached
+            or self._cache_key(workflow, index) not in self._cache
+        ):
             return False
         workflow.end_step(index, SKIPPED, self._loop.now)
         return True
@@ -172,17 +191,27 @@ class Controller:
         return (id(workflow.graph), index, values)
 
     def _make_pod(self, workflow: Workflow, index: int) -> None:
-        step = workflow.steps[index]
-        assert step is not None
         if workflow.stopping:
             workflow.active -= 1
             self._requeue(workflow)
             return
-        plan = workflow.graph.plans[index]
+        plan, step = workflow.graph.plans[index], workflow.steps[index]
+        assert step is not None
         pod = self._pod(workflow, plan, index, step.attempts)
+        refusal = self.quota.refusal(pod)
+        if refusal:  # Argo takes it for a passing trouble and tries again
+            if not step.message:
+                step.message = refusal
+                self._cluster.witness.pod_changed(pod, Change.REFUSED, refusal)
+            self._loop.after(max(self.requeue_s, _PATIENCE_S), self._ask_again, workflow, index)
+            return
+        self.quota.take(pod)
         step.pods.append(pod)
-        step.state = PENDING
+        step.state, step.message = PENDING, ""
         self._cluster.create(pod)
+
+    def _ask_again(self, workflow: Workflow, index: int) -> None:
+        self._loop.at(self.bucket.take(self._loop.now), self._make_pod, workflow, index)
 
     def _pod(self, workflow: Workflow, plan: Plan, index: int, attempt: int) -> Pod:
         own = plan.path + (f"({attempt - 1})" if plan.container.retries else "")
@@ -223,6 +252,7 @@ class Controller:
 
     def _pod_over(self, workflow: Workflow, index: int, pod: Pod) -> None:
         workflow.active -= 1
+        self.quota.give_back(pod)
         workflow.news.append((index, pod))
         self._requeue(workflow)
 

@@ -11,6 +11,7 @@ import yaml
 from harness.model.errors import ConfigError
 from harness.simulator.events import EventLoop
 from harness.simulator.kfp.controller import Controller
+from harness.simulator.kfp.database import Database
 from harness.simulator.kfp.errors import Code, RpcError, invalid, not_found
 from harness.simulator.kfp.graph import flatten
 from harness.simulator.kfp.records import (
@@ -45,6 +46,7 @@ class Server:
         self._random = Random(f"{seed}/server")
         self._controller = controller
         self.bucket = TokenBucket(profile.api.qps, profile.api.burst)
+        self.database = Database(profile.database, Random(f"{seed}/database"))
         self.error_rate = profile.api.error_rate
         self.latency_factor = 1.0
         self.in_flight = 0
@@ -217,10 +219,25 @@ class Server:
             return
         self.in_flight += 1
         allowed = self.bucket.take(self._loop.now)
-        self._loop.at(allowed + self.latency_s(), self._started, run, answered)
+        self._loop.at(allowed, self._write, run, self.latency_s(), answered)
+
+    def _write(self, run: Run, takes: float, answered: Answered) -> None:
+        try:
+            self.database.connect()
+        except RpcError as error:
+            self.in_flight -= 1
+            answered(error)
+        else:
+            self._loop.after(takes, self._started, run, answered)
 
     def _started(self, run: Run, answered: Answered) -> None:
         self.in_flight -= 1
+        self.database.disconnect()
+        try:
+            self.database.insert()
+        except RpcError as error:
+            answered(error)
+            return
         graph = run.version.graph or self._flatten(run.version, run.parameters)
         namespace = run.namespace or self._profile.namespace
         workflow = Workflow(
@@ -288,6 +305,7 @@ class Server:
         if run.workflow is not None:
             run.workflow.forget()
         del self.runs[run_id]
+        self.database.delete()
         self.deleted += 1
 
 

@@ -32,11 +32,12 @@ class Calendar:
 
     def __init__(self, origin_at: int) -> None:
         self.origin_at = origin_at
+        self.ahead: Callable[[float], float] = lambda _: 0.0  # how far the platform's clock is off, in seconds
         self._stamps: dict[int, str] = {}
 
     def ns(self, t: float) -> int:
-        """UTC nanoseconds."""
-        return self.origin_at + round(t * 1e9)
+        """UTC nanoseconds, by the platform's clock."""
+        return self.origin_at + round((t + self.ahead(t)) * 1e9)
 
     def second(self, t: float) -> int:
         """Whole seconds since 1970."""

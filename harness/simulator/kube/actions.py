@@ -6,7 +6,7 @@ from typing import Any
 from harness.model.errors import ConfigError
 from harness.model.units import parse_quantity
 from harness.simulator.cluster import Change, Pod
-from harness.simulator.kube.installation import STORE_CLAIM, Claim
+from harness.simulator.kube.installation import DATABASE_CLAIM, STORE_CLAIM, Claim
 from harness.simulator.kube.view import KubernetesView
 from harness.simulator.kubeapi import ApiError
 from harness.simulator.profile import Taint
@@ -113,6 +113,8 @@ class ClusterActions:
             raise ApiError(422, "Invalid", message, {"name": name, "kind": "PersistentVolumeClaim"})
         if name == STORE_CLAIM:
             self._view.platform.store.capacity = size
+        elif name == DATABASE_CLAIM:
+            self._view.platform.server.database.capacity = size
         self._view.set_claim(Claim(name, claim.namespace, size))
 
 

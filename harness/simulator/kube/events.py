@@ -36,6 +36,10 @@ def _killing(pod: Pod, _: str) -> list[Worded]:
 
 
 _WORDINGS: dict[Change, Callable[[Pod, str], list[Worded]]] = {
+    # Argo itself writes this into the node's message only; controllers of Kubernetes make this event of it.
+    Change.REFUSED: lambda _, detail: [
+        Worded("FailedCreate", f"Error creating: {detail}", "workflow-controller", WARNING)
+    ],
     Change.SCHEDULED: _scheduled,
     Change.UNSCHEDULABLE: lambda _, detail: [
         Worded("FailedScheduling", detail, "default-scheduler", WARNING, precise=True)

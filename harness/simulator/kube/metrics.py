@@ -121,7 +121,7 @@ def volume_used(platform: Platform, claim: Claim) -> float:
     """Bytes in use of a claim's volume."""
     if claim.name == "seaweedfs-pvc":
         return min(platform.store.used, claim.capacity)
-    return min(claim.capacity, 0.4 * 2**30 + 40_000.0 * len(platform.server.runs))
+    return min(platform.server.database.used, claim.capacity)
 
 
 def cluster_autoscaler(platform: Platform) -> str:

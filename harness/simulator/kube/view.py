@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from harness.simulator.cluster import Change, Node, Pod
 from harness.simulator.kfp.view import Calendar
@@ -38,7 +38,6 @@ from harness.simulator.kubeapi import ObjectStore, Resource, resources
 from harness.simulator.platform import Platform
 
 _EVENTS_KEPT_S = 3600.0  # kube-apiserver's --event-ttl
-_DATABASE_BYTES = 20.0 * 2**30
 T = TypeVar("T")
 
 
@@ -75,7 +74,7 @@ class KubernetesView:
         for component in COMPONENTS:
             self._install(component, component.namespace or own)
         self.set_claim(Claim(STORE_CLAIM, own, platform.store.capacity))
-        self.set_claim(Claim(DATABASE_CLAIM, own, _DATABASE_BYTES))
+        self.set_claim(Claim(DATABASE_CLAIM, own, platform.server.database.capacity))
 
     def _install(self, component: Component, namespace: str) -> None:
         self.set_deployment(Deployment(component, namespace, 0))
@@ -107,6 +106,12 @@ class KubernetesView:
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         """A pod changed."""
+        if change is Change.REFUSED:  # there is no pod: the event is about the workflow
+            workflow = cast("Workflow", pod.owner)
+            about = Subject("Workflow", pod.namespace, workflow.name, uid("workflow", pod.namespace, workflow.name))
+            for worded in pod_events(pod, change, detail):
+                self._event(about, worded, "")
+            return
         if change is Change.UNSCHEDULABLE:
             detail = self._explanations[pod.name] = self.platform.cluster.scheduler.explain(pod.shape)
         explanation = self._explanations.get(pod.name, "") if pod.unschedulable is not None else ""

@@ -1,0 +1,84 @@
+"""A namespace's ResourceQuota: what the pods that are not over may request together."""
+
+from harness.simulator.cluster.pods import Pod
+from harness.simulator.profile import Quota as Limits
+
+NAME = "workflows"
+
+
+class Quota:
+    """Counts requests against limits. A limit of 0 is none; with all of them 0 nothing is refused."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limit_to(limits)
+        self._cpu = self._memory = self._gpu = self._pods = 0
+
+    def limit_to(self, limits: Limits) -> None:
+        """Change the limits; pods that are there stay."""
+        self.limits = limits
+
+    def refusal(self, pod: Pod) -> str:
+        """Why kube-apiserver would not let such a pod in, in its words; "" when it would."""
+        shape, limits = pod.shape, self.limits
+        asked = (
+            ("pods", 1, self._pods, limits.pods, str),
+            ("requests.cpu", shape.cpu, self._cpu, round(limits.cpu * 1000), _cores),
+            ("requests.memory", shape.memory, self._memory, int(limits.memory), _bytes),
+            ("requests.nvidia.com/gpu", shape.gpu, self._gpu, limits.gpu, str),
+        )
+        over = [each for each in asked if each[3] and each[1] and each[2] + each[1] > each[3]]
+        if not over:
+            return ""
+        parts = [
+            f"{word}: " + ",".join(f"{name}={written(amounts[column])}" for name, *amounts, written in over)
+            for column, word in enumerate(("requested", "used", "limited"))
+        ]
+        return f'pods "{pod.name}" is forbidden: exceeded quota: {NAME}, {", ".join(parts)}'
+
+    def take(self, pod: Pod) -> None:
+        """The pod is there."""
+        self._count(pod, 1)
+
+    def give_back(self, pod: Pod) -> None:
+        """The pod is over, or gone."""
+        self._count(pod, -1)
+
+    def _count(self, pod: Pod, sign: int) -> None:
+        shape = pod.shape
+        self._pods += sign
+        self._cpu += sign * shape.cpu
+        self._memory += sign * shape.memory
+        self._gpu += sign * shape.gpu
+
+    @property
+    def used(self) -> dict[str, str]:
+        """What is requested now, as the object's status shows it."""
+        return {
+            "pods": str(self._pods),
+            "requests.cpu": _cores(self._cpu),
+            "requests.memory": _bytes(self._memory),
+            "requests.nvidia.com/gpu": str(self._gpu),
+        }
+
+    @property
+    def hard(self) -> dict[str, str]:
+        """The limits that there are, as the object's spec shows them."""
+        limits = self.limits
+        written = {
+            "pods": (limits.pods, str(limits.pods)),
+            "requests.cpu": (limits.cpu, _cores(round(limits.cpu * 1000))),
+            "requests.memory": (limits.memory, _bytes(int(limits.memory))),
+            "requests.nvidia.com/gpu": (limits.gpu, str(limits.gpu)),
+        }
+        return {name: text for name, (limit, text) in written.items() if limit}
+
+
+def _cores(thousandths: int) -> str:
+    return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)
+
+
+def _bytes(count: int) -> str:
+    for unit, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+        if count and count % size == 0:
+            return f"{count // size}{unit}"
+    return str(count)
