@@ -1,12 +1,14 @@
 """The width of a workload over time, as an SVG that needs no library: stacked steps, one colour for each tenant."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
+from pathlib import Path
 
 import numpy as np
 
 from generators.workload import Arrivals
+from harness.model.errors import ConfigError
 from harness.model.units import format_duration
 
 # Okabe & Ito's palette, which people with colour vision deficiencies can tell apart.
@@ -43,6 +45,28 @@ def plot(arrivals: Arrivals, stage_s: float, duration_s: float, phases: Sequence
         "</svg>",
         "",
     ])  # fmt: skip
+
+
+def picture_format(path: Path) -> Callable[[str], bytes]:
+    """What makes the file's bytes of an SVG, told by the file's ending.
+
+    Raises:
+        ConfigError: the ending is neither .svg nor .png, or the library that draws a PNG is not installed.
+    """
+    match path.suffix.lower():
+        case ".svg":
+            return str.encode
+        case ".png":
+            try:
+                from resvg_py import svg_to_bytes
+            except ImportError:
+                raise ConfigError(
+                    f"{path}: a PNG is drawn by resvg, which is not installed",
+                    "pip install 'pipeswarm[png]', or use .svg",
+                ) from None
+            return lambda svg: bytes(svg_to_bytes(svg_string=svg, zoom=2.0))
+        case _:
+            raise ConfigError(f"{path} ends neither in .svg nor in .png", "name the picture width.svg or width.png")
 
 
 def stage_for(duration_s: float) -> float:

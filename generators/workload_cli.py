@@ -17,7 +17,7 @@ from generators.document import Document, read_yaml
 from generators.files import STDOUT, whole_file, write_text
 from generators.schema import WORKLOAD, validate
 from generators.sources import Sources
-from generators.width_plot import plot, stage_for
+from generators.width_plot import picture_format, plot, stage_for
 from generators.workload import Arrivals, Workload, arrivals, read_workload
 from harness.model.errors import ConfigError, ExitCode
 
@@ -38,8 +38,7 @@ def run(argv: Sequence[str]) -> int:
         ConfigError: what the options say can't work.
     """
     options = _parser().parse_args(argv)
-    if options.plot is not None and options.plot.suffix.lower() != ".svg":
-        raise ConfigError(f"{options.plot} does not end in .svg", "the plot is an SVG, which browsers and editors show")
+    picture = picture_format(options.plot) if options.plot is not None else None
     if options.from_run is not None:
         found, stage_s, duration_s, phases, seed, source = *_recorded(options.from_run), [], None, options.from_run.name
     else:
@@ -55,8 +54,9 @@ def run(argv: Sequence[str]) -> int:
     content = _table(found)
     with whole_file(options.output) as out:
         out.write(content)
-    if options.plot is not None:
-        write_text(options.plot, plot(found, stage_s, duration_s, phases))
+    if picture is not None:
+        with whole_file(options.plot) as out:
+            out.write(picture(plot(found, stage_s, duration_s, phases)))
     _tell(options, found, content, seed, source)
     return int(ExitCode.OK)
 
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-o", "--output", default="schedule.csv", metavar="FILE", help="schedule.csv; - is the standard output"
     )
-    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the width over time")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the width over time, as .svg or .png")
     parser.add_argument("--quiet", action="store_true", help="no closing line")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     return parser

@@ -101,7 +101,7 @@ def test_a_reader_that_has_seen_enough_is_no_error():
         (["--from-csv", "none.csv"], "none.csv can't be read"),
         (["--from-run", "none"], "there is no run folder at none"),
         (["--check", "none.csv"], "none.csv can't be read"),
-        (["workload", "--plot", "x.png"], "x.png does not end in .svg"),
+        (["workload", "--plot", "x.gif"], "x.gif ends neither in .svg nor in .png"),
         (["workload", "--for", "soon"], "'soon' is not a duration"),
         (["workload", "--for", "1h", "--width", "5"], "--width 5 is no range"),
     ],

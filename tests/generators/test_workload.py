@@ -1,5 +1,6 @@
 import csv
 import json
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -165,6 +166,22 @@ def test_the_plot_shows_the_runs_of_every_tenant_and_phase():
     (_, zero), (top, high) = labels[0], labels[-1]
     highest = min(float(p.split(",")[1]) for e in root.iter(f"{ns}polygon") for p in e.get("points").split())
     assert (zero - highest) / (zero - high) * top == pytest.approx(stages.max(), abs=0.5)
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_plot_may_be_a_png():
+    assert main(["workload", "--plot", "w.png", "--quiet"]) == 0
+    head = Path("w.png").read_bytes()[:24]
+    assert head.startswith(b"\x89PNG\r\n")
+    assert (int.from_bytes(head[16:20]), int.from_bytes(head[20:24])) == (1920, 800)
+
+
+@pytest.mark.usefixtures("folder")
+def test_without_the_library_a_png_says_how_to_get_it(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    assert main(["workload", "--plot", "w.png", "--quiet"]) == 2
+    assert "pipeswarm[png]" in capsys.readouterr().err
+    assert not Path("schedule.csv").exists()
 
 
 @pytest.mark.usefixtures("folder")
