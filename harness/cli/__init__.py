@@ -21,6 +21,7 @@ VERBS: tuple[tuple[str, str, str], ...] = (
     ("compare", "variants against the first: change, interval, whether it may be chance", "harness.cli.compare"),
     ("resources", "what each step should request, and how many runs fit a node", "harness.cli.resources"),
     ("cleanup", "end, archive or delete the runs that a test created", "harness.cli.cleanup"),
+    ("adapter", "a data adapter for hetida designer with planted limits: serve it", "harness.cli.adapter"),
     ("jobs-per-node", "how many runs one node takes, tried out, and what stops one more", "harness.cli.jobs_per_node"),
     ("simulate", "the simulated platform: serve it, run a test on it, list its profiles", "harness.cli.simulate"),
 )

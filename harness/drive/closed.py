@@ -1,6 +1,8 @@
 """The closed model without a clock of its own: which slots are free, and since when."""
 
 from collections import deque
+from heapq import heappop, heappush
+from math import nextafter
 
 from harness.model.concurrency import Concurrency
 
@@ -8,13 +10,15 @@ from harness.model.concurrency import Concurrency
 class Slots:
     """Turns the ends of runs into arrivals: a free slot makes one due, at the moment it became free.
 
-    It is told what ended (`free`) and asked what is due (`due`); others send. Times are seconds after t0.
+    It is told what ended (`free`) and asked what is due (`due`); others send. Times are seconds after t0. Whatever the
+    schedule says, there are at most `most` arrivals.
     """
 
-    def __init__(self, schedule: Concurrency) -> None:
+    def __init__(self, schedule: Concurrency, most: int | None = None) -> None:
         self._schedule = schedule
+        self._most = min((bound for bound in (schedule.runs, most) if bound is not None), default=None)
         self._changes = deque(schedule.changes())
-        self._free: deque[float] = deque()  # since when
+        self._free: list[float] = []  # a heap: from when on
         self._excess = 0  # slots that are to go when their run ends
         self.issued = 0
 
@@ -25,28 +29,27 @@ class Slots:
             if change > 0:
                 self._open(at_s)
             elif self._free:
-                self._free.pop()
+                self._free.remove(max(self._free))
             else:
                 self._excess += 1
-        most = len(self._free)
-        if self._schedule.runs is not None:
-            most = min(most, self._schedule.runs - self.issued)
-        found = sorted(self._free.popleft() for _ in range(most))
-        found = [due_s for due_s in found if due_s < self._schedule.length_s]
-        self.issued += len(found)
+        found: list[float] = []
+        until_s = min(until_s, nextafter(self._schedule.length_s, 0.0))
+        while self._free and self._free[0] <= until_s and self.issued != self._most:
+            found.append(heappop(self._free))
+            self.issued += 1
         return found
 
     def free(self, count: int, at_s: float) -> None:
-        """So many arrivals have come to an end: over, rejected, missed or lost."""
+        """So many arrivals have come to an end: over, rejected, missed or lost; their slots are free from `at_s` on."""
         for _ in range(count):
             self._open(at_s)
 
     def over(self, now_s: float) -> bool:
         """Whether nothing will be due any more."""
-        return now_s >= self._schedule.length_s or self.issued == self._schedule.runs
+        return now_s >= self._schedule.length_s or self.issued == self._most
 
     def _open(self, at_s: float) -> None:
         if self._excess:
             self._excess -= 1
         else:
-            self._free.append(at_s)
+            heappush(self._free, at_s)

@@ -32,8 +32,8 @@ class Crew(Protocol):
         """More arrivals of a closed schedule; after the `last` ones there are none."""
         ...
 
-    def stop(self) -> None:
-        """Send nothing more; what was not sent is booked as missed."""
+    def stop(self, why: str) -> None:
+        """Send nothing more; what was not sent is booked as missed because of `why`."""
         ...
 
     def finished(self) -> bool:
@@ -76,9 +76,9 @@ class Worker:
         if last:
             self._dues.put(None)
 
-    def stop(self) -> None:
-        """Send nothing more."""
-        self._dispatcher.stop()
+    def stop(self, why: str) -> None:
+        """See `Crew.stop`."""
+        self._dispatcher.stop(why)
         self._dues.put(None)
 
     def _given(self) -> Iterator[Arrival]:
@@ -105,10 +105,10 @@ class LocalCrew:
         if self._worker is not None:
             self._worker.send(dues, last=last)
 
-    def stop(self) -> None:
+    def stop(self, why: str) -> None:
         """See `Crew.stop`."""
         if self._worker is not None:
-            self._worker.stop()
+            self._worker.stop(why)
 
     def finished(self) -> bool:
         """See `Crew.finished`.

@@ -20,6 +20,8 @@ from harness.targets.target import Over, RejectedError, Target
 
 # After so many arrivals in a row without a pause the others get a turn: a burst is sent while it is still being made.
 _TURN = 16
+# Why an arrival was missed, unless somebody knows better.
+STOPPED = "the test was stopped before it was due"
 
 # What the load knows: each arrival, of a run that is over with its answer also its phases and its end, and how busy
 # the generator is.
@@ -74,6 +76,7 @@ class Dispatcher:
         self._clock = clock
         self._source = source
         self._stopped = gevent.event.Event()
+        self._why_stopped = STOPPED
         self._open = gevent.pool.Group()
 
     @property
@@ -92,15 +95,16 @@ class Dispatcher:
             elif (in_a_row := in_a_row + 1) % _TURN == 0:
                 gevent.sleep(0)
             if self._stopped.is_set():
-                self._miss(arrival, "the test was stopped before it was due")
+                self._miss(arrival, self._why_stopped)
             elif len(self._open) >= self._max_in_flight:
                 self._miss(arrival, f"{self._max_in_flight} requests were in flight already")
             else:
                 self._open.spawn(self._send, arrival)
         self._open.join()
 
-    def stop(self) -> None:
-        """Send nothing more; what is not sent yet is recorded as missed."""
+    def stop(self, why: str = STOPPED) -> None:
+        """Send nothing more; what is not sent yet is recorded as missed, because of `why`."""
+        self._why_stopped = why
         self._stopped.set()
 
     def _miss(self, arrival: Arrival, why: str) -> None:

@@ -112,6 +112,10 @@ class Ledger:
         self._ends[succeeded] += 1
         return Finished(name, (event.at - due_at) / 1e9, None if succeeded else event.message or event.reason)
 
+    def open(self, run: str) -> bool:
+        """Whether a run of this test is not known to be over."""
+        return run in self._open
+
     def _count(self, outcome: Outcome, run: str | None, name: str, due_at: int, sent_at: int | None) -> Finished | None:
         self._outcomes[outcome] += 1
         if sent_at is not None:

@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.drive.schedule_files import make, read_levels, read_replay, read_stages
+from harness.model.abort import AbortRule, parse_abort
 from harness.model.concurrency import Concurrency, Level
 from harness.model.errors import ConfigError
 from harness.model.plan import Limits
 from harness.model.schedule import Schedule
-from harness.model.units import parse_duration
+from harness.model.units import parse_duration, parse_rate
+from harness.targets.cleaning import Cleanup
 
 V = TypeVar("V")
 
 # name, default, help, and what else argparse and Locust's form should know.
-Option = tuple[str, str, str, Mapping[str, Any]]
+Option = tuple[str, str | bool, str, Mapping[str, Any]]
 
 SCHEDULES = ("spread", "constant", "burst", "poisson", "ramp", "stages", "replay", "concurrency")
 _DEFAULT_RUNS = 60
@@ -59,6 +61,11 @@ _OPTIONS: tuple[Option, ...] = (
     ("param-mode", "columns", "columns: a column a parameter · json:NAME: the whole row as a JSON list in NAME", {}),
     ("seed", "7", "of the schedule's jitter, the generated scenarios and the simulated platform", {}),
     ("slo", "", "what must hold, as 'p95(run.duration) < 20m'; may be given several times", {"action": _Join}),
+    ("abort-on", "", "when to give up, as 'failed_ratio > 0.2 for 1m'; may be given several times", {"action": _Join}),
+    ("max-runs", "10000", "more than that are not sent to a host that is not the simulator, except with --yes", {}),
+    ("yes", False, "send more than --max-runs", {"action": "store_true"}),
+    ("cleanup", "none", "what is done with the test's runs at its end", {"choices": [str(how) for how in Cleanup]}),
+    ("cleanup-rate", "20/s", "requests of the clean-up", {}),
     ("simulate", "demo", "profile of the simulated platform; used when no host is given", {}),
     ("fault", "", "fault planted in the simulated platform, as store-full or store-full@30s", {}),
     ("namespace", "", "the platform's namespace of runs (multi-user installations) and of their pods", {}),
@@ -95,12 +102,15 @@ class Settings:
     """The options of one test, understood. Paths and texts that only a target understands stay in `texts`."""
 
     host: str
-    schedule: (
-        Schedule | Concurrency | None
-    )  # none: as many runs as there are scenarios, of the kind `texts["schedule"]`
+    # None: as many runs as there are scenarios, of the kind `texts["schedule"]`.
+    schedule: Schedule | Concurrency | None
     limits: Limits
     seed: int
     slos: tuple[str, ...]
+    abort_on: tuple[AbortRule, ...] = ()
+    cleanup: Cleanup = Cleanup.NONE
+    cleanup_rate: float = 20.0  # requests a second
+    most_runs: int | None = None  # none: no bound
     texts: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, name: str) -> str:
@@ -111,9 +121,9 @@ class Settings:
         """The schedule; without ``--runs`` one run a scenario."""
         return self.schedule or _schedule(self.texts, scenarios)
 
-    def arrivals(self) -> int:
+    def arrivals(self, scenarios: int = 1) -> int:
         """How many arrivals there will be as far as that is known: 0 where the platform's pace decides it."""
-        schedule = self.schedule_for(1)
+        schedule = self.schedule_for(scenarios)
         if isinstance(schedule, Concurrency):
             return schedule.runs or 0
         return sum(1 for _ in schedule.offsets(self.seed))
@@ -139,9 +149,17 @@ def settings(options: argparse.Namespace, host: str, extra: Sequence[Option]) ->
         schedule=_schedule(texts, _DEFAULT_RUNS) if known else None,
         limits=limits,
         seed=_whole(texts, "seed"),
-        slos=tuple(part.strip() for part in texts["slo"].split(";") if part.strip()),
+        slos=_several(texts["slo"]),
+        abort_on=tuple(parse_abort(rule) for rule in _several(texts["abort-on"])),
+        cleanup=Cleanup(texts["cleanup"]),
+        cleanup_rate=_read(texts, "cleanup-rate", parse_rate),
+        most_runs=None if texts["yes"] or not host.strip() else _whole(texts, "max-runs"),
         texts=texts,
     )
+
+
+def _several(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(";") if part.strip())
 
 
 def _schedule(texts: Mapping[str, str], default_runs: int) -> Schedule | Concurrency:

@@ -10,7 +10,7 @@ from typing import Any
 import gevent
 
 from harness.drive.crew import Due, Worker, watch_cpu
-from harness.drive.dispatch import Clock, Record
+from harness.drive.dispatch import STOPPED, Clock, Record
 from harness.drive.order import Order
 from harness.model.errors import PipeswarmError
 from harness.model.records import Submission
@@ -96,10 +96,10 @@ class RemoteCrew:
             if part or last:
                 self._runner.send_message(MORE, {"dues": part, "last": last}, client)
 
-    def stop(self) -> None:
+    def stop(self, why: str) -> None:
         """See `Crew.stop`."""
         for client in self._busy:
-            self._runner.send_message(STOP, {}, client)
+            self._runner.send_message(STOP, {"why": why}, client)
 
     def finished(self) -> bool:
         """See `Crew.finished`. A worker that Locust misses is given up, and its spool read if it is on this machine.
@@ -212,14 +212,15 @@ class Station:
         if self._worker is not None:
             self._worker.send([(seq, due_s) for seq, due_s in message.data["dues"]], last=message.data["last"])
 
-    def stop(self) -> None:
+    def on_stop(self, message: Any) -> None:
         """Send nothing more."""
         if self._worker is not None:
-            self._worker.stop()
+            self._worker.stop(message.data["why"])
 
     def close(self, patience_s: float) -> None:
         """This process ends: stop, and give open requests a moment to be booked."""
-        self.stop()
+        if self._worker is not None:
+            self._worker.stop(STOPPED)
         with gevent.Timeout(patience_s, exception=False):
             while self._worker is not None:
                 gevent.sleep(0.05)

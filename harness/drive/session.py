@@ -16,16 +16,19 @@ from harness.drive import processes
 from harness.drive.carrier import Carrier
 from harness.drive.closed import Slots
 from harness.drive.crew import Crew
+from harness.drive.dispatch import STOPPED
 from harness.drive.ledger import Finished, Ledger
 from harness.drive.order import Order
-from harness.drive.preparing import Checked, scenarios_for, versions
+from harness.drive.preparing import Checked, guard, scenarios_for, versions
 from harness.drive.watching import Observer
+from harness.model.abort import Watch
 from harness.model.concurrency import Concurrency
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError
 from harness.model.plan import Plan
 from harness.model.records import Event, Outcome, Submission
 from harness.model.schedule import Schedule, to_mapping
 from harness.store.folder import PIPELINE, SCENARIOS, RunFolder, run_name
+from harness.targets.cleaning import Cleaning, Cleanup, clean_up
 from harness.targets.target import Platform
 
 # Between the last preparation and the first arrival: workers get their orders and open connections.
@@ -35,6 +38,7 @@ _TICK_S = 0.25
 # advance, and sent ahead so that they are on time.
 _CLOSED_TICK_S = 0.02
 _AHEAD_S = 0.1
+_REFUSED_S = 1.0  # a slot rests so long after a rejection, so that a broken platform is not asked ever faster
 # A test that is cut gives open requests so long to be answered.
 _FAREWELL_S = 5.0
 
@@ -45,6 +49,7 @@ class Stage(StrEnum):
     PREPARING = "preparing"
     DISPATCHING = "dispatching"
     DRAINING = "draining"
+    CLEANING = "cleaning up"
     REPORTING = "reporting"
     OVER = "over"
 
@@ -69,6 +74,8 @@ class Session:
         self._workers = workers
         self._on_finished = on_finished
         self._stopped = gevent.event.Event()
+        self._why_stopped = STOPPED
+        self._watch = Watch(checked.settings.abort_on)
         self._cut: str = ""
         self._observer: Observer | None = None
         self._offsets = array("d")
@@ -100,18 +107,19 @@ class Session:
             self._report(self.folder)
         self.stage = Stage.OVER
 
-    def stop(self, reason: str = "Stopped") -> None:
+    def stop(self, reason: str = "Stopped", why: str = STOPPED) -> None:
         """Send nothing more, but wait for the runs that are on their way."""
         if self.stage is Stage.DISPATCHING and not self._stopped.is_set():
-            self.note(reason, "dispatch was stopped before the schedule's end")
+            self.note(reason, why if why != STOPPED else "dispatch was stopped before the schedule's end")
+        self._why_stopped = why
         self._stopped.set()
         if self.crew is not None:
-            self.crew.stop()
+            self.crew.stop(why)
 
-    def cut(self, reason: str) -> None:
+    def cut(self, reason: str, why: str = STOPPED) -> None:
         """Stop and do not wait: what is still open is censored."""
         self._cut = self._cut or reason
-        self.stop(reason)
+        self.stop(reason, why)
 
     # --- before the first arrival -------------------------------------------------------------------------------
 
@@ -136,7 +144,10 @@ class Session:
         )
         carrier = Carrier(host, self._token, settings.limits, connections=1)
         try:
-            found = self._platform.from_plan(plan, checked.prepared.package).set_up(carrier)
+            target = self._platform.from_plan(plan, checked.prepared.package)
+            if settings.cleanup is not Cleanup.NONE and not isinstance(target, Cleaning):
+                raise ConfigError(f"--cleanup {settings.cleanup}: {plan.target} keeps no runs", "leave --cleanup out")
+            found = target.set_up(carrier)
         finally:
             carrier.close()
         plan = replace(plan, target_options={**plan.target_options, **found.options})
@@ -147,6 +158,8 @@ class Session:
             self._offsets = array("d", schedule.offsets(settings.seed))
             if not self._offsets:
                 raise ConfigError("the schedule holds no arrival", "give a higher rate or a longer time")
+        guard(settings, len(self._offsets))
+        self._target = self._platform.from_plan(plan)
         self.folder = folder = self._make_folder(plan, schedule)
         digests = {"scenarios": folder.keep(SCENARIOS, kept)}
         if checked.prepared.package is not None:
@@ -194,7 +207,7 @@ class Session:
         self.note("Started", f"{order.plan.intended or 'as many as there is time for'} arrivals", at=self.started_at)
         self.crew.start(replace(order, t0_at=self.started_at))
         if self._stopped.is_set():  # before the first arrival: every one of them is missed
-            self.crew.stop()
+            self.crew.stop(self._why_stopped)
         if isinstance(self._schedule, Concurrency):
             self._keep_in_flight(self.crew, self._schedule)
         else:
@@ -211,14 +224,15 @@ class Session:
     def _keep_in_flight(self, crew: Crew, schedule: Concurrency) -> None:
         """Give the crew an arrival for each slot that gets free, until the schedule ends or somebody stops it."""
         assert self.ledger is not None
-        slots, ended = Slots(schedule), 0
+        slots, ended, refused = Slots(schedule, self._checked.settings.most_runs), 0, 0
         if schedule.length_s < float("inf"):
             self.last_due_at = self.started_at + round(schedule.length_s * 1e9)
         while not self._stopped.is_set() and not crew.finished():
             now_s = (time.time_ns() - self.started_at) / 1e9
-            ended_now = self.ledger.counts.ended + self._lost
-            slots.free(ended_now - ended, now_s)
-            ended = ended_now
+            counts = self.ledger.counts
+            slots.free(counts.ended - counts.rejected + self._lost - ended, now_s)
+            slots.free(counts.rejected - refused, now_s + _REFUSED_S)
+            ended, refused = counts.ended - counts.rejected + self._lost, counts.rejected
             found = slots.due(now_s + _AHEAD_S)
             over = slots.over(now_s)
             crew.send([(len(self._offsets) + k, due_s) for k, due_s in enumerate(found)], last=over)
@@ -233,9 +247,10 @@ class Session:
         assert self.ledger is not None
         now_at = time.time_ns()
         for seq in range(len(self._offsets), schedule.runs or 0):
-            why = "the test was stopped before it was due"
             self._offsets.append((now_at - self.started_at) / 1e9)
-            self.ledger.book(Submission(seq, "", "", now_at, None, None, Outcome.MISSED, None, 0, None, why))
+            self.ledger.book(
+                Submission(seq, "", "", now_at, None, None, Outcome.MISSED, None, 0, None, self._why_stopped)
+            )
         self.ledger.intended = len(self._offsets)
         self._plan = replace(self._plan, intended=len(self._offsets))
         self._write_plan()
@@ -263,6 +278,10 @@ class Session:
         self._book_ends()
         if self._observer is not None:
             self._observer.watch()
+        assert self.ledger is not None
+        told = self._watch.broken(time.monotonic(), asdict(self.ledger.counts))
+        if told and not self._cut:
+            self.cut("Aborted", f"given up, {told}")
 
     def _book_ends(self) -> None:
         assert self.ledger is not None
@@ -286,7 +305,25 @@ class Session:
             self._observer.end()
         if self.ledger is not None:
             self._book_ends()
+            self._clean_up(self.ledger)
             self._recorder.close()
+
+    def _clean_up(self, ledger: Ledger) -> None:
+        """Do away with this test's runs as it was asked for; nobody observes any more, so it changes no figure."""
+        settings = self._checked.settings
+        if settings.cleanup is Cleanup.NONE or self.folder is None or not isinstance(self._target, Cleaning):
+            return
+        self.stage = Stage.CLEANING
+        rows = self.folder.records(Submission)
+        runs = ((row.run, not ledger.open(row.run)) for row in rows if row.run is not None)
+        carrier = Carrier(self._plan.host, self._token, settings.limits, connections=1)
+        try:
+            done = clean_up(
+                self._target, runs, settings.cleanup, carrier, rate=settings.cleanup_rate, sleep=gevent.sleep
+            )
+        finally:
+            carrier.close()
+        self.note("CleanedUp", f"--cleanup {settings.cleanup}: {done}")
 
     # --- after the last run -------------------------------------------------------------------------------------
 

@@ -138,7 +138,7 @@ class Desk:
         runner.register_message(CLOCK, lambda msg, **_: station.tell_time(msg))
         runner.register_message(GO, lambda msg, **_: station.on_go(msg))
         runner.register_message(MORE, lambda msg, **_: station.on_more(msg))
-        runner.register_message(STOP, lambda **_: station.stop())
+        runner.register_message(STOP, lambda msg, **_: station.on_stop(msg))
 
     def _receive(self, msg: Any, **_: object) -> None:
         """A worker's message to the master."""

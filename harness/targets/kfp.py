@@ -19,6 +19,7 @@ from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
 from harness.model.plan import Plan
 from harness.model.scenario import Scenario
+from harness.targets.cleaning import Cleanup
 from harness.targets.kfp_pipeline import inputs_of, read_pipeline
 from harness.targets.target import ListedRun, Prepared, RejectedError, RunPage, SetUp
 
@@ -26,6 +27,7 @@ _API = "/apis/v2beta1"
 _JSON = {"content-type": "application/json"}
 _PAGE = 200  # the server's maximum
 _ALREADY_EXISTS = 409
+_NOT_FOUND = 404
 _OVER = frozenset({SUCCEEDED, FAILED, CANCELED, SKIPPED})
 _MOST_ERROR_TEXT = 500
 _MOST_SKEW_NS = 120 * 10**9  # the platform's clock may be behind ours
@@ -130,6 +132,14 @@ class KfpTarget:
         listing = _Api(exchange).get("/runs", query)
         runs = tuple(_listed(run) for run in listing.get("runs", ()))
         return RunPage(runs, listing.get("next_page_token", ""))
+
+    def clean(self, run: str, how: Cleanup, exchange: Exchange) -> None:
+        """End, archive or delete a run; see `Cleaning.clean`."""
+        path = f"{_API}/runs/{quote(run)}"
+        request = HttpRequest("DELETE", path) if how is Cleanup.DELETE else HttpRequest("POST", f"{path}:{how}")
+        answer = exchange(request)
+        if answer.status // 100 != 2 and answer.status != _NOT_FOUND:
+            raise RejectedError(answer.status, error_text(answer))
 
     def _body_template(self) -> dict[str, Any]:
         options = self._options
@@ -291,6 +301,14 @@ def _listed(run: Mapping[str, Any]) -> ListedRun:
         created_at=instant(run.get("created_at")) or 0,
         ended_at=ended_at if state in _OVER else None,
         error=str((run.get("error") or {}).get("message", "")),
+        said_at=_said(run, state) if state in _OVER else None,
+    )
+
+
+def _said(run: Mapping[str, Any], state: str) -> int | None:
+    """When the API server learned of a state: its history is stamped by the reports of the persistence agent."""
+    return next(
+        (instant(each.get("update_time")) for each in run.get("state_history") or () if each.get("state") == state), None
     )
 
 

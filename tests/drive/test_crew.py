@@ -127,7 +127,7 @@ def test_a_worker_that_refuses_ends_the_test(spooled):
 def test_stopping_tells_every_busy_worker(spooled):
     crew, runner, _, _ = staffed("a", "b")
     crew.receive(message("a", DONE, error=""))
-    crew.stop()
+    crew.stop("enough")
     assert [client for kind, client, _ in runner.sent if kind == STOP] == ["b"]
 
 
@@ -141,7 +141,7 @@ def test_a_worker_that_connects_later_gets_nothing(spooled):
     crew, runner, booked, _ = staffed("a")
     runner.clients["late"] = SimpleNamespace(id="late", state="ready")
     crew.send([(0, 0.0), (1, 0.1)], last=True)
-    crew.stop()
+    crew.stop("enough")
     assert {client for _, client, _ in runner.sent} == {"a"}
     crew.receive(message("late", ROWS, lines=row(0)))
     assert booked == []
@@ -167,7 +167,7 @@ def test_clocks_are_compared_and_the_workers_order_says_by_how_much_its_own_is_a
     crew.start(order())
     (sent,) = [Order.unpack(data) for kind, _, data in runner.sent if kind == GO]
     assert sent.ahead_ns / 1e9 == pytest.approx(5.0, abs=0.1)
-    crew.stop()
+    crew.stop("enough")
 
 
 def test_arrivals_of_a_closed_schedule_are_dealt_in_turn_and_counted_when_their_worker_dies(spooled):

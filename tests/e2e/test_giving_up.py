@@ -1,0 +1,107 @@
+"""Tests that give up, that may not begin, and what is left on the platform afterwards."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from tests.e2e.conftest import ROOT
+
+PIPELINE = str(ROOT / "harness/targets/training.yaml")
+
+
+def runs_on(platform):
+    """The platform's runs by id, with state and storage state."""
+    with urllib.request.urlopen(f"{platform.url}/apis/v2beta1/runs?page_size=200") as answer:
+        return {run["run_id"]: run for run in json.load(answer).get("runs", [])}
+
+
+def cleanup(*arguments):
+    command = [sys.executable, "-P", "-m", "harness.cli", "cleanup", *map(str, arguments)]
+    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, timeout=60)
+
+
+def test_a_test_gives_up_when_its_rule_says_so(locust, platform):
+    finished = locust.headless(
+        "--host", platform.url, "--pipeline", PIPELINE,
+        "--schedule", "constant", "--rate", "5/s", "--for", "10m", "--abort-on", "succeeded_ratio > 0 for 2s",
+        "--max-runs", "3000", KUBECONFIG=platform.kubeconfig,
+    )  # fmt: skip
+    assert finished.code == 4, finished.err + finished.out
+    (reason,) = [text for text in finished.report()["validity"]["reasons"] if "never sent" in text]
+    assert "given up, succeeded_ratio > 0 for 2s: it was 1 in the last 2 s" in reason
+    assert 0 < sum(row["outcome"] == "accepted" for row in finished.rows()) < 3000
+    assert len(finished.rows()) == 3000
+
+
+@pytest.mark.parametrize(
+    ("load", "count"),
+    [
+        (("--schedule", "burst", "--runs", "21"), "21"),
+        (("--schedule", "constant", "--rate", "10/s", "--for", "1m"), "600"),
+    ],
+)
+def test_many_runs_need_a_yes_before_they_are_sent_to_a_real_platform(locust, platform, load, count):
+    finished = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--max-runs", "20", *load)
+    assert (finished.code, finished.folder) == (2, None), finished.err
+    assert f"{count} runs would be sent to {platform.url}, more than --max-runs 20" in finished.err
+    assert runs_on(platform) == {}
+
+
+def test_with_a_yes_they_are_sent(locust, platform):
+    finished = locust.headless(
+        "--host", platform.url, "--pipeline", PIPELINE, "--max-runs", "2", "--runs", "3", "--over", "1s", "--yes"
+    )
+    assert len(runs_on(platform)) == 3, finished.err
+
+
+def test_at_the_end_the_runs_are_deleted_and_no_others(locust, platform):
+    kept = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "2", "--over", "1s")
+    mine = {row["run"] for row in kept.rows()}
+    finished = locust.headless(
+        "--host",
+        platform.url,
+        "--pipeline",
+        PIPELINE,
+        "--runs",
+        "4",
+        "--over",
+        "1s",
+        "--cleanup",
+        "delete",
+        "--run-name",
+        "z",
+    )
+    assert finished.code == 0, finished.err + finished.out
+    assert set(runs_on(platform)) == mine
+    assert "CleanedUp" in (finished.folder / "events.jsonl").read_text()
+
+
+def test_after_ctrl_c_the_runs_are_ended(locust, platform):
+    process = locust.start(
+        "--headless", "--host", platform.url, "--pipeline", PIPELINE, "--schedule", "burst", "--runs", "60",
+        "--cleanup", "terminate", "--cleanup-rate", "200/s", KUBECONFIG=platform.kubeconfig,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while len(runs_on(platform)) < 60 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    finished = locust.finish(process)
+    assert finished.code == 130, finished.err
+    over = {"SUCCEEDED", "FAILED", "CANCELING", "CANCELED"}
+    assert {run["state"] for run in runs_on(platform).values()} <= over
+
+
+def test_a_folder_is_enough_to_clean_up_later(locust, platform):
+    finished = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "3", "--over", "1s")
+    archived = cleanup(finished.folder, "--how", "archive", "--json")
+    assert archived.returncode == 0, archived.stderr
+    assert json.loads(archived.stdout) == {"runs": 3, "failed": 0, "error": ""}
+    assert {run["storage_state"] for run in runs_on(platform).values()} == {"ARCHIVED"}
+    for _ in range(2):  # what is gone is no error
+        assert cleanup(finished.folder, "--how", "delete").stdout == "3 runs were cleaned up\n"
+    assert runs_on(platform) == {}

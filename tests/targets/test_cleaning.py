@@ -1,0 +1,80 @@
+import pytest
+
+from harness.model.errors import TargetUnreachableError
+from harness.model.http import HttpAnswer
+from harness.targets import RejectedError
+from harness.targets.cleaning import Cleaned, Cleaning, Cleanup, clean_up
+from harness.targets.kfp import KfpTarget
+
+TARGET = KfpTarget({})
+
+
+class Platform:
+    """Answers each request as a table says, and keeps what was asked for."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.asked = []
+        self.slept = 0.0
+
+    def __call__(self, request):
+        self.asked.append(f"{request.method} {request.path}")
+        answer = self.answers.pop(0) if self.answers else 200
+        if answer is None:
+            raise TargetUnreachableError("timed out")
+        return HttpAnswer(answer, b'{"message": "busy"}')
+
+    def sleep(self, seconds):
+        self.slept += seconds
+
+
+def clean(how, runs, *answers, rate=10.0):
+    platform = Platform(*answers)
+    return clean_up(TARGET, runs, how, platform, rate=rate, sleep=platform.sleep), platform
+
+
+@pytest.mark.parametrize(
+    ("how", "asked"),
+    [
+        (Cleanup.TERMINATE, ["POST /apis/v2beta1/runs/b:terminate"]),
+        (
+            Cleanup.ARCHIVE,
+            [
+                "POST /apis/v2beta1/runs/a:archive",
+                "POST /apis/v2beta1/runs/b:terminate",
+                "POST /apis/v2beta1/runs/b:archive",
+            ],
+        ),
+        (
+            Cleanup.DELETE,
+            ["DELETE /apis/v2beta1/runs/a", "POST /apis/v2beta1/runs/b:terminate", "DELETE /apis/v2beta1/runs/b"],
+        ),
+    ],
+)
+def test_runs_that_go_on_are_ended_before_anything_else(how, asked):
+    _, platform = clean(how, [("a", True), ("b", False)])
+    assert platform.asked == asked
+
+
+def test_the_rate_is_bounded():
+    cleaned, platform = clean(Cleanup.DELETE, [(str(k), True) for k in range(50)], rate=20.0)
+    assert platform.slept == pytest.approx(50 / 20)
+    assert cleaned == Cleaned(50)
+
+
+def test_what_fails_is_tried_again_and_what_is_gone_is_done():
+    cleaned, platform = clean(Cleanup.DELETE, [("a", True), ("b", True)], 503, None, 200, 404)
+    assert cleaned == Cleaned(2)
+    assert len(platform.asked) == 4
+
+
+def test_what_keeps_failing_is_told_and_does_not_stop_the_rest():
+    cleaned, _ = clean(Cleanup.DELETE, [("a", True), ("b", True)], 503, 503, 503, 200)
+    assert cleaned == Cleaned(2, 1, "a: busy")
+    assert str(cleaned) == "1 runs were cleaned up, 1 could not be: a: busy"
+
+
+def test_kfp_can_clean_up():
+    assert isinstance(TARGET, Cleaning)
+    with pytest.raises(RejectedError):
+        TARGET.clean("a", Cleanup.ARCHIVE, Platform(500))
