@@ -158,7 +158,7 @@ def _shifted(frame: pd.DataFrame, start_at: int, **names: str) -> pd.DataFrame:
 def _set_back(skew_s: float, runs: pd.DataFrame, pods: pd.DataFrame, events: pd.DataFrame, nodes: pd.DataFrame) -> None:
     """Bring the platform's stamps to the harness's clock; what the harness stamped stays."""
     for frame, names in (
-        (runs, ("created_s", "over_s")), (pods, ("start_s", "end_s")), (nodes, ("created_s", "ready_s", "gone_s"))
+        (runs, ("created_s", "over_s", "said_s")), (pods, ("start_s", "end_s")), (nodes, ("created_s", "ready_s", "gone_s"))
     ):  # fmt: skip
         for name in names:
             frame[name] -= skew_s

@@ -157,7 +157,10 @@ class Runs:
                 self._write(run, over=False)
 
     def _write(self, run: ListedRun, *, over: bool) -> None:
-        """The run's span, with its name as task; its end also as the event that the load waits for."""
+        """The run's span, with its name as task; its end also as the event that the load waits for.
+
+        The event is of when the platform knew, the span ends when the run did: between the two a platform may lag.
+        """
         journal, source = self._observation.journal, self._observation.plan.target
         ended_at = run.ended_at if over else None
         created_at = run.created_at or journal.now()
@@ -169,7 +172,7 @@ class Runs:
         )  # fmt: skip
         if over:
             kind = "Normal" if run.state == "SUCCEEDED" else "Warning"
-            at = ended_at or journal.now()
+            at = run.said_at or ended_at or journal.now()
             journal.write(Event(at, "Run", run.id, run.state, run.error, source, run.id, type=kind))
 
     def _accepted(self) -> set[str]:

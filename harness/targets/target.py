@@ -72,6 +72,7 @@ class ListedRun:
     """A run as a bulk listing shows it. Stamps are the platform's own, in UTC ns, exact to `resolution_s`.
 
     `state` is one of `harness.model.phases.TERMINAL_STATES` once the run is over, otherwise the platform's word.
+    `said_at` is when the platform itself learned that it is over, where it tells that apart from `ended_at`.
     """
 
     id: str
@@ -81,6 +82,7 @@ class ListedRun:
     ended_at: int | None
     error: str = ""
     resolution_s: float = 1.0
+    said_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
