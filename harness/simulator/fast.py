@@ -258,7 +258,8 @@ def _run_records(run: Run, stamps: _Stamps) -> Iterator[Span | Event]:
     yield Span(run.id, "", RUN, stamps.at(run.created), ended_at, task=run.name, source=SOURCE)
     if ended_at is not None:
         kind = "Normal" if run.state == "SUCCEEDED" else "Warning"
-        yield Event(ended_at, "Run", run.id, run.state, run.error, SOURCE, run.id, type=kind)
+        said_at = stamps.at(run.history[-1][0])  # when the API server learned of it
+        yield Event(said_at, "Run", run.id, run.state, run.error, SOURCE, run.id, type=kind)
     assert run.workflow is not None
     for _, step in run.workflow.made():
         for pod in step.pods:
