@@ -1,0 +1,200 @@
+"""The contract of generic REST adapters: what the user interface browses, and the data that runtimes load and send."""
+
+import base64
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from harness.simulator.adapter.limits import Gate, PlantedError
+from harness.simulator.adapter.plants import Plants, instant
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_LINES = "application/x-ndjson"
+_ATTRIBUTES = "Data-Attributes"
+_MOST_BYTES = 256 * 2**20
+
+
+def application(plants: Plants, gate: Gate, name: str = "plants") -> web.Application:
+    """The adapter called `name`; data requests pass through the gate."""
+    app = web.Application(client_max_size=_MOST_BYTES)
+    _Browsing(plants, name).mount(app)
+    _Data(plants, gate).mount(app)
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(text="\n".join(gate.exposition()) + "\n", content_type="text/plain")
+
+    app.router.add_get("/metrics", metrics)
+    return app
+
+
+class _Browsing:
+    """``/info``, ``/structure``, ``/thingNodes``, ``/sources``, ``/sinks``, and metadata of each."""
+
+    def __init__(self, plants: Plants, name: str) -> None:
+        self._plants = plants
+        self._name = name
+        self._metadata: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def mount(self, app: web.Application) -> None:
+        app.router.add_get("/info", self._info)
+        app.router.add_get("/structure", self._structure)
+        for kind in ("sources", "sinks", "thingNodes"):
+            app.router.add_get(f"/{kind}/{{id:.+}}/metadata/", self._list_metadata)
+            app.router.add_get(f"/{kind}/{{id:.+}}/metadata/{{key}}", self._get_metadata)
+            app.router.add_post(f"/{kind}/{{id:.+}}/metadata/{{key}}", self._post_metadata)
+            app.router.add_get(f"/{kind}", self._list)
+            app.router.add_get(f"/{kind}/{{id:.+}}", self._one)
+
+    async def _info(self, _: web.Request) -> web.Response:
+        return _json({"id": self._name, "name": self._name, "version": "1"})
+
+    async def _structure(self, request: web.Request) -> web.Response:
+        parent = request.query.get("parentId")
+        found: dict[str, Any] = {"id": self._name, "name": self._name, "thingNodes": [], "sources": [], "sinks": []}
+        if parent is None:
+            found["thingNodes"] = list(self._plants.nodes())
+        else:
+            found["sources"], found["sinks"] = list(self._plants.sources(parent)), list(self._plants.sinks(parent))
+        return _json(found)
+
+    async def _list(self, request: web.Request) -> web.Response:
+        kind, wanted = request.path.rsplit("/", 1)[1], request.query.get("filter", "").lower()
+        every = {"sources": self._plants.sources, "sinks": self._plants.sinks, "thingNodes": self._plants.nodes}[kind]()
+        found = [each for each in every if wanted in each["id"].lower()]
+        return _json({"resultCount": len(found), kind: found})
+
+    async def _one(self, request: web.Request) -> web.Response:
+        kind, name = request.path.split("/")[1], request.match_info["id"]
+        if kind == "thingNodes":
+            return _json({"id": name, "parentId": None, "name": name, "description": ""})
+        return _json(self._plants.source(name) if kind == "sources" else self._plants.sink(name))
+
+    async def _list_metadata(self, request: web.Request) -> web.Response:
+        owner = self._owner(request)
+        return _json([each for (of, _), each in self._metadata.items() if of == owner])
+
+    async def _get_metadata(self, request: web.Request) -> web.Response:
+        key = request.match_info["key"]
+        found = self._metadata.get((self._owner(request), key))
+        return _json(found) if found else _json({"detail": f"there is no metadatum {key}"}, 404)
+
+    async def _post_metadata(self, request: web.Request) -> web.Response:
+        body = _parsed(await request.read())
+        key = request.match_info["key"]
+        self._metadata[self._owner(request), key] = {"key": key, **body}
+        return _json({})
+
+    @staticmethod
+    def _owner(request: web.Request) -> str:
+        return request.path.rsplit("/metadata/", 1)[0]
+
+
+class _Data:
+    """``/timeseries``, ``/dataframe``, ``/multitsframe``: GET is line-delimited JSON, POST a JSON list."""
+
+    def __init__(self, plants: Plants, gate: Gate) -> None:
+        self._plants = plants
+        self._gate = gate
+        self._sent: dict[str, tuple[list[dict[str, Any]], str]] = {}  # what was posted, and its attributes
+
+    def mount(self, app: web.Application) -> None:
+        for path, read in (
+            ("/timeseries", self._timeseries),
+            ("/dataframe", self._dataframe),
+            ("/multitsframe", self._multitsframe),
+        ):
+            app.router.add_get(path, self._gated(path, self._reading(read)))
+            app.router.add_post(path, self._gated(path, self._post))
+
+    def _gated(self, path: str, handler: Handler) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            try:
+                async with self._gate.request(path):
+                    return await handler(request)
+            except PlantedError:
+                return _json({"detail": "a planted error"}, 503)
+
+        return handle
+
+    @staticmethod
+    def _reading(rows: Callable[[web.Request], tuple[Iterable[Mapping[str, Any]], str]]) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            found, attributes = rows(request)
+            body = b"".join(orjson.dumps(row) + b"\n" for row in found)
+            headers = {_ATTRIBUTES: attributes} if attributes else {}
+            return web.Response(body=body, content_type=_LINES, headers=headers)
+
+        return handle
+
+    def _timeseries(self, request: web.Request) -> tuple[Iterable[Mapping[str, Any]], str]:
+        names, begin, end = _ids(request), *_range(request)
+        attributes = {name: {"ref_interval_start_timestamp": request.query["from"],
+                             "ref_interval_end_timestamp": request.query["to"]} for name in names}  # fmt: skip
+        return self._points(names, begin, end), base64.b64encode(orjson.dumps(attributes)).decode()
+
+    def _points(self, names: Iterable[str], begin: datetime, end: datetime) -> Iterator[Mapping[str, Any]]:
+        for name in names:
+            if name in self._sent:
+                rows = self._sent[name][0]
+                yield from ({"timeseriesId": name, **row} for row in rows if begin <= instant(row["timestamp"]) <= end)
+                continue
+            for at, value in self._plants.series(name, begin, end):
+                yield {"timeseriesId": name, "timestamp": at, "value": value}
+
+    def _multitsframe(self, request: web.Request) -> tuple[Iterable[Mapping[str, Any]], str]:
+        (name, *_), begin, end = _ids(request), *_range(request)
+        if name in self._sent:
+            return self._sent[name]
+        rows = (
+            {"timestamp": at, "metric": source["name"], "value": value}
+            for source in self._plants.sources(name)
+            for at, value in self._plants.series(source["id"], begin, end)
+        )
+        return rows, ""
+
+    def _dataframe(self, request: web.Request) -> tuple[Iterable[Mapping[str, Any]], str]:
+        name = _ids(request)[0]
+        if name in self._sent:
+            return self._sent[name]
+        return ({"plant": node["id"], "name": node["name"]} for node in self._plants.nodes()), ""
+
+    async def _post(self, request: web.Request) -> web.Response:
+        name = request.query.get("timeseriesId") or request.query.get("id")
+        if not name:
+            return _json({"detail": [{"loc": ["query", "id"], "msg": "field required"}]}, 422)
+        rows = _parsed(await request.read(), list)
+        self._sent[name] = (rows, request.headers.get(_ATTRIBUTES, ""))
+        return _json({})
+
+
+def _ids(request: web.Request) -> list[str]:
+    names = request.query.getall("id", [])
+    if not names:
+        raise web.HTTPUnprocessableEntity(text='{"detail": "id is required"}', content_type="application/json")
+    return names
+
+
+def _range(request: web.Request) -> tuple[datetime, datetime]:
+    try:
+        return instant(request.query["from"]), instant(request.query["to"])
+    except (KeyError, ValueError) as error:
+        text = orjson.dumps({"detail": f"from and to are required, as ISO 8601: {error}"}).decode()
+        raise web.HTTPUnprocessableEntity(text=text, content_type="application/json") from error
+
+
+def _parsed(raw: bytes, kind: type = dict) -> Any:
+    try:
+        body = orjson.loads(raw)
+    except ValueError:
+        body = None
+    if not isinstance(body, kind):
+        text = '{"detail": "the body is not what is expected here"}'
+        raise web.HTTPUnprocessableEntity(text=text, content_type="application/json")
+    return body
+
+
+def _json(body: Any, status: int = 200) -> web.Response:
+    return web.Response(status=status, body=orjson.dumps(body), content_type="application/json")
