@@ -147,8 +147,8 @@ class Cluster:
         for _ in range(count - len(nodes)):
             self.add_node(pool, takes.sample(self._names, {}) if takes is not None else 60.0)
 
-    def place_system_pod(self, pod: Pod) -> None:
-        """A pod of the platform itself, running since before the test."""
+    def place_system_pod(self, pod: Pod) -> bool:
+        """A pod of the platform itself, running since before the test; tells whether there was a node for it."""
         for node in self._by_preference(pod.shape):
             pod.node = node
             node.take(pod)
@@ -158,11 +158,12 @@ class Cluster:
             node.idle_since = None
             self.pods[pod.name] = pod
             self.witness.pod_changed(pod, Change.LABELLED)
-            return
+            return True
+        return False
 
     def _by_preference(self, shape: Shape) -> Iterator[Node]:
         """System pools first."""
-        nodes = [node for node in self.nodes.values() if node.ready is not None and node.fits(shape)]
+        nodes = [node for node in self.nodes.values() if node.schedulable and node.fits(shape)]
         yield from sorted(nodes, key=lambda node: node.labels.get("kubernetes.azure.com/mode") != "system")
 
 

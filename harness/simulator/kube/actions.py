@@ -46,12 +46,6 @@ class ClusterActions:
         self._advance()
 
     def _delete_pod(self, pod: Pod, *, at_once: bool) -> None:
-        for name, pods in self._view.replicas.items():
-            if pod in pods:  # its deployment makes another
-                pods.remove(pod)
-                self._view.platform.cluster.kubelet.delete(pod, at_once=True)
-                self._view.scale(name, len(pods) + 1)
-                return
         if pod.over:
             self._view.platform.cluster.forget(pod)
         else:

@@ -31,6 +31,7 @@ class Deployment:
     component: Component
     namespace: str
     replicas: int
+    ready: int = 0  # of its pods
     generation: int = 1
 
 
@@ -65,7 +66,7 @@ _EVERYWHERE = (Toleration("CriticalAddonsOnly", "Exists"),)
 
 
 def system_pod(component: Component, namespace: str, number: int = 0) -> Pod:
-    """One pod of a deployment, as its replica set names it."""
+    """One pod of a deployment, as its replica set names it; `number` counts those that it ever had."""
     replica_set = uid("template", component.name)[:10].replace("-", "7")
     pod = Pod(
         f"{component.name}-{replica_set}-{uid(component.name, str(number))[:5]}",
@@ -103,11 +104,17 @@ def render_deployment(deployment: Deployment, stamp: Stamp) -> Manifest:
     labels = dict(deployment_labels(deployment))
     requests = {"cpu": f"{component.cpu}m", "memory": quantity(component.memory)} if component.cpu else {}
     container = {"name": "main", "image": component.image, "resources": {"requests": requests} if requests else {}}
+    available = deployment.ready >= replicas
     condition = {
-        "type": "Available", "status": "True", "reason": "MinimumReplicasAvailable",
-        "message": "Deployment has minimum availability.", "lastTransitionTime": stamp(0.0),
+        "type": "Available",
+        "status": str(available),
+        "reason": f"MinimumReplicas{'Available' if available else 'Unavailable'}",
+        "message": f"Deployment {'has' if available else 'does not have'} minimum availability.",
+        "lastTransitionTime": stamp(0.0),
         "lastUpdateTime": stamp(0.0),
-    }  # fmt: skip
+    }
+    counts = {"replicas": replicas, "updatedReplicas": replicas, "readyReplicas": deployment.ready,
+              "availableReplicas": deployment.ready, "unavailableReplicas": replicas - deployment.ready}  # fmt: skip
     return {
         "metadata": {
             "name": component.name,
@@ -125,10 +132,7 @@ def render_deployment(deployment: Deployment, stamp: Stamp) -> Manifest:
         },
         "status": {
             "observedGeneration": deployment.generation,
-            "replicas": replicas,
-            "updatedReplicas": replicas,
-            "readyReplicas": replicas,
-            "availableReplicas": replicas,
+            **{name: count for name, count in counts.items() if count > 0},
             "conditions": [condition],
         },
     }

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from harness.simulator.kfp.view import Stamp
+from harness.simulator.kfp.view import Calendar, Stamp
 from harness.simulator.kube.pods import cores, quantity
 from harness.simulator.kube.snapshots import NodeSnapshot, address, uid
 
 Manifest = dict[str, Any]
+LEASES = "kube-node-lease"  # the namespace of the nodes' leases
 _UNREADY_TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _PROBLEMS = (
     ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -51,6 +52,24 @@ def render_node(node: NodeSnapshot, stamp: Stamp) -> Manifest:
         },
         "spec": spec,
         "status": _status(node, stamp),
+    }
+
+
+def render_lease(node: NodeSnapshot, calendar: Calendar) -> Manifest:
+    """The lease that the node's kubelet renews every ten seconds."""
+    return {
+        "metadata": {
+            "name": node.name,
+            "namespace": LEASES,
+            "uid": uid("lease", node.name),
+            "creationTimestamp": calendar.stamp(node.created),
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": uid("node", node.name)}],
+        },
+        "spec": {
+            "holderIdentity": node.name,
+            "leaseDurationSeconds": 40,
+            "renewTime": calendar.stamp(node.heard).replace("Z", ".000000Z"),
+        },
     }
 
 

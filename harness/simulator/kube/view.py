@@ -1,7 +1,8 @@
 """The model as the Kubernetes API shows it: every change becomes an object's next version and the events it makes."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from harness.simulator.cluster import Change, Node, Pod
@@ -22,10 +23,11 @@ from harness.simulator.kube.installation import (
     render_namespace,
     system_pod,
 )  # fmt: skip
-from harness.simulator.kube.nodes import node_fields, node_labels, render_node
+from harness.simulator.kube.nodes import LEASES, node_fields, node_labels, render_lease, render_node
 from harness.simulator.kube.pods import pod_fields, pod_labels, pod_uid, render_pod
 from harness.simulator.kube.snapshots import (
     EventSnapshot,
+    Labels,
     Subject,
     Worded,
     WorkflowSnapshot,
@@ -52,6 +54,7 @@ class KubernetesView:
         self._explanations: dict[str, str] = {}
         self.deployments: dict[str, Deployment] = {}
         self.replicas: dict[str, list[Pod]] = {}
+        self._replicas_made: Counter[str] = Counter()  # ever
         self.claims: dict[str, Claim] = {}
         self.store = ObjectStore(self._resources())
 
@@ -96,11 +99,32 @@ class KubernetesView:
         pods = self.replicas.setdefault(name, [])
         while len(pods) > replicas:
             self.platform.cluster.kubelet.delete(pods.pop())
+        self.set_deployment(replace(before, replicas=replicas, generation=before.generation + 1))
         while len(pods) < replicas:
-            pods.append(system_pod(before.component, before.namespace, len(pods)))
-            self.platform.cluster.place_system_pod(pods[-1])
-        changed = Deployment(before.component, before.namespace, replicas, before.generation + 1)
-        self.set_deployment(changed)
+            self._add_replica(name)
+        self._count_ready(name)
+
+    def _add_replica(self, name: str) -> None:
+        """A pod more: of the installation, it runs already; later on it has to find a node and start."""
+        deployment, cluster = self.deployments[name], self.platform.cluster
+        self._replicas_made[name] += 1
+        pod = system_pod(deployment.component, deployment.namespace, self._replicas_made[name])
+        self.replicas[name].append(pod)
+        if self.platform.loop.now > 0 or not cluster.place_system_pod(pod):
+            cluster.create(pod)
+
+    def _count_ready(self, name: str) -> None:
+        ready = sum(pod.started is not None for pod in self.replicas[name])
+        if ready != self.deployments[name].ready:
+            self.set_deployment(replace(self.deployments[name], ready=ready))
+
+    def _replica_changed(self, pod: Pod, name: str, change: Change) -> None:
+        """A deployment's pod that starts is counted; one that goes is replaced."""
+        pods = self.replicas[name]
+        if change in {Change.TERMINATING, Change.GONE} and pod in pods:
+            pods.remove(pod)
+            self._add_replica(name)
+        self._count_ready(name)
 
     # --- witness ------------------------------------------------------------------------------------------------
 
@@ -122,6 +146,8 @@ class KubernetesView:
                 self.store.delete("pods", pod.namespace, pod.name, snapshot)
         else:
             self.store.put("pods", pod.namespace, pod.name, snapshot)
+        if isinstance(pod.owner, Labels) and change in {Change.STARTED, Change.TERMINATING, Change.GONE}:
+            self._replica_changed(pod, pod.owner.deployment, change)
         host = pod.node.name if pod.node is not None else ""
         for worded in pod_events(pod, change, detail):
             self._event(Subject("Pod", pod.namespace, pod.name, pod_uid(snapshot)), worded, host)
@@ -187,6 +213,7 @@ class KubernetesView:
             resources.events_v1(events),
             resources.namespaces(**resources.shown(lambda name: render_namespace(name, stamp), "status.phase")),
             resources.persistent_volume_claims(**resources.shown(lambda claim: render_claim(claim, stamp))),
+            resources.leases(**resources.shown(lambda lease: render_lease(lease, calendar)), listing=self._leases),
             resources.deployments(**resources.shown(lambda deployment: render_deployment(deployment, stamp))),
             resources.workflows(**resources.shown(lambda workflow: render_workflow(workflow, calendar))),
             resources.node_metrics(
@@ -196,6 +223,10 @@ class KubernetesView:
                 **resources.shown(lambda measured: usage.render_pod(measured, calendar)), listing=self._pod_usage
             ),
         ]
+
+    def _leases(self) -> Iterable[tuple[str, str, object]]:
+        for node in self.platform.cluster.nodes.values():
+            yield LEASES, node.name, node_snapshot(node, self._now)
 
     def _node_usage(self) -> Iterable[tuple[str, str, object]]:
         for node in self.platform.cluster.nodes.values():

@@ -230,12 +230,17 @@ def test_kubectl_reads_what_operators_read(kubectl: Any, core: kubernetes.CoreV1
     assert "seaweedfs" in kubectl("top", "pods")
     described = kubectl("describe", "pod", pod)
     assert "Started container main" in described
-    assert "Allocatable" in kubectl("describe", "node", core.list_node().items[0].metadata.name)
+    node = core.list_node().items[0].metadata.name
+    described = kubectl("describe", "node", node)
+    assert "Allocatable" in described
+    assert re.search(rf"HolderIdentity:\s+{node}\s", described)
+    assert re.search(r"RenewTime:\s+\w{3}, ", described)
     assert "started" in kubectl("logs", pod, "-c", "main")
 
 
 def test_kubectl_scales_the_api_server(kubectl: Any) -> None:
     kubectl("scale", "deployment", "ml-pipeline", "--replicas", "2")
+    kubectl("wait", "deployment/ml-pipeline", "--for=jsonpath={.status.readyReplicas}=2", "--timeout=20s")
     assert re.search(r"ml-pipeline\s+2/2", kubectl("get", "deployments"))
     kubectl("scale", "deployment", "ml-pipeline", "--replicas", "1")
     assert kubectl("get", "pods", "-l", "app=ml-pipeline", "-o", "name").count("pod/") <= 2
