@@ -37,7 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     folder = RunFolder.open(arguments.run)
     timeline = Timeline.from_frames(folder.read_plan(), load(folder))
-    current = current_resources(folder.path / PIPELINE)
+    pipeline = folder.path / PIPELINE
+    current = current_resources(pipeline.read_bytes()) if pipeline.is_file() else {}
     needs = step_needs(timeline, current)
     if not needs:
         raise ConfigError(
@@ -49,8 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def current_resources(pipeline: Path) -> "dict[str, Resources]":
-    """Requests and limits by task of a compiled pipeline; empty where there is none.
+def current_resources(package: bytes) -> "dict[str, Resources]":
+    """Requests and limits by task of a compiled pipeline.
 
     Raises:
         ConfigError: a quantity in it can't be understood.
@@ -59,9 +60,7 @@ def current_resources(pipeline: Path) -> "dict[str, Resources]":
 
     from harness.analysis.resources import Resources
 
-    if not pipeline.is_file():
-        return {}
-    spec = next(yaml.load_all(pipeline.read_bytes(), Loader=yaml.CSafeLoader))
+    spec = next(yaml.load_all(package, Loader=yaml.CSafeLoader))
     executors = spec.get("deploymentSpec", {}).get("executors", {})
     found = {}
     for task, label in _tasks(spec, spec.get("root", {})):
