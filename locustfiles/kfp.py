@@ -1,4 +1,4 @@
-"""Load test of Kubeflow Pipelines: ``locust -f locustfiles/kfp.py`` (``--help`` lists the options)."""
+"""Load test of Kubeflow Pipelines: ``locust -f locustfiles/kfp.py`` (``pipeswarm options kfp`` lists our options)."""
 
 from harness.drive.user import PipelineUser
 

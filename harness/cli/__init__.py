@@ -14,6 +14,7 @@ from typing import Protocol, cast
 from harness.model.errors import ExitCode, PipeswarmError
 
 VERBS: tuple[tuple[str, str, str], ...] = (
+    ("options", "the options that a locustfile adds to Locust's own", "harness.cli.options"),
     ("report", "seal a run and write its reports again, from what was recorded", "harness.cli.report"),
     ("index", "one page that lists a folder's runs and how their figures move", "harness.cli.index"),
     ("observe", "record a platform while a test runs (the load starts it by itself)", "harness.cli.observe"),

@@ -1,0 +1,24 @@
+import json
+
+import pytest
+
+from harness.cli import main
+
+
+def test_every_option_of_a_locustfile_is_listed_with_default_and_meaning(capsys):
+    assert main(["options", "kfp"]) == 0
+    shown = capsys.readouterr().out
+    for name in ("--schedule", "--runs", "--scenarios", "--slo", "--simulate", "--fault", "--pipeline", "--experiment"):
+        assert name in shown
+    assert "PIPESWARM_SCHEDULE" in shown
+    assert main(["options", "kfp", "--json"]) == 0
+    options = {option["name"]: option for option in json.loads(capsys.readouterr().out)["options"]}
+    assert options["--schedule"]["default"] == "spread"
+    assert {"constant", "burst", "replay"} <= set(options["--schedule"]["choices"])
+
+
+def test_an_unknown_target_is_refused_with_the_list(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["options", "moon"])
+    assert ended.value.code == 2
+    assert "kfp" in capsys.readouterr().err
