@@ -27,7 +27,7 @@ from harness.model.errors import ConfigError, ExitCode, PipeswarmError
 from harness.model.records import Outcome, Submission
 from harness.targets.target import find
 
-from locust import events
+from locust import events, log
 from locust.runners import MasterRunner, WorkerRunner
 
 _SHOW_EVERY_S = 1.0
@@ -265,9 +265,9 @@ class Desk:
             return {}, {}, ""
         return self._live, session.folder.read_live("observer") if session.folder else {}, session.verdict
 
-    def _report(self) -> Path | None:
+    def _report(self, name: str = "report.html") -> Path | None:
         session = self._session
-        return session.folder.path / "report.html" if session is not None and session.folder is not None else None
+        return session.folder.path / name if session is not None and session.folder is not None else None
 
     def _publish(self, session: Session) -> None:
         self._live = session.live()
@@ -297,11 +297,22 @@ class Desk:
         )
 
     def _conclude(self, code: ExitCode, verdict: str) -> None:
+        if code is ExitCode.OK and log.unhandled_greenlet_exception:
+            sys.stderr.write("error: a listener of Locust's events raised, see above; the results may not be whole\n")
+            code = ExitCode.BUG
         self._environment.process_exit_code = int(code)
+        self._summarize_for_github()
         out = sys.stderr if verdict.startswith("error:") else sys.stdout
         out.write(f"{verdict.rstrip()}\n" if verdict else "")
         out.write(f"exit code {int(code)}: {code.meaning}\n")
         out.flush()
+
+    def _summarize_for_github(self) -> None:
+        """A job's summary page on GitHub gets the report, as its file in ``GITHUB_STEP_SUMMARY`` asks for."""
+        summary, page = os.environ.get("GITHUB_STEP_SUMMARY"), self._report("report.md")
+        if summary and page is not None and page.is_file():
+            with Path(summary).open("a", encoding="utf-8") as out:
+                out.write(page.read_text(encoding="utf-8"))
 
     def _fail(self, error: PipeswarmError) -> None:
         sys.stderr.write(f"error: {error}\nexit code {int(error.exit_code)}: {error.exit_code.meaning}\n")

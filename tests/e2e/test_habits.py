@@ -1,0 +1,71 @@
+"""What Locust's users are used to works: files of options, the environment, users of their own, listeners."""
+
+import csv
+
+import pytest
+
+from tests.e2e.conftest import QUICK, ROOT
+
+PIPELINE = str(ROOT / "harness/targets/training.yaml")
+
+LOCUSTFILE = """
+from harness.drive.user import PipelineUser
+from locust import HttpUser, constant, events, task
+
+class Runs(PipelineUser):
+    platform = "kfp"
+
+class Visitor(HttpUser):
+    wait_time = constant(0.2)
+
+    @task
+    def look(self):
+        self.client.get("/apis/v2beta1/healthz", name="look")
+"""
+
+LISTENER = """
+@events.{event}.add_listener
+def trouble(**_):
+    raise ValueError("trouble of the user's own")
+"""
+
+
+def test_options_come_from_locust_conf_and_the_environment(locust, tmp_path):
+    (tmp_path / "locust.conf").write_text(f"headless = true\nsimulate = {QUICK}\nruns = 7\nover = 1s\n")
+    finished = locust.finish(locust.start("--run-name", "told", PIPESWARM_RUNS="4", LOCUST_CSV="figures"))
+    assert len(finished.rows()) in {4, 7}, finished.err
+    assert len(finished.rows()) == 4, "the environment comes before the file, as Locust has it"
+    assert finished.folder.name == "told"
+    assert (tmp_path / "figures_stats.csv").is_file()
+
+
+def test_a_users_own_users_run_beside_the_schedule(locust, platform, tmp_path):
+    mixed = tmp_path / "mixed.py"
+    mixed.write_text(LOCUSTFILE)
+    finished = locust.headless(
+        "-f", str(mixed), "--host", platform.url, "--pipeline", PIPELINE, "-u", "2", "-r", "2", "--runs", "4",
+        "--over", "4s", "--csv", "figures", "--html", "page.html", KUBECONFIG=platform.kubeconfig,
+    )  # fmt: skip
+    assert finished.code in {0, 4}, finished.err
+    with (tmp_path / "figures_stats.csv").open() as text:
+        counts = {(row["Type"], row["Name"]): int(row["Request Count"]) for row in csv.DictReader(text)}
+    assert counts["SUBMIT", "kfp"] == counts["RUN", "kfp"] == 4
+    assert counts["GET", "look"] > 5
+    assert (tmp_path / "page.html").is_file()
+
+
+@pytest.mark.parametrize("event", ["request", "test_start", "init"])
+def test_a_listener_that_raises_does_not_end_with_0(locust, tmp_path, event):
+    troubled = tmp_path / "troubled.py"
+    troubled.write_text(LOCUSTFILE.split("class Visitor", maxsplit=1)[0] + LISTENER.format(event=event))
+    finished = locust.headless("-f", str(troubled), "--simulate", QUICK, "--runs", "20", "--over", "2s")
+    assert finished.code in {1, 4}, finished.err
+    assert finished.code == 1 or finished.report()["validity"]["verdict"] == "INVALID"
+    assert "trouble of the user's own" in finished.err
+
+
+def test_a_github_job_gets_the_report_as_its_summary(locust, tmp_path):
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    finished = locust.headless("--simulate", QUICK, "--runs", "3", "--over", "1s", GITHUB_STEP_SUMMARY=str(summary))
+    assert summary.read_text() == "before\n" + (finished.folder / "report.md").read_text()
