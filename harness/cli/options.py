@@ -30,12 +30,19 @@ def run(arguments: argparse.Namespace) -> int:
         add_help=False,
         usage="%(prog)s [Locust's options] [options below]",
         add_env_var_help=True,
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=_Defaults,
     )
     platform = find(arguments.target)
     register(parser, platform.OPTIONS, platform.DEFAULTS)
     printing.show(arguments, parser.format_help, lambda: json.dumps(_document(parser), indent=2))
     return ExitCode.OK
+
+
+class _Defaults(argparse.HelpFormatter):
+    """Says the default of an option that has one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return f"{action.help} (default: %(default)s)" if action.default else action.help
 
 
 def _document(parser: argparse.ArgumentParser) -> dict[str, object]:
