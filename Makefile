@@ -32,6 +32,9 @@ check: $(VENV)/.installed-dev  ## lint, types, layer contracts
 bench: $(VENV)/.installed-dev  ## benchmarks, as tables of ratios within one run
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
+bench-%: $(VENV)/.installed-dev  # one of them: bench-capacity, bench-detectors, …
+	$(BIN)/python benchmarks/$*.py
+
 clean:  ## remove what these targets made, but no run
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
