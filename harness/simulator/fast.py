@@ -5,12 +5,13 @@ was overlooked between two polls, and the same seed gives the same records.
 """
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from harness.model import Event, Node, Outcome, Sample, Scenario, Span, Submission
 from harness.model.phases import (
+    NODE_CPU_CORES,
     PULLING,
     RUN,
     RUNNING,
@@ -25,18 +26,24 @@ from harness.model.phases import (
 from harness.simulator import cluster
 from harness.simulator.cluster import Change, Pod, Shape
 from harness.simulator.faults import plant
+from harness.simulator.hetida.fast import simulate_executions
 from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.records import OVER, Run
 from harness.simulator.kfp.workflow import Workflow
-from harness.simulator.platform import Platform
+from harness.simulator.kube.usage import of_node
+from harness.simulator.platform import Platform, Skew
 from harness.simulator.profile import FaultPlan, Profile
 
 SOURCE = "simulator"
 STORE_VOLUME = "seaweedfs-pvc"
 _LOOK_S = 15.0  # between two samples, and two questions whether all is over
+_MOST_METERED = 100  # nodes; summing up the pods of more would cost more than simulating them
 _ACCEPTED = 200
 _EXPLAINED_ANEW_S = 1.0
+# Looked up once: these are compared with every change of every pod.
+_UNSCHEDULABLE, _SCALE_UP = Change.UNSCHEDULABLE, Change.SCALE_UP
+_NO_SCALE_UP, _REFUSED = Change.NO_SCALE_UP, Change.REFUSED
 
 Record = Submission | Span | Event | Node | Sample
 
@@ -70,13 +77,13 @@ class _Notes:
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         """Keep what a pod waits for."""
-        if change is Change.UNSCHEDULABLE:
+        if change is _UNSCHEDULABLE:
             self._note(pod, "FailedScheduling", self._why(pod.shape), "Warning")
-        elif change is Change.SCALE_UP:
+        elif change is _SCALE_UP:
             self._note(pod, "TriggeredScaleUp", detail)
-        elif change is Change.NO_SCALE_UP:
+        elif change is _NO_SCALE_UP:
             self._note(pod, "NotTriggerScaleUp", detail)
-        elif change is Change.REFUSED:
+        elif change is _REFUSED:
             self._note(pod, "FailedCreate", f"Error creating: {detail}", "Warning")
 
     def node_changed(self, node: cluster.Node, reason: str = "", message: str = "") -> None:
@@ -117,7 +124,7 @@ def simulate(
 
     Args:
         profile: the platform.
-        package: the compiled pipeline (IR YAML).
+        package: the compiled pipeline (IR YAML), or the exported transformation where hetida designer is simulated.
         arrivals: in the order in which they are due.
         faults: planted besides those of the profile.
         seed: of everything random.
@@ -128,29 +135,23 @@ def simulate(
         ConfigError: the profile names an unknown fault.
         RpcError: the package is not a pipeline.
     """
-    notes = _Notes()
-    platform = Platform(profile, seed, notes)
-    notes.platform = platform
-    for fault in (*profile.faults, *faults):
-        plant(platform, fault)
-    pipeline = platform.server.create_pipeline("", "", "", package)
-    submitted = [_Submitted(arrival) for arrival in arrivals]
-    for each in submitted:
-        platform.loop.at(each.arrival.due_s, _submit, platform, pipeline.id, each)
-    horizon = (arrivals[-1].due_s if arrivals else 0.0) + drain_s
     with _without_collections():
+        platform, notes = _prepare(profile, seed, (*profile.faults, *faults))
+        pipeline = platform.server.create_pipeline("", "", "", package)
+        submitted = [_Submitted(arrival) for arrival in arrivals]
+        for each in submitted:
+            platform.loop.at(each.arrival.due_s, _submit, platform, pipeline.id, each)
+        horizon = (arrivals[-1].due_s if arrivals else 0.0) + drain_s
         samples = list(_run(platform, submitted, horizon))
-    own, stamps = _Stamps(origin_at, lambda _: 0.0), _Stamps(origin_at, platform.skew.at)
-    yield from _submissions(submitted, own)
-    for node in notes.nodes.values():
-        yield _node(node, stamps)
-    for at, kind, name, reason, message, run, warns in notes.events:
-        yield Event(stamps.at(at), kind, name, reason, message, SOURCE, run, type=warns)
-    for metric, at, value, labels in samples:
-        yield Sample(metric, own.at(at), value, labels)
-    for each in submitted:
-        if each.run is not None and each.run.id in platform.server.runs:
-            yield from _run_records(each.run, stamps)
+        yield from _records(platform, notes, submitted, samples, origin_at)
+
+
+def _prepare(profile: Profile, seed: int, faults: Iterable[FaultPlan]) -> tuple[Platform, _Notes]:
+    notes = _Notes()
+    platform = notes.platform = Platform(profile, seed, notes)
+    for fault in faults:
+        plant(platform, fault)
+    return platform, notes
 
 
 @contextmanager
@@ -198,6 +199,9 @@ def _run(platform: Platform, submitted: Sequence[_Submitted], horizon: float) ->
         open_runs = [each for each in open_runs if not _over(each)]
         in_flight = sum(each.run is not None for each in open_runs)
         yield RUNS_IN_FLIGHT, loop.now, float(in_flight), {}
+        nodes = platform.cluster.nodes
+        for node in nodes.values() if len(nodes) <= _MOST_METERED else ():
+            yield NODE_CPU_CORES, loop.now, of_node(node, loop.now).cpu, {"node": node.name}
         if not open_runs or loop.now >= horizon or not loop.pending:
             return
         loop.run(min(horizon, loop.now + _LOOK_S))
@@ -214,15 +218,31 @@ def _over(submitted: _Submitted) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Stamps:
     origin_at: int
-    ahead: Callable[[float], float]  # how far the clock is off
+    skew: Skew
 
     def at(self, t: float) -> int:
         """UTC ns of simulated seconds."""
-        return self.origin_at + round((t + self.ahead(t)) * 1e9)
+        return self.origin_at + round((t + self.skew.at(t) if self.skew.by_s else t) * 1e9)
 
     def when(self, t: float | None) -> int | None:
         """The same, where it has happened."""
         return None if t is None else self.at(t)
+
+
+def _records(
+    platform: Platform, notes: _Notes, submitted: Sequence[_Submitted], samples: Sequence[_Measured], origin_at: int
+) -> Iterator[Record]:
+    own, stamps = _Stamps(origin_at, Skew()), _Stamps(origin_at, platform.skew)
+    yield from _submissions(submitted, own)
+    for node in notes.nodes.values():
+        yield _node(node, stamps)
+    for at, kind, name, reason, message, run, warns in notes.events:
+        yield Event(stamps.at(at), kind, name, reason, message, SOURCE, run, type=warns)
+    for metric, at, value, labels in samples:
+        yield Sample(metric, own.at(at), value, labels)
+    for each in submitted:
+        if each.run is not None and each.run.id in platform.server.runs:
+            yield from _run_records(each.run, stamps)
 
 
 def _submissions(submitted: Sequence[_Submitted], stamps: _Stamps) -> Iterator[Submission]:
