@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from harness.simulator.profile import FaultPlan, Profile
     from harness.store.folder import RunFolder
 
-_TARGET = "kfp"
 # Simulated time begins here, whenever it is simulated: the same seed gives the same bytes.
 _ORIGIN_AT = 1_767_225_600 * 10**9  # 2026-01-01T00:00:00Z
 _CHUNK = 2_000  # records that are written at once
@@ -95,11 +94,12 @@ def _simulate(arguments: argparse.Namespace) -> int:
     from harness.simulator.profile_file import load_profile
     from harness.targets.target import find
 
-    platform = find(_TARGET)
     profile, faults = load_profile(arguments.profile), parse_faults(arguments.fault)
+    target = "kfp" if profile.hetida is None else "hetida"
+    platform = find(target)
     register(defaults := _Defaults(), platform.OPTIONS, platform.DEFAULTS)
     given = settings(argparse.Namespace(**{**defaults.values, **vars(arguments)}), "", platform.OPTIONS)
-    checked = check(given, _TARGET, platform)
+    checked = check(given, target, platform)
     assert checked.prepared.inputs is not None  # a pipeline that is at hand says what it takes
     scenarios, kept = scenarios_for(checked, checked.prepared.inputs)
     folder, offsets = _folder(arguments, checked, len(scenarios), kept)
@@ -121,7 +121,8 @@ def _folder(
     offsets = list(schedule.offsets(given.seed))
     if not offsets:
         raise ConfigError("the schedule holds no arrival", "give a higher rate or a longer time")
-    name = given.text("run-name") or run_name(_TARGET, f"{schedule.name}-simulated", len(offsets), time.time_ns())
+    kind = f"{schedule.name}-simulated"
+    name = given.text("run-name") or run_name(checked.target, kind, len(offsets), time.time_ns())
     folder = RunFolder.create(Path(given.text("runs-dir") or "runs"), name)
     count, digest = folder.write_schedule(offsets)
     digests = {"schedule": digest, "scenarios": folder.keep(SCENARIOS, kept)}
@@ -139,7 +140,7 @@ def _plan(arguments: argparse.Namespace, checked: "Checked", count: int, digests
     given = checked.settings
     schedule = to_mapping(given.schedule_for(count))
     return Plan(
-        target=_TARGET,
+        target=checked.target,
         host=f"simulated:{arguments.profile}",
         schedule=schedule,
         intended=count,

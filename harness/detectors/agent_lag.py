@@ -11,6 +11,7 @@ from harness.model.units import format_duration
 
 NAME = "agent-lag"
 NEEDS = (RUNS, PODS)
+TARGETS = ("kfp",)
 
 _LEAST_S = 10.0  # polling and whole-second stamps explain less than that
 _SHARE = 0.1

@@ -10,6 +10,7 @@ from harness.model.units import format_duration
 
 NAME = "api-throttled"
 NEEDS = (SUBMISSIONS,)
+TARGETS = ("kfp",)
 
 _EVEN = 0.6  # exponential gaps, as of a busy server, spread by 1.6
 

@@ -16,6 +16,7 @@ from harness.model.units import format_duration
 
 NAME = "controller-backlog"
 NEEDS = (RUNS, PODS)
+TARGETS = ("kfp",)
 
 _SHARE = 0.15
 _ARGUMENTS = ("--qps=100", "--burst=150", "--workflow-workers=64")

@@ -1,6 +1,7 @@
 """What a detector is, where detectors are found, and how their findings become a diagnosis.
 
-A detector is a module with ``NAME``, ``NEEDS`` and ``detect(timeline)``. It reads nothing that a real cluster would
+A detector is a module with ``NAME``, ``NEEDS`` and ``detect(timeline)``, and with ``TARGETS`` where only these
+platforms have what it looks for. It reads nothing that a real cluster would
 not show. Every file of this package that has a ``detect`` is one; third parties register theirs under the entry-point
 group ``pipeswarm.detectors``.
 """
@@ -79,6 +80,9 @@ def diagnose(timeline: Timeline) -> Diagnosis:
     findings: list[Finding] = []
     silent: list[NotJudged] = []
     for detector in detectors():
+        if timeline.plan.target not in getattr(detector, "TARGETS", (timeline.plan.target,)):
+            silent.append(NotJudged(detector.NAME, f"{timeline.plan.target} has no such part"))
+            continue
         lacking = [why for need in detector.NEEDS for there, why in [_SOURCES[need]] if not there(timeline)]
         if lacking:
             silent.append(NotJudged(detector.NAME, "; ".join(lacking)))

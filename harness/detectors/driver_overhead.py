@@ -11,6 +11,7 @@ from harness.model.units import format_duration
 
 NAME = "driver-overhead"
 NEEDS = (RUNS, PODS)
+TARGETS = ("kfp",)
 
 _SHARE = 0.5
 

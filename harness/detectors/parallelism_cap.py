@@ -13,6 +13,7 @@ from harness.model.units import format_duration
 
 NAME = "parallelism-cap"
 NEEDS = (RUNS, PODS)
+TARGETS = ("kfp",)
 
 _SHARE = 0.15
 _PLATEAU = 0.7

@@ -1,0 +1,146 @@
+"""Executions of hetida designer in simulated time: arrivals in, the records of a run folder out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import orjson
+
+from harness.model import Event, Node, Outcome, Sample, Span, Submission
+from harness.model.phases import BACKEND, COMPUTING, FAILED, QUEUED, RUN, RUNS_IN_FLIGHT, SUCCEEDED
+from harness.model.phases import LOADING as LOADING_PHASE
+from harness.model.phases import SENDING as SENDING_PHASE
+from harness.simulator.hetida import execution
+from harness.simulator.hetida.execution import CALLING, FULL, HANDLING, LOADING, SENDING, Ending, Job
+from harness.simulator.hetida.requests import backend_request
+from harness.simulator.profile import Profile
+
+if TYPE_CHECKING:
+    from harness.simulator.fast import Arrival
+    from harness.simulator.platform import Platform
+
+SOURCE = "simulator"
+_SAYS = {
+    Ending.RAISED: "EXECUTING_COMPONENT_CODE · ValueError: simulated failure of an operator",
+    Ending.LOAD_FAILED: "HTTP 500 · a source adapter failed",
+    Ending.SEND_FAILED: "SENDING_DATA_TO_ADAPTERS · a sink adapter failed",
+    Ending.RESET: "HTTP 500 · the runtime closed the connection",
+}
+
+Record = Submission | Span | Event | Node | Sample
+
+
+@dataclass(slots=True)
+class _Sent:
+    """An arrival and what became of it."""
+
+    arrival: "Arrival"
+    run: str
+    job: Job | None = None
+    over: float | None = None
+
+
+def simulate_executions(
+    platform: "Platform", package: bytes, arrivals: "Sequence[Arrival]", origin_at: int, drain_s: float
+) -> Iterator[Record]:
+    """Execute the transformation in `package` (exported, with its test wiring) through the backend.
+
+    Args:
+        platform: a simulated platform that has hetida designer, its faults planted.
+        package: the exported transformation (JSON).
+        arrivals: in the order in which they are due.
+        origin_at: UTC ns at which the simulated time begins.
+        drain_s: simulated seconds after the last arrival; what is not over by then stays open.
+    """
+    loop = platform.loop
+    asked = backend_request({}, orjson.loads(package))
+    runs = Random(f"{platform.seed}/runs")
+    every = [_Sent(arrival, str(UUID(int=runs.getrandbits(128)))) for arrival in arrivals]
+    for each in every:
+        loop.at(each.arrival.due_s, _execute, platform, each, asked.name, asked.sources(), asked.sinks())
+    horizon = (arrivals[-1].due_s if arrivals else 0.0) + drain_s
+    for each in reversed(every):  # the last first: when it is over there are few others left
+        while each.over is None and loop.next_at <= horizon:
+            loop.run(loop.next_at)
+    yield from _nodes(platform.profile, origin_at)
+    for seq, each in enumerate(every):
+        yield from _records(seq, each, origin_at)
+    for at_s, count in _in_flight(every):
+        yield Sample(RUNS_IN_FLIGHT, _at(origin_at, at_s), float(count))
+
+
+def _execute(platform: "Platform", sent: _Sent, name: str, sources: list[str], sinks: list[str]) -> None:
+    service, values = platform.hetida, sent.arrival.scenario.values
+    assert service is not None
+
+    def ended(_: Job) -> None:
+        sent.over = platform.loop.now
+
+    sent.job = service.execute(service.work(name, sources, sinks, values), ended)
+
+
+def _at(origin_at: int, seconds: float) -> int:
+    return origin_at + round(seconds * 1e9)
+
+
+def _nodes(profile: Profile, origin_at: int) -> Iterator[Node]:
+    assert profile.hetida is not None
+    pool, runtime = profile.pools[0], profile.hetida.runtime
+    for index in range(runtime.nodes):
+        yield Node(
+            f"{pool.name}-{index}", pool.name, origin_at, origin_at, None, runtime.cores, pool.memory,
+            price=pool.price, source=SOURCE,
+        )  # fmt: skip
+
+
+def _records(seq: int, sent: _Sent, origin_at: int) -> Iterator[Record]:
+    scenario, due_at = sent.arrival.scenario, _at(origin_at, sent.arrival.due_s)
+    over_at = None if sent.over is None else _at(origin_at, sent.over)
+    job = sent.job
+    answered = over_at is not None
+    yield Submission(
+        seq, scenario.id, scenario.run_name, due_at, due_at, over_at,
+        Outcome.ACCEPTED if answered else Outcome.REJECTED, sent.run if answered else None, 0,
+        200 if answered else None, None if answered else "no answer before the end",
+    )  # fmt: skip
+    if job is None or over_at is None:
+        return
+    yield Span(sent.run, "", RUN, due_at, over_at, task=scenario.run_name, source=SOURCE)
+    if job.ending is Ending.OK:
+        node = f"runtime-{job.replica}/{job.worker}"
+        for attempt, phase, begun, ended in _stretches(job):
+            yield Span(
+                sent.run, sent.run, phase, _at(origin_at, begun), _at(origin_at, ended), attempt=attempt, node=node,
+                source=SOURCE,
+            )  # fmt: skip
+    assert job.ending is not None
+    well = job.ending is Ending.OK
+    yield Event(
+        over_at, "Run", sent.run, SUCCEEDED if well else FAILED, _SAYS.get(job.ending, ""), SOURCE, sent.run,
+        type="Normal" if well else "Warning",
+    )  # fmt: skip
+
+
+def _stretches(job: Job) -> Iterator[tuple[int, str, float, float]]:
+    """(attempt, phase, begin, end): between two steps of an execution the worker does something else."""
+    began, ended = job.began, job.ended
+    computing = execution.COMPUTING
+    yield 0, BACKEND, began[FULL], began[CALLING]
+    yield 0, QUEUED, began[CALLING], began[LOADING]
+    yield 0, LOADING_PHASE, began[LOADING], ended[LOADING]
+    yield 1, QUEUED, ended[LOADING], began[computing]
+    yield 0, COMPUTING, began[computing], ended[computing]
+    yield 0, SENDING_PHASE, began[SENDING], ended[SENDING]
+    yield 2, QUEUED, ended[SENDING], ended[HANDLING]
+
+
+def _in_flight(every: Sequence[_Sent]) -> Iterator[tuple[float, int]]:
+    """How many executions are under way, at a hundred instants."""
+    ends = sorted(each.over for each in every if each.over is not None)
+    last = ends[-1] if ends else 0.0
+    for k in range(101):
+        at_s = last * k / 100
+        begun = sum(each.arrival.due_s <= at_s for each in every)
+        yield at_s, begun - sum(end <= at_s for end in ends)
