@@ -9,11 +9,12 @@ COPY reports reports
 RUN /opt/pipeswarm/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt .
 
 FROM python:3.11-slim
-RUN useradd --create-home --uid 10001 pipeswarm
+RUN useradd --create-home --uid 10001 pipeswarm && install -d -o pipeswarm /shared
 COPY --from=build /opt/pipeswarm /opt/pipeswarm
 ENV PATH=/opt/pipeswarm/bin:$PATH PYTHONUNBUFFERED=1
 WORKDIR /home/pipeswarm
 COPY --chown=pipeswarm locustfiles locustfiles
+COPY --chown=pipeswarm harness/targets/training.yaml training.yaml
 USER pipeswarm
 RUN mkdir runs
 CMD ["locust", "-f", "locustfiles/kfp.py"]

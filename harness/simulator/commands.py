@@ -26,6 +26,10 @@ def configure(parser: argparse.ArgumentParser) -> "Verbs":
     serving.add_argument(
         "--die-with-parent", action="store_true", help="end when the process that started this one ends"
     )
+    serving.add_argument("--kubeconfig", type=Path, metavar="FILE", help="where to write a kubeconfig for it")
+    serving.add_argument(
+        "--advertise", default="", metavar="URL", help="the address others reach it at (default: the one it listens on)"
+    )
     listing = verbs.add_parser("profiles", help="list the built-in profiles and the faults that can be planted")
     listing.add_argument("--json", action="store_true", help="one JSON object on stdout")
     return verbs
@@ -64,7 +68,12 @@ def _serve(args: argparse.Namespace) -> int:
 
     faults = parse_faults(args.fault)
     profile = load_profile(args.profile)
-    serve(ServeOptions(profile, faults, args.host, args.port, args.seed, args.ready_file, args.die_with_parent))
+    serve(
+        ServeOptions(
+            profile, faults, args.host, args.port, args.seed, args.ready_file, args.die_with_parent,
+            args.kubeconfig, args.advertise,
+        )
+    )  # fmt: skip
     return ExitCode.OK
 
 

@@ -41,6 +41,8 @@ class ServeOptions:
     seed: int = 0
     ready_file: Path | None = None
     die_with_parent: bool = False
+    kubeconfig: Path | None = None  # none: in a folder of its own that goes away with it
+    advertise: str = ""  # the address others reach it at, where that is not the one it listens on
 
 
 def serve(options: ServeOptions) -> None:
@@ -67,8 +69,10 @@ async def _serve(options: ServeOptions) -> None:
             message = f"the simulated platform can't listen on {options.host}:{options.port}: {error.strerror}"
             raise ConfigError(message, "give another --port; 0 takes any free one") from error
         with tempfile.TemporaryDirectory(prefix="pipeswarm-") as folder:
-            url = f"http://{options.host}:{runner.addresses[0][1]}"
-            _announce(options, url, _write_kubeconfig(Path(folder), url))
+            url = options.advertise.rstrip("/") or f"http://{options.host}:{runner.addresses[0][1]}"
+            kubeconfig = options.kubeconfig or Path(folder) / "kubeconfig"
+            _write_kubeconfig(kubeconfig, url)
+            _announce(options, url, kubeconfig)
             await _until_stopped(clock, stop, os.getppid() if options.die_with_parent else None)
     finally:
         await runner.cleanup()
@@ -150,7 +154,7 @@ def _written(fault: FaultPlan) -> str:
     return f"{fault.name}{when}{strength}"
 
 
-def _write_kubeconfig(folder: Path, url: str) -> Path:
+def _write_kubeconfig(path: Path, url: str) -> None:
     name = "pipeswarm-simulated"
     document = {
         "apiVersion": "v1",
@@ -160,7 +164,8 @@ def _write_kubeconfig(folder: Path, url: str) -> Path:
         "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "kubeflow"}}],
         "current-context": name,
     }
-    path = folder / "kubeconfig"
-    path.write_text(yaml.safe_dump(document))
-    path.chmod(0o600)
-    return path
+    try:
+        path.write_text(yaml.safe_dump(document))
+        path.chmod(0o600)
+    except OSError as error:
+        raise ConfigError(f"{path} can't be written: {error.strerror}", "give --kubeconfig a writable place") from error

@@ -1,0 +1,124 @@
+"""docker-compose.yml without a container engine: its shape, and its commands as processes of this machine."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import suppress
+
+import pytest
+import yaml
+
+from harness.cli import _parse
+from tests.e2e.conftest import BIN, QUICK, ROOT, free_port
+
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES = COMPOSE["services"]
+
+
+def test_every_name_in_it_is_declared():
+    for name, service in SERVICES.items():
+        assert set(service.get("depends_on", ())) <= SERVICES.keys(), name
+        for mount in service.get("volumes", ()):
+            source = mount.split(":")[0]
+            assert (ROOT / source).exists() if source.startswith("./") else source in COMPOSE["volumes"], mount
+        for port in service.get("ports", ()):
+            assert re.fullmatch(r"\d+:\d+", port)
+        waited = service.get("depends_on", {})
+        for other in waited if isinstance(waited, dict) else ():
+            assert waited[other]["condition"] != "service_healthy" or "healthcheck" in SERVICES[other]
+
+
+def test_every_service_of_ours_runs_the_one_image_and_others_name_theirs():
+    ours = {name for name, service in SERVICES.items() if service.get("build") == "."}
+    assert ours == {"platform", "master", "worker"}
+    assert {SERVICES[name]["image"] for name in ours} == {"pipeswarm"}
+    assert all(service["image"] for service in SERVICES.values())
+    assert "container_name" not in SERVICES["worker"], "it could not be scaled"
+    assert "ports" not in SERVICES["worker"], "it could not be scaled"
+
+
+def test_the_image_copies_what_there_is_and_does_not_run_as_root():
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    copied = [line.split()[1:] for line in lines if line.startswith("COPY") and "--from" not in line]
+    for words in copied:
+        sources = [word for word in words if not word.startswith("--")][:-1]
+        assert all((ROOT / source).exists() for source in sources), words
+    last_stage = lines[max(k for k, line in enumerate(lines) if line.startswith("FROM")) :]
+    assert [line for line in last_stage if line.startswith("USER")] == ["USER pipeswarm"]
+
+
+def test_prometheus_takes_its_configuration():
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("no promtool on this machine: install Debian's package prometheus")
+    command = [promtool, "check", "config", str(ROOT / "deploy/prometheus.yml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def as_local(service, ports, shared):
+    """A service's command for this machine: its ports, its shared volume, its programs."""
+    host = {"http://platform:8888": f"http://127.0.0.1:{ports['platform']}", "0.0.0.0": "127.0.0.1"}
+    here = {
+        **host, "/shared/kubeconfig": f"{shared}/kubeconfig", "8888": str(ports["platform"]), "master": "127.0.0.1",
+        "demo": QUICK, "training.yaml": str(ROOT / "harness/targets/training.yaml"),
+        "locustfiles/kfp.py": str(ROOT / "locustfiles/kfp.py"),
+    }  # fmt: skip
+    program, *words = SERVICES[service]["command"]
+    return [str(BIN / program), *(here.get(word, word) for word in words)]
+
+
+@pytest.fixture
+def start(tmp_path):
+    started = []
+
+    def begin(command, **environment):
+        process = subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+            env={**os.environ, **environment},
+        )  # fmt: skip
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def test_the_same_commands_as_local_processes_complete_a_distributed_test(start, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    ports = {"platform": free_port(), "bus": str(free_port())}
+    _parse(as_local("platform", ports, shared)[1:])  # the real parser knows every option
+    start(as_local("platform", ports, shared))
+    deadline = time.monotonic() + 60
+    check = SERVICES["platform"]["healthcheck"]["test"]
+    probe = check[3].replace("8888", str(ports["platform"]))
+    while subprocess.run([sys.executable, *check[2:3], probe], check=False, capture_output=True).returncode:
+        assert time.monotonic() < deadline, "the platform's health check does not succeed"
+        time.sleep(0.2)
+    environment = {
+        name: text.replace("/shared", str(shared)) for name, text in SERVICES["master"]["environment"].items()
+    }
+    workers = [start([*as_local("worker", ports, shared), "--master-port", ports["bus"]]) for _ in range(2)]
+    master = start(
+        [*as_local("master", ports, shared), "--headless", "--expect-workers", "2", "--master-bind-port", ports["bus"],
+         "--runs", "10", "--over", "2s", "--run-name", "composed"],
+        **environment,
+    )  # fmt: skip
+    out, _ = master.communicate(timeout=120)
+    assert "10/10" in out, out
+    assert master.returncode in {0, 4}, out  # on a busy machine ten arrivals may be late
+    spans = (tmp_path / "runs/composed/spans.jsonl").read_text()
+    assert '"source":"kubernetes"' in spans, "the cluster was not observed through the shared kubeconfig"
+    for worker in workers:
+        with suppress(subprocess.TimeoutExpired):
+            worker.wait(20)
+    assert urllib.request.urlopen(f"http://127.0.0.1:{ports['platform']}/apis/v2beta1/healthz").status == 200
