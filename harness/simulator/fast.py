@@ -137,6 +137,9 @@ def simulate(
     """
     with _without_collections():
         platform, notes = _prepare(profile, seed, (*profile.faults, *faults))
+        if platform.hetida is not None:
+            yield from simulate_executions(platform, package, arrivals, origin_at, drain_s)
+            return
         pipeline = platform.server.create_pipeline("", "", "", package)
         submitted = [_Submitted(arrival) for arrival in arrivals]
         for each in submitted:
