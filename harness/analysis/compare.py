@@ -21,7 +21,7 @@ POWER = 0.8
 _RESAMPLES = 2000
 _EXACT = 12  # pairs; beyond, sign flips are drawn
 _FLIPS = 20_000
-_LEAST_PAIRS = 6  # with fewer, even all pairs agreeing is no evidence at 5 %
+_LEAST_PAIRS = 8  # with fewer, all pairs agreeing is hardly evidence once several metrics are compared
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,20 @@ VERBS: tuple[tuple[str, str, str], ...] = (
     ("options", "the options that a locustfile adds to Locust's own", "harness.cli.options"),
     ("report", "seal a run and write its reports again, from what was recorded", "harness.cli.report"),
     ("index", "one page that lists a folder's runs and how their figures move", "harness.cli.index"),
-    ("observe", "record a platform while a test runs (the load starts it by itself)", "harness.cli.observe"),
+    (
+        "observe",
+        "record a platform under somebody else's load (beside ours it starts by itself)",
+        "harness.cli.observe",
+    ),
+    ("watch", "show in the terminal how a running test stands", "harness.cli.watch"),
+    ("import", "make a run and its report from dumps: kubectl, runs, Prometheus", "harness.cli.import_"),
     ("capacity", "runs, time, nodes: two of them give the third, with an interval", "harness.cli.capacity"),
     ("compare", "variants against the first: change, interval, whether it may be chance", "harness.cli.compare"),
     ("resources", "what each step should request, and how many runs fit a node", "harness.cli.resources"),
     ("cleanup", "end, archive or delete the runs that a test created", "harness.cli.cleanup"),
     ("adapter", "a data adapter for hetida designer with planted limits: serve it", "harness.cli.adapter"),
     ("jobs-per-node", "how many runs one node takes, tried out, and what stops one more", "harness.cli.jobs_per_node"),
+    ("experiment", "many tests over load, nodes and variants: a grid, or a search", "harness.cli.experiment"),
     ("simulate", "the simulated platform: serve it, run a test on it, list its profiles", "harness.cli.simulate"),
 )
 

@@ -125,7 +125,7 @@ def _read_runs(variants: Sequence[str], warnings: list[str], *, force: bool) -> 
         measurement
         for name, arm in arms.items()
         for repetition, timeline in enumerate(arm)
-        for measurement in _measure(_short(name), scale, str(repetition), timeline)
+        for measurement in measure(_short(name), scale, str(repetition), timeline)
     ]
     return measurements, _interleaved([[timeline.start_at for timeline in arm] for arm in arms.values()])
 
@@ -143,7 +143,7 @@ def _timeline(path: Path) -> "Timeline":
     return Timeline.from_frames(folder.read_plan(), load(folder))
 
 
-def _measure(variant: str, scale: str, repetition: str, timeline: "Timeline") -> "list[Measurement]":
+def measure(variant: str, scale: str, repetition: str, timeline: "Timeline") -> "list[Measurement]":
     """What a test comes to, in figures; one a test, since its runs are not independent of each other."""
     from harness.analysis.compare import Measurement
     from harness.analysis.latency import latencies

@@ -52,7 +52,7 @@ class ClusterPool:
     def __init__(self, settings: PoolSettings, say: Callable[[str], None]) -> None:
         self._settings = settings
         self._say = say
-        self._core = _connect(settings.context)
+        self._core = connect(settings.context)
         # Nothing is recorded here: the journal only counts requests, so its folder is never written.
         self._exchange = Http("kfp", settings.host, settings.token, Timeouts(10.0, 60.0), Journal(Recorder(Path())))
         texts = dict.fromkeys(("experiment", "namespace", "service-account", "pipeline-id", "version-id"), "")
@@ -144,7 +144,7 @@ class ClusterPool:
         names = {node["metadata"]["name"] for node in nodes}
         pods = {p["metadata"]["name"]: p for p in self._pods(WORKFLOW) if run_of(p) in runs}
         strayed = {str(p["spec"]["nodeName"]) for p in pods.values() if p["spec"].get("nodeName")} - names
-        strayed &= {node["metadata"]["name"] for node in self._list(self._core.list_node)}
+        strayed &= {node["metadata"]["name"] for node in listed(self._core.list_node)}
         if strayed:
             raise ConfigError(
                 f"pods of the runs go to nodes outside of pool '{self.pool}': {', '.join(sorted(strayed)[:3])}",
@@ -169,9 +169,9 @@ class ClusterPool:
     def _were_blocked(self, pods: Mapping[str, Mapping[str, Any]]) -> tuple[Blocked, ...]:
         """Pods that found no node before the second one came: only the scheduler's events still say so."""
         if self._settings.namespace:
-            events = self._list(self._core.list_namespaced_event, self._settings.namespace, field_selector=_FAILED)
+            events = listed(self._core.list_namespaced_event, self._settings.namespace, field_selector=_FAILED)
         else:
-            events = self._list(self._core.list_event_for_all_namespaces, field_selector=_FAILED)
+            events = listed(self._core.list_event_for_all_namespaces, field_selector=_FAILED)
         named = [(str(e["involvedObject"].get("name")), str(e.get("message") or "")) for e in events]
         return tuple(Blocked(task_of(pods[name]), message, 0.0) for name, message in named if name in pods)
 
@@ -201,7 +201,7 @@ class ClusterPool:
                 continue  # it is over already, or will be
 
     def _only_pool(self) -> str:
-        pools = {node_of(node).pool for node in self._list(self._core.list_node) if not node["spec"].get("taints")}
+        pools = {node_of(node).pool for node in listed(self._core.list_node) if not node["spec"].get("taints")}
         if len(pools) != 1:
             raise ConfigError(
                 f"the pool is not clear: {', '.join(sorted(pools)) or 'no node is up'}", "give --pool NAME"
@@ -209,27 +209,37 @@ class ClusterPool:
         return pools.pop()
 
     def _nodes(self) -> list[dict[str, Any]]:
-        return [node for node in self._list(self._core.list_node) if node_of(node).pool == self.pool]
+        return [node for node in listed(self._core.list_node) if node_of(node).pool == self.pool]
 
     def _pods(self, selector: str, *, everywhere: bool = False) -> list[dict[str, Any]]:
         if everywhere or not self._settings.namespace:
-            return self._list(self._core.list_pod_for_all_namespaces, label_selector=selector)
-        return self._list(self._core.list_namespaced_pod, self._settings.namespace, label_selector=selector)
-
-    @staticmethod
-    def _list(call: Callable[..., Any], *given: str, **more: str) -> list[dict[str, Any]]:
-        from kubernetes.client.exceptions import ApiException
-        from urllib3.exceptions import HTTPError
-
-        try:
-            answer = call(*given, **more, _preload_content=False, _request_timeout=(10.0, 60.0))
-        except (ApiException, HTTPError) as error:
-            raise TargetUnreachableError(f"the cluster does not answer: {error}", "see kubectl get nodes") from error
-        items: list[dict[str, Any]] = json.loads(answer.data)["items"]
-        return items
+            return listed(self._core.list_pod_for_all_namespaces, label_selector=selector)
+        return listed(self._core.list_namespaced_pod, self._settings.namespace, label_selector=selector)
 
 
-def _connect(context: str | None) -> Any:
+def listed(call: Callable[..., Any], *given: str, **more: str) -> list[dict[str, Any]]:
+    """What a list call of the official client answers, as plain JSON.
+
+    Raises:
+        TargetUnreachableError: the cluster does not answer.
+    """
+    from kubernetes.client.exceptions import ApiException
+    from urllib3.exceptions import HTTPError
+
+    try:
+        answer = call(*given, **more, _preload_content=False, _request_timeout=(10.0, 60.0))
+    except (ApiException, HTTPError) as error:
+        raise TargetUnreachableError(f"the cluster does not answer: {error}", "see kubectl get nodes") from error
+    items: list[dict[str, Any]] = json.loads(answer.data)["items"]
+    return items
+
+
+def connect(context: str | None) -> Any:
+    """The official client, as the kubeconfig says.
+
+    Raises:
+        ConfigError: the kubeconfig can't be used.
+    """
     from kubernetes import client, config
     from kubernetes.config.config_exception import ConfigException
 

@@ -16,7 +16,9 @@ _LONGEST_S = 14 * 86400.0
 
 @dataclass(frozen=True, slots=True)
 class TwinTest:
-    """What a burst came to: how long until the last run was over, each run's seconds, and how many succeeded."""
+    """What a burst of `runs` came to: how long until the last was over, each run's seconds, how many succeeded."""
+
+    runs: int
 
     duration_s: float
     run_s: tuple[float, ...]
@@ -81,4 +83,4 @@ def burst(profile: Profile, pipeline: bytes, runs: int, seed: int) -> TwinTest:
             )
         loop.run(loop.now + _SLICE_S)
     ends = [run.finished for run in started if run.finished is not None]
-    return TwinTest(max(ends, default=0.0), tuple(ends), sum(run.state == SUCCEEDED for run in started))
+    return TwinTest(runs, max(ends, default=0.0), tuple(ends), sum(run.state == SUCCEEDED for run in started))

@@ -1,0 +1,174 @@
+"""``pipeswarm experiment plan.yaml``: many tests, chosen one after the other, resumable, one report."""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from harness.cli import printing
+from harness.cli.experiment_file import ExperimentFile, read_experiment
+from harness.cli.experiment_tests import tester
+from harness.experiment.plan import Found, Point, Question, Result, answers, next_point
+from harness.model.errors import ConfigError, ExitCode
+from harness.model.units import format_duration
+
+_RESULTS, _PLAN = "results.jsonl", "experiment.sha256"
+_DURATION = "makespan (s)"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The verb's options."""
+    parser.add_argument("plan", type=Path, help="the experiment's YAML: question, loads, nodes, variants, slos, hooks")
+    parser.add_argument(
+        "--folder", type=Path, help="where results go (default: runs/experiment-NAME); continued if there"
+    )
+    printing.configure(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Test point after point until the question is answered; then report."""
+    plan = read_experiment(arguments.plan)
+    folder = arguments.folder or Path("runs") / f"experiment-{plan.name}"
+    results = _resume(folder, plan)
+    test = tester(plan, folder)
+    while (point := next_point(plan.experiment, results)) is not None:
+        result = test(point)
+        with (folder / _RESULTS).open("a", encoding="utf-8") as out:
+            out.write(json.dumps(asdict(result)) + "\n")
+        results.append(result)
+        print(_progress(plan, result, len(results)), file=sys.stderr, flush=True)
+    document, text = _document(plan, results), _text(plan, results, folder)
+    (folder / "experiment.json").write_text(document + "\n", encoding="utf-8")
+    (folder / "experiment.md").write_text(text + "\n", encoding="utf-8")
+    _write_observations(folder, results)
+    printing.show(arguments, lambda: text, lambda: document)
+    return ExitCode.OK
+
+
+def _resume(folder: Path, plan: ExperimentFile) -> list[Result]:
+    """The results of an earlier, interrupted call; a last line without its end is dropped.
+
+    Raises:
+        ConfigError: the folder can't be written, or holds another experiment.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        mark = folder / _PLAN
+        if mark.exists() and mark.read_text() != plan.digest:
+            raise ConfigError(
+                f"{folder} holds the results of another plan", "give another --folder, or put the plan back as it was"
+            )
+        mark.write_text(plan.digest)
+        kept = (folder / _RESULTS).read_bytes() if (folder / _RESULTS).exists() else b""
+        whole = kept[: kept.rfind(b"\n") + 1]
+        if whole != kept:
+            (folder / _RESULTS).write_bytes(whole)
+    except OSError as error:
+        raise ConfigError(f"{folder} can't be written: {error.strerror}", "give another --folder") from error
+    rows = [json.loads(line) for line in whole.splitlines()]
+    return [Result(Point(**row["point"]), row["met"], row["values"]) for row in rows]
+
+
+def _progress(plan: ExperimentFile, result: Result, done: int) -> str:
+    p = result.point
+    met = "" if not plan.slos else ", objectives met" if result.met else ", objectives missed"
+    took = format_duration(result.values[_DURATION]) if _DURATION in result.values else ""
+    return f"{done}: {_named(p.variant)}{p.load} runs on {p.nodes} nodes: {took}{met}"
+
+
+def _named(variant: str) -> str:
+    return "" if variant == "default" else f"{variant}, "
+
+
+def _means(results: list[Result]) -> list[tuple[tuple[str, int, int], list[Result]]]:
+    """Results by (variant, load, nodes)."""
+    cells: dict[tuple[str, int, int], list[Result]] = {}
+    for result in results:
+        cells.setdefault((result.point.variant, result.point.load, result.point.nodes), []).append(result)
+    return sorted(cells.items())
+
+
+def _answer(found: Found) -> str:
+    series = found.series
+    if series.searched == "nodes":
+        of = f"{_named(series.variant)}{series.fixed} runs"
+        told = f"need {found.value} nodes" if found.value else f"are not done in time by {series.candidates[0]} nodes"
+    else:
+        of = f"{_named(series.variant)}{series.fixed} nodes"
+        told = f"bear {found.value} runs" if found.value else f"do not bear {series.candidates[0]} runs"
+    doubt = f"; tests at {', '.join(map(str, found.contradictions))} speak against it" if found.contradictions else ""
+    return f"{of} {told} ({found.tests} tests{doubt})."
+
+
+def _document(plan: ExperimentFile, results: list[Result]) -> str:
+    found = answers(plan.experiment, results)
+    document = {
+        "name": plan.name,
+        "question": plan.experiment.question,
+        "slos": list(plan.slos),
+        "answers": [
+            {
+                "variant": f.series.variant,
+                "load" if f.series.searched == "nodes" else "nodes": f.series.fixed,
+                "answer": f.value,
+                "tests": f.tests,
+                "contradictions": list(f.contradictions),
+            }
+            for f in found
+        ],
+        "comparisons": _comparisons(plan, results),
+        "results": [asdict(result) for result in results],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _comparisons(plan: ExperimentFile, results: list[Result]) -> list[Mapping[str, object]]:
+    """Variants against the first, where a grid has several."""
+    if plan.experiment.question is not Question.GRID or len(plan.experiment.variants) < 2:
+        return []
+    import numpy as np
+
+    from harness.analysis.compare import Measurement, compare
+
+    rows = [
+        Measurement(
+            r.point.variant, f"{r.point.load} runs on {r.point.nodes} nodes", str(r.point.repetition), name, value
+        )
+        for variant in plan.experiment.variants
+        for r in results
+        if r.point.variant == variant
+        for name, value in r.values.items()
+    ]
+    found = compare(rows, np.random.default_rng(plan.experiment.seed), paired=True)
+    return [asdict(c) | {"significant": c.significant, "sentence": c.sentence} for c in found]
+
+
+def _text(plan: ExperimentFile, results: list[Result], folder: Path) -> str:
+    lines = [f"# {plan.name}", ""]
+    if plan.slos:
+        lines += [f"Objectives: {'; '.join(plan.slos)}", ""]
+    lines += [f"- {_answer(found)}" for found in answers(plan.experiment, results)]
+    lines += [f"- {c['sentence']}" for c in _comparisons(plan, results)]
+    lines += ["", "| variant | runs | nodes | tests | met | mean time |", "|---|---:|---:|---:|---:|---:|"]
+    for (variant, load, nodes), cell in _means(results):
+        times = [r.values[_DURATION] for r in cell if _DURATION in r.values]
+        mean = format_duration(sum(times) / len(times)) if times else ""
+        met = f"{sum(r.met for r in cell)}" if plan.slos else ""
+        lines.append(f"| {variant} | {load} | {nodes} | {len(cell)} | {met} | {mean} |")
+    lines += ["", f"Results: {folder / _RESULTS}; for `pipeswarm capacity --from`: {folder}/observations-*.csv"]
+    return "\n".join(lines)
+
+
+def _write_observations(folder: Path, results: list[Result]) -> None:
+    """A table a variant, as `pipeswarm capacity` reads it."""
+    for variant in {result.point.variant for result in results}:
+        rows = ["runs,nodes,duration,repetition"]
+        rows += [
+            f"{r.point.load},{r.point.nodes},{r.values[_DURATION]:.3f},{r.point.repetition + 1}"
+            for r in results
+            if r.point.variant == variant and r.values.get(_DURATION)
+        ]
+        safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in variant)
+        (folder / f"observations-{safe}.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")

@@ -1,0 +1,158 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main, twin
+from harness.cli.experiment_file import read_experiment
+from harness.experiment.plan import Point
+from harness.model.errors import ConfigError, ExitCode
+from harness.simulator.profile_file import load_profile
+
+SEARCH = """
+name: nodes
+question: fewest-nodes
+simulate: aks-20-nodes
+loads: 60
+nodes: 1..12
+repetitions: 3
+slos: [max(run.duration) < 400s]
+"""
+GRID = """
+simulate: aks-20-nodes
+loads: [20]
+nodes: [4]
+repetitions: 8
+variants: {plain: {}, slow-drivers: {fault: driver-overhead}}
+"""
+
+
+def experimented(capsys, tmp_path, text, *more):
+    path = tmp_path / "plan.yaml"
+    path.write_text(text)
+    assert main(["experiment", str(path), "--folder", str(tmp_path / "out"), "--json", *more]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_fewest_nodes_are_those_of_the_full_grid(tmp_path, capsys):
+    found = experimented(capsys, tmp_path, SEARCH)
+    profile, pipeline = load_profile("aks-20-nodes"), twin.package(None)
+    enough = [
+        nodes
+        for nodes in range(1, 13)
+        if sum(twin.burst(twin.with_nodes(profile, nodes), pipeline, 60, seed).duration_s < 400 for seed in range(5))
+        >= 3
+    ]
+    assert abs(found["answers"][0]["answer"] - min(enough)) <= 1
+    assert len(found["results"]) <= 0.6 * 12 * 3
+    report = (tmp_path / "out" / "experiment.md").read_text()
+    assert f"60 runs need {found['answers'][0]['answer']} nodes" in report
+
+
+def test_an_interrupted_experiment_goes_on_where_it_was(tmp_path, capsys):
+    whole = experimented(capsys, tmp_path, SEARCH)
+    lines = (tmp_path / "out" / "results.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "out" / "results.jsonl").write_text("".join(lines[:3]) + lines[3][:20])
+    again = experimented(capsys, tmp_path, SEARCH)
+    assert again == whole
+    assert (tmp_path / "out" / "results.jsonl").read_text() == "".join(lines)
+
+
+def test_variants_are_compared_in_pairs(tmp_path, capsys):
+    found = experimented(capsys, tmp_path, GRID)
+    slower = next(c for c in found["comparisons"] if c["metric"] == "makespan (s)")
+    assert slower["paired"]
+    assert slower["variant"] == "slow-drivers"
+    assert slower["change"] > 0.1
+    assert slower["significant"]
+
+
+def test_its_observations_answer_capacity(tmp_path, capsys):
+    experimented(capsys, tmp_path, GRID.replace("[4]", "[2, 4]").replace("repetitions: 8", "repetitions: 1"))
+    table = tmp_path / "out" / "observations-plain.csv"
+    assert main(["capacity", "--from", str(table), "--runs", "20", "--nodes", "4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fitted_on"]["observations"] == 2
+
+
+def test_another_plan_does_not_go_on_with_old_results(tmp_path, capsys):
+    experimented(capsys, tmp_path, GRID.replace("repetitions: 8", "repetitions: 1"))
+    (tmp_path / "plan.yaml").write_text(GRID)
+    assert main(["experiment", str(tmp_path / "plan.yaml"), "--folder", str(tmp_path / "out")]) == 2
+    assert "another plan" in capsys.readouterr().err
+
+
+LOAD = """
+name: real
+loads: 1
+nodes: 3
+repetitions: 1
+locustfile: fake.py
+hooks: {{set_nodes: "echo set {{nodes}} >> {log}", before: "{before}", cool_down: 0, timeout: 1s}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "code", "said"),
+    [("exit 9", 2, "hook 'before' failed with 9"), ("sleep 30", 5, "was not over after 1 s")],
+)
+def test_hooks_that_fail_or_hang_end_the_experiment(tmp_path, capsys, before, code, said):
+    path, log = tmp_path / "plan.yaml", tmp_path / "log"
+    path.write_text(LOAD.format(log=log, before=before))
+    assert main(["experiment", str(path), "--folder", str(tmp_path / "out")]) == code
+    assert said in capsys.readouterr().err
+    assert log.read_text() == "set 3\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("loads: 1\nnodes: x", "key 'nodes'"),
+        ("loads: 1\nnodes: 1\nquestion: why", "there is no 'why'"),
+        ("loads: 1\nnodes: 1\nlod: 2", "no key 'lod'"),
+        ("loads: 1\nnodes: 1\nquestion: fewest-nodes", "needs 'slos'"),
+        ("loads: 1\nnodes: 1\nslos: [fast]", "the SLO 'fast'"),
+        ("loads: 1\nnodes: 1\nrepetitions: 0", "key 'repetitions'"),
+        ("loads: 1\nnodes: 1\nhooks: {set_nodes: 'x {node}'}", "hooks.set_nodes"),
+        ("loads: 1\nnodes: 1\nhooks: {set_nodes: x, pool: y}", "give one of them"),
+        ("loads: 1\nnodes: 1\nvariants: [a]", "key 'variants'"),
+        ("[]", "not a mapping"),
+        ("a: [", "can't be read"),
+    ],
+)
+def test_a_wrong_plan_is_refused_with_its_key(tmp_path, text, said):
+    path = tmp_path / "plan.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        read_experiment(path)
+    assert said in str(caught.value)
+
+
+def test_axes_are_written_in_three_ways(tmp_path):
+    path = tmp_path / "plan.yaml"
+    path.write_text("loads: [20, 10, 10]\nnodes: 2..10 by 4")
+    found = read_experiment(path).experiment
+    assert (found.loads, found.nodes) == ((10, 20), (2, 6, 10))
+
+
+def test_a_load_test_with_locust_is_a_point(tmp_path):
+    """The real locust, the real locustfile, the quick simulated platform: one point of an experiment."""
+    from harness.cli.experiment_tests import tester
+
+    root = Path(__file__).parents[2]
+    path = tmp_path / "plan.yaml"
+    path.write_text(
+        f"loads: 5\nnodes: 2\nrepetitions: 1\nlocustfile: {root / 'locustfiles' / 'kfp.py'}\n"
+        f"slos: ['failed_ratio < 0.5']\noptions: {{simulate: {root / 'tests' / 'e2e' / 'quick.yaml'}}}\n"
+    )
+    result = tester(read_experiment(path), tmp_path / "out")(Point("default", 5, 2, 0))
+    assert result.met
+    assert 0 < result.values["makespan (s)"] < 120
+    assert result.values["failed_ratio"] == 0.0
+    assert (tmp_path / "out" / "runs" / "default-5-2-0" / "report.json").is_file()
+
+
+def test_a_load_test_that_fails_stops_with_its_exit_code(tmp_path, capsys):
+    path = tmp_path / "plan.yaml"
+    path.write_text("loads: 5\nnodes: 2\nrepetitions: 1\nlocustfile: no-such-file.py\n")
+    assert main(["experiment", str(path), "--folder", str(tmp_path / "out")]) == ExitCode.BUG
+    assert "ended with 1" in capsys.readouterr().err

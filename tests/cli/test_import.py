@@ -1,0 +1,52 @@
+import json
+
+from harness.cli import main
+from tests.collectors.test_importing import LISTING, NODE, RANGE
+from tests.collectors.test_pods import DONE, STORY
+
+EVENTS = [{"kind": "Event", **each} for each in STORY if "reason" in each]
+
+
+def test_dumps_become_a_run_with_a_report(tmp_path, capsys):
+    (tmp_path / "objects.json").write_text(
+        json.dumps({"kind": "List", "items": [*EVENTS, {"kind": "Pod", **DONE}, NODE]})
+    )
+    ended = {**LISTING, "runs": LISTING["runs"][:1]}
+    (tmp_path / "runs.json").write_text(json.dumps(ended))
+    (tmp_path / "argo.json").write_text(json.dumps(RANGE))
+    files = [str(tmp_path / name) for name in ("objects.json", "runs.json", "argo.json")]
+    code = main(
+        [
+            "import",
+            *files,
+            "--runs-dir",
+            str(tmp_path / "runs"),
+            "--run-name",
+            "nightly",
+            "--slo",
+            "p95(run.duration) < 1m",
+            "--json",
+        ]
+    )
+    said = capsys.readouterr()
+    assert code == 0
+    report = json.loads(said.out)
+    assert report["ledger"]["succeeded"] == 1
+    assert report["slos"][0]["met"]
+    assert "1 × Node" in said.err
+    assert "1 × Run" in said.err
+    assert (tmp_path / "runs/nightly/report.html").is_file()
+
+
+def test_no_folder_is_left_when_a_file_is_not_understood(tmp_path, capsys):
+    (tmp_path / "x.json").write_text("[]")
+    assert main(["import", str(tmp_path / "x.json"), "--runs-dir", str(tmp_path / "runs")]) == 2
+    assert "x.json" in capsys.readouterr().err
+    assert not list((tmp_path / "runs").iterdir())
+
+
+def test_an_objective_that_is_none_is_told_before_anything_is_made(tmp_path, capsys):
+    (tmp_path / "x.json").write_text("{}")
+    assert main(["import", str(tmp_path / "x.json"), "--runs-dir", str(tmp_path / "runs"), "--slo", "quick"]) == 2
+    assert "'quick'" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()

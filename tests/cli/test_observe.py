@@ -1,0 +1,107 @@
+"""Observing somebody else's load, against a served platform."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from harness.cli import main
+from harness.collectors.http import Http, Timeouts
+from harness.model import Scenario
+from harness.store import RunFolder
+from harness.targets import kfp
+from tests.collectors.servers import until
+from tests.e2e.conftest import platform
+
+__all__ = ["platform"]
+
+
+def submit(served, count):
+    """Somebody else's load."""
+    exchange = Http("other", served.url, "", Timeouts(5, 30), lambda _request: None)
+    texts = {option: default for option, default, *_ in kfp.OPTIONS} | {"namespace": "", "experiment": "nightly"}
+    prepared = kfp.prepare(texts, simulated=True)
+    added = kfp.KfpTarget(prepared.options, package=prepared.package).set_up(exchange)
+    target = kfp.KfpTarget({**prepared.options, **added.options})
+    return [target.submit(Scenario(str(k), f"nightly-{k}", {}, k), exchange) for k in range(count)]
+
+
+def start(served, path, *options, length="60s"):
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "harness.cli",
+        "observe",
+        "--for",
+        length,
+        "--host",
+        served.url,
+        "--runs-dir",
+        str(path / "runs"),
+        *options,
+    ]
+    environment = {**os.environ, "KUBECONFIG": served.kubeconfig}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def folder_of(tmp_path):
+    def find():
+        until(lambda: list((tmp_path / "runs").glob("*/live.observer.json")), "the first look")
+        (path,) = (tmp_path / "runs").iterdir()
+        return RunFolder.open(path)
+
+    return find
+
+
+def test_somebody_elses_runs_get_a_folder_and_a_report(platform, tmp_path, folder_of):
+    process = start(platform, tmp_path, "--json", "--slo", "failed_ratio <= 0", "--kube-requests", "10/s")
+    try:
+        folder = folder_of()
+        runs = submit(platform, 6)
+        until(lambda: folder.read_live("observer").get("runs") == {"SUCCEEDED": 6}, "the runs' end", 90)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    assert process.returncode == 0, out + err
+    report = json.loads(out)
+    assert report["ledger"]["succeeded"] == len(runs)
+    assert report["slos"][0]["met"]
+    assert report["phases"]
+    assert folder.read_live("observer")["stage"] == "over"
+    assert "Ctrl-C" in err
+    assert folder.read_plan().intended == 0
+
+
+def test_the_time_ends_it(platform, tmp_path, folder_of):
+    process = start(platform, tmp_path, "--quiet", length="1s")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 4, err  # no run was there to be observed
+    assert (folder_of().path / "report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "says", "code"),
+    [
+        (["--for", "soon", "--host", "http://127.0.0.1:9"], "'soon' is not a duration", 2),
+        (["--for", "1m"], "KF_PIPELINES_ENDPOINT", 2),
+        (["--for", "1m", "--host", "http://127.0.0.1:9"], "does not answer", 5),
+        (["--for", "1m", "--host", "http://127.0.0.1:9", "--metrics", "argo"], "NAME=VALUE", 2),
+        (["--for", "1m", "--host", "http://127.0.0.1:9", "--profile", "nothing"], "no metric profile 'nothing'", 2),
+        (["--for", "1m", "--host", "http://127.0.0.1:9", "--target", "hetida"], "whoever started it", 2),
+        (["--for", "1m", "--host", "http://127.0.0.1:9", "--kube-requests", "0"], "allows none", 2),
+        (["--for", "1m", "--host", "http://127.0.0.1:9", "--token-file", "/absent"], "/absent can't be read", 2),
+    ],
+)  # fmt: skip
+def test_what_can_not_work_is_told_before_anything_is_made(tmp_path, monkeypatch, capsys, options, says, code):
+    monkeypatch.delenv("KF_PIPELINES_ENDPOINT", raising=False)
+    assert main(["observe", *options, "--runs-dir", str(tmp_path / "runs")]) == code
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,73 @@
+import json
+
+import pytest
+
+from harness.cli import main
+from harness.cli.watch import is_over, view
+from tests.timelines import Story
+
+NOW = 1_790_000_000 * 10**9
+LOAD = {
+    "stage": "draining", "load": "burst (open model)", "intended": 200, "sent": 200, "done": 120, "failed": 30, "rejected": 10,
+    "missed": 0, "in_flight": 40, "runs_per_min": 33.4, "lag_s": 0.0012, "eta_s": 75.0,
+}  # fmt: skip
+OBSERVED = {
+    "at": NOW, "stage": "observing", "runs": {"SUCCEEDED": 120, "RUNNING": 40}, "pods": {"Running": 44}, "nodes": 13,
+    "ready_nodes": 12, "store_free_bytes": {"seaweedfs-pvc": 3.0 * 2**30}, "requests": {"a": 3, "b": 4}, "last_error": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("load", "observed", "reported", "over"),
+    [
+        ({"stage": "draining"}, {"stage": "observing", "at": NOW}, False, False),
+        ({"stage": "over"}, {"stage": "over", "at": NOW}, True, True),
+        ({"stage": "reporting"}, {"stage": "over", "at": NOW}, False, False),
+        ({"stage": "draining"}, {"stage": "over", "at": NOW - 61 * 10**9}, False, True),
+        ({}, {"stage": "observing", "at": NOW}, False, False),
+        ({}, {"stage": "over", "at": NOW}, False, False),
+        ({}, {"stage": "over", "at": NOW}, True, True),
+        ({}, {}, False, False),
+        ({}, {}, True, True),
+        ({"stage": "draining"}, {}, True, False),
+    ],
+    ids=["drains", "over", "reports", "killed", "observes", "will report", "observed", "new", "imported", "reported early"],
+)  # fmt: skip
+def test_when_a_run_is_over(load, observed, reported, over):
+    assert is_over(load, observed, reported=reported, now_at=NOW) is over
+
+
+def test_what_is_known_is_shown_and_nothing_else():
+    facts = dict(view(LOAD, OBSERVED))
+    assert facts["progress"].endswith("160/200")
+    assert facts["progress"].count("█") == 24
+    assert facts["runs on the platform"] == "40 RUNNING, 120 SUCCEEDED"
+    assert facts["ready nodes"] == "12 of 13"
+    assert facts["free space of seaweedfs-pvc"] == "3.0 GiB"
+    assert facts["the observer's own requests"] == "7"
+    assert facts["time left"] == "75 s"
+    assert not {"missed", "last trouble of the observer", "kubernetes"} & facts.keys()
+    assert view({}, {}) == [("stage", "not begun")]
+
+
+def test_it_ends_with_the_run_and_shows_its_last_state(tmp_path, capsys):
+    folder = Story(intended=0).write(tmp_path)
+    folder.write_live("load", LOAD | {"stage": "over"})
+    folder.write_live("observer", OBSERVED)
+    assert main(["watch", str(folder.path)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("stage")
+    assert "draining" not in shown
+    assert shown.count("160/200") == 1
+
+
+def test_a_program_gets_one_object(tmp_path, capsys):
+    folder = Story(intended=0).write(tmp_path)
+    folder.write_live("observer", OBSERVED)
+    assert main(["watch", str(folder.path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"over": False, "load": {}, "observer": OBSERVED}
+
+
+def test_what_is_no_run_is_told(tmp_path, capsys):
+    assert main(["watch", str(tmp_path)]) == 2
+    assert "manifest.json" in capsys.readouterr().err
