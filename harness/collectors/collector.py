@@ -39,7 +39,7 @@ class ObserverSettings:
         volumes_every_s: how often the free space of volumes is read.
         resources_every_s: how often metrics-server is asked.
         scrape_every_s: how often ``/metrics`` pages are scraped, and a Prometheus is asked for the present.
-        redact: further texts that must not reach the folder.
+        redact: names of parameters whose values must not reach the folder.
     """
 
     host: str

@@ -1,11 +1,11 @@
 """Requests of the observer over urllib3: one attempt each, counted."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import urllib3
 
-from harness.collectors.journal import Journal
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
 
@@ -26,14 +26,21 @@ class Timeouts:
 
 
 class Http:
-    """An `Exchange` to `host`. Its requests are counted as ``<source> <method> <path>``.
+    """An `Exchange` to `host`. `count` is told each request, as ``<source> <method> <path>``.
 
     Raises:
         ConfigError: `host` is not an http(s) address.
     """
 
     def __init__(
-        self, source: str, host: str, token: str, timeouts: Timeouts, journal: Journal, *, verify_tls: bool = True
+        self,
+        source: str,
+        host: str,
+        token: str,
+        timeouts: Timeouts,
+        count: Callable[[str], None],
+        *,
+        verify_tls: bool = True,
     ) -> None:
         address = host if "://" in host else f"https://{host}"
         parts = urlsplit(address)
@@ -41,7 +48,7 @@ class Http:
             raise ConfigError(f"'{host}' is not an http(s) address", "write it as https://kfp.example/pipeline")
         self._source = source
         self._address = address.rstrip("/")
-        self._journal = journal
+        self._count = count
         self._headers = {"User-Agent": _USER_AGENT, "Accept": "application/json"}
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
@@ -57,7 +64,7 @@ class Http:
         Raises:
             TargetUnreachableError: refused, timed out, closed without an answer, or not HTTP.
         """
-        self._journal.count(f"{self._source} {request.method} {request.path.partition('?')[0]}")
+        self._count(f"{self._source} {request.method} {request.path.partition('?')[0]}")
         try:
             answer = self._pool.request(
                 request.method,

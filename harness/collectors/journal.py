@@ -1,26 +1,17 @@
 """Where all collectors write: the run folder, shared by threads, without secrets, patient while the disk is full."""
 
-import re
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from harness.collectors.redaction import Redaction
 from harness.model.phases import GAP, OBSERVER_REQUESTS
 from harness.model.records import Event, Sample
 from harness.store.folder import Recorder, encode
 
-_HIDDEN = "***"
-# What credentials look like in error messages and in what containers say when they end.
-_CREDENTIALS = re.compile(
-    r"(?i)(\b(?:bearer|basic)\s+|\b(?:authorization|cookie)[\"']?\s*[:=]\s*[\"']?(?:(?:bearer|basic)\s+)?|"
-    r"(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)[\w-]*[\"']?\s*[:=]\s*[\"']?)[^\s\"',;&]+"
-)
-_URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)")
-_LONGEST_MESSAGE = 4000  # Kubernetes cuts termination messages at 4096 bytes
 _MOST_HELD = 200_000  # records kept in memory while the folder can't be written: about 100 MB
-_SHORTEST_SECRET = 6  # a shorter one would blacken innocent words
 
 
 class Journal:
@@ -28,13 +19,15 @@ class Journal:
 
     Args:
         recorder: of the run folder.
-        secrets: texts that must not reach the folder, such as the token.
+        redaction: takes out of messages what must not reach the folder.
         now: UTC ns.
     """
 
-    def __init__(self, recorder: Recorder, secrets: Iterable[str] = (), now: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self, recorder: Recorder, redaction: Redaction | None = None, now: Callable[[], int] = time.time_ns
+    ) -> None:
         self._recorder = recorder
-        self._secrets = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
+        self.clean = (redaction or Redaction()).clean
         self._lock = threading.Lock()
         self._held: deque[object] = deque()
         self._torn: set[type] = set()
@@ -56,13 +49,6 @@ class Journal:
         """Record something about the observation itself: a gap, a retry, what can't be reached."""
         self.last_error = f"{source}: {self.clean(message)}"
         self.write(Event(at or self.now(), "Observer", source, reason, message, type="Warning"))
-
-    def clean(self, text: str) -> str:
-        """A text without credentials, and not endless."""
-        for secret in self._secrets:
-            text = text.replace(secret, _HIDDEN)
-        text = _CREDENTIALS.sub(rf"\1{_HIDDEN}", text)
-        return _URL_CREDENTIALS.sub(_HIDDEN, text)[:_LONGEST_MESSAGE]
 
     def count(self, endpoint: str) -> None:
         """One request of our own to `endpoint` (source, method and path without query)."""

@@ -7,7 +7,8 @@ import traceback
 
 from harness.collectors.collector import Collector, Observation, ObserverSettings, sources
 from harness.collectors.journal import Journal
-from harness.store.folder import RunFolder
+from harness.collectors.redaction import Redaction, values_of
+from harness.store.folder import SCENARIOS, RunFolder
 from harness.targets.target import Target
 
 __all__ = ["ObserverSettings", "observe"]
@@ -26,7 +27,9 @@ def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop:
         ConfigError: a setting can't work.
     """
     with folder.recorder() as recorder:
-        journal = Journal(recorder, (settings.token, settings.prometheus_token, *settings.redact))
+        hidden = values_of(settings.redact, folder.path / SCENARIOS)
+        redaction = Redaction((settings.token, settings.prometheus_token, *hidden), settings.redact)
+        journal = Journal(recorder, redaction)
         observation = Observation(folder, folder.read_plan(), target, settings, journal)
         threads = [_Supervised(name, collector, journal, stop) for name, collector in _collectors(observation)]
         for thread in threads:
@@ -34,7 +37,7 @@ def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop:
         _await_first_look(threads, stop)
         updates = 0
         while not stop.is_set():
-            _show(folder, threads, journal)
+            _show(folder, threads, journal, "observing")
             if updates % _REQUESTS_EVERY == 0:
                 journal.write_requests()
             journal.retry()
@@ -42,7 +45,7 @@ def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop:
             stop.wait(_LIVE_EVERY_S)
         _await_last_pass(threads, journal)
         journal.write_requests()
-        _show(folder, threads, journal)
+        _show(folder, threads, journal, "over")
 
 
 def _collectors(observation: Observation) -> list[tuple[str, Collector]]:
@@ -69,9 +72,9 @@ def _await_last_pass(threads: "list[_Supervised]", journal: Journal) -> None:
             journal.note("Gap", thread.name, "its last pass took too long and was left out")
 
 
-def _show(folder: RunFolder, threads: "list[_Supervised]", journal: Journal) -> None:
+def _show(folder: RunFolder, threads: "list[_Supervised]", journal: Journal, stage: str) -> None:
     """Say what there is to see now: the collectors' parts, our own requests, and what went wrong last."""
-    live: dict[str, object] = {"at": journal.now()}
+    live: dict[str, object] = {"at": journal.now(), "stage": stage}
     for thread in threads:
         live |= thread.collector.live()
     live["requests"] = journal.requests

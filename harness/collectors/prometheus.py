@@ -167,7 +167,7 @@ def open_collector(observation: Observation) -> Prometheus | None:
     profiles = [load(name, settings.platform_namespaces) for name in wanted]
     timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
     exchange = Http(
-        "prometheus", settings.prometheus, settings.prometheus_token, timeouts, observation.journal,
+        "prometheus", settings.prometheus, settings.prometheus_token, timeouts, observation.journal.count,
         verify_tls=settings.verify_tls,
     )  # fmt: skip
     return Prometheus(observation, PrometheusApi(exchange), profiles)

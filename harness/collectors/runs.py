@@ -199,7 +199,7 @@ def open_collector(observation: Observation) -> Runs | None:
         return None
     timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
     exchange = Http(
-        observation.plan.target, settings.host, settings.token, timeouts, observation.journal,
+        observation.plan.target, settings.host, settings.token, timeouts, observation.journal.count,
         verify_tls=settings.verify_tls,
     )  # fmt: skip
     return Runs(observation, listing, exchange)

@@ -187,6 +187,6 @@ def open_collector(observation: Observation) -> Scraping | None:
     timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
     pages: list[tuple[Profile, Exchange]] = []
     for name, address in settings.metrics:
-        http = Http(f"metrics {name}", address, "", timeouts, observation.journal, verify_tls=settings.verify_tls)
+        http = Http(f"metrics {name}", address, "", timeouts, observation.journal.count, verify_tls=settings.verify_tls)
         pages.append((load(name, settings.platform_namespaces), http))
     return Scraping(observation, pages)

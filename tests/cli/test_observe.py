@@ -26,7 +26,7 @@ def submit(served, count):
     prepared = kfp.prepare(texts, simulated=True)
     added = kfp.KfpTarget(prepared.options, package=prepared.package).set_up(exchange)
     target = kfp.KfpTarget({**prepared.options, **added.options})
-    return [target.submit(Scenario(str(k), f"nightly-{k}", {}, k), exchange) for k in range(count)]
+    return [target.submit(Scenario(str(k), f"nightly-{k}", {}, {}), exchange) for k in range(count)]
 
 
 def start(served, path, *options, length="60s"):

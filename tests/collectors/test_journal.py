@@ -10,6 +10,7 @@ import pytest
 
 from harness.collectors.contact import NOT_REACHABLE, RESUMED, RETRY, Contact, UnreachableError
 from harness.collectors.journal import Journal
+from harness.collectors.redaction import Redaction, values_of
 from harness.model import Event, Sample
 from harness.model.phases import GAP, OBSERVER_REQUESTS
 from harness.store import RunFolder
@@ -41,7 +42,7 @@ def clock() -> Clock:
 @pytest.fixture
 def journal(folder: RunFolder, clock: Clock) -> Iterator[Journal]:
     with folder.recorder() as recorder:
-        yield Journal(recorder, (TOKEN, ""), clock)
+        yield Journal(recorder, Redaction((TOKEN, "")), clock)
 
 
 def notes(folder: RunFolder) -> list[tuple[str, str, str]]:
@@ -156,3 +157,28 @@ def test_requests_are_counted_by_endpoint_and_recorded_as_totals(journal: Journa
     journal.write_requests()
     found = {s.labels["endpoint"]: s.value for s in folder.records(Sample) if s.metric == OBSERVER_REQUESTS}
     assert found == {"kfp GET /runs": 2, "kubernetes GET /nodes": 1}
+
+
+class TestRedaction:
+    @pytest.mark.parametrize(
+        ("text", "cleaned"),
+        [
+            ("plant='Halle 7', seed=3", "plant=***, seed=3"),
+            ('{"plant": "Halle 7", "seed": 3}', '{"plant": ***, "seed": 3}'),
+            ("--plant=Halle7 --plants=9 my-plant=x", "--plant=*** --plants=9 my-plant=x"),
+            ("plant:Halle7;more", "plant:***;more"),
+            ("the plant burns", "the plant burns"),
+        ],
+    )
+    def test_what_follows_a_named_parameter_is_hidden(self, text: str, cleaned: str) -> None:
+        assert Redaction(names=["plant"]).clean(text) == cleaned
+
+    def test_values_of_a_named_column_are_hidden_wherever_they_occur(self, tmp_path: Path) -> None:
+        scenarios = tmp_path / "scenarios.csv"
+        scenarios.write_text("id,scenario_name,customer\n1,a,Meyer & Co\n2,b,Meyer\n3,c,short\n")
+        values = list(values_of(["customer", "absent"], scenarios))
+        assert values == ["Meyer & Co", "Meyer", "short"]
+        assert Redaction(values).clean("no data of Meyer & Co: short") == "no data of ***: short"
+
+    def test_without_scenarios_there_are_no_values(self, tmp_path: Path) -> None:
+        assert not list(values_of(["customer"], tmp_path / "scenarios.csv"))

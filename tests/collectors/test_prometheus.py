@@ -252,7 +252,7 @@ def test_long_ranges_are_asked_for_in_chunks_and_no_point_twice() -> None:
     with Served(answer) as server:
         journal = Journal.__new__(Journal)
         journal.count = lambda _endpoint: None  # type: ignore[method-assign]
-        api = prometheus.PrometheusApi(Http("prometheus", server.url, "", Timeouts(5, 5), journal))
+        api = prometheus.PrometheusApi(Http("prometheus", server.url, "", Timeouts(5, 5), journal.count))
         stamps = [at for _, at, _ in api.series("up", 1000, 1000 + 25_000 * 15, 15)]
     assert len(asked) == 3
     assert stamps == [(1000 + 15 * k) * 10**9 for k in range(25_001)]
