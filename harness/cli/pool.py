@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.collectors.http import Http, Timeouts
-from harness.collectors.journal import Journal
 from harness.collectors.nodes import node_of, ready_since
 from harness.collectors.pods import WORKFLOW, run_of, task_of
 from harness.experiment.jobs_per_node import Blocked, Room, Snapshot, Trial, Verdict, judge
@@ -17,7 +16,6 @@ from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.phases import TERMINAL_STATES
 from harness.model.scenario import Scenario
 from harness.model.units import format_duration, parse_quantity
-from harness.store.folder import Recorder
 from harness.targets import kfp
 from harness.targets.cleaning import Cleanup
 from harness.targets.target import RejectedError
@@ -53,8 +51,7 @@ class ClusterPool:
         self._settings = settings
         self._say = say
         self._core = connect(settings.context)
-        # Nothing is recorded here: the journal only counts requests, so its folder is never written.
-        self._exchange = Http("kfp", settings.host, settings.token, Timeouts(10.0, 60.0), Journal(Recorder(Path())))
+        self._exchange = Http("kfp", settings.host, settings.token, Timeouts(10.0, 60.0), lambda _: None)
         texts = dict.fromkeys(("experiment", "namespace", "service-account", "pipeline-id", "version-id"), "")
         texts |= {"pipeline": str(settings.pipeline or ""), "caching": "off"}
         prepared = kfp.prepare(texts, simulated=settings.pipeline is None)
