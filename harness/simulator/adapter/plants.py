@@ -1,6 +1,6 @@
 """Synthetic plants: whatever is asked for is there, and the same question has the same answer."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from math import pi, sin
@@ -75,12 +75,12 @@ class Plants:
     @staticmethod
     def source(name: str) -> dict[str, Any]:
         """One source; any name is one."""
-        return _end(name) | {"filters": _RANGE}
+        return _end(name)
 
     @staticmethod
     def sink(name: str) -> dict[str, Any]:
         """One sink; any name is one."""
-        return _end(name) | {"filters": {}}
+        return _end(name)
 
     def plant(self, number: int) -> str:
         """A plant's id: ``plant-0007``."""
@@ -93,11 +93,6 @@ class Plants:
         yield from map(self.plant, range(self.count))
 
 
-_RANGE: Mapping[str, Any] = {
-    name: {"name": name, "type": "datetime", "required": True} for name in ("timestampFrom", "timestampTo")
-}
-
-
 def _end(name: str) -> dict[str, Any]:
     plant, _, metric = name.rpartition("/")
     return {
@@ -107,4 +102,5 @@ def _end(name: str) -> dict[str, Any]:
         "type": "timeseries(float)",
         "visible": True,
         "path": plant or name,
+        "filters": {},  # whoever asks gives the time range of a series unasked
     }

@@ -46,6 +46,7 @@ class _Browsing:
             app.router.add_get(f"/{kind}/{{id:.+}}/metadata/{{key}}", self._get_metadata)
             app.router.add_post(f"/{kind}/{{id:.+}}/metadata/{{key}}", self._post_metadata)
             app.router.add_get(f"/{kind}", self._list)
+            app.router.add_get(f"/{kind}/", self._list)
             app.router.add_get(f"/{kind}/{{id:.+}}", self._one)
 
     async def _info(self, _: web.Request) -> web.Response:
@@ -61,7 +62,7 @@ class _Browsing:
         return _json(found)
 
     async def _list(self, request: web.Request) -> web.Response:
-        kind, wanted = request.path.rsplit("/", 1)[1], request.query.get("filter", "").lower()
+        kind, wanted = request.path.strip("/"), request.query.get("filter", "").lower()
         every = {"sources": self._plants.sources, "sinks": self._plants.sinks, "thingNodes": self._plants.nodes}[kind]()
         found = [each for each in every if wanted in each["id"].lower()]
         return _json({"resultCount": len(found), kind: found})

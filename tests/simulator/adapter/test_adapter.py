@@ -117,7 +117,7 @@ def test_plants_can_be_browsed_from_the_root_to_their_series():
         leaf = await get("/structure", parentId=root["thingNodes"][0]["id"])
         one = await get(f"/sources/{leaf['sources'][0]['id']}")
         node = await get(f"/thingNodes/{root['thingNodes'][0]['id']}")
-        return root, leaf, one, node, await get("/sources", filter="0002/flow"), await get("/info")
+        return root, leaf, one, node, await get("/sources/", filter="0002/flow"), await get("/info")
 
     root, leaf, one, node, found, info = use(talk)
     assert len(root["thingNodes"]) == 3
