@@ -5,7 +5,7 @@ each also with ``parameter``, ``per`` and ``power``: the value is multiplied by 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import exp, log
 from random import Random
 from typing import Protocol
@@ -76,10 +76,10 @@ class Lognormal:
 
     median: float
     p95: float
+    _sigma: float = field(init=False, repr=False, compare=False)
 
-    @property
-    def _sigma(self) -> float:
-        return log(self.p95 / self.median) / _Z95
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_sigma", log(self.p95 / self.median) / _Z95)
 
     @property
     def mean(self) -> float:

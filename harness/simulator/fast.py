@@ -292,8 +292,15 @@ def _run_records(run: Run, stamps: _Stamps) -> Iterator[Span | Event]:
 def _pod_records(run_id: str, pod: Pod, stamps: _Stamps) -> Iterator[Span | Event]:
     task = pod.task if pod.role == EXECUTOR else f"{pod.task or 'root'}-driver"
     node = pod.node.name if pod.node is not None else None
-    for phase, begun, ended in _stretches(pod):
-        yield Span(run_id, pod.name, phase, stamps.at(begun), stamps.when(ended), task, 0, node, SOURCE)
+    begun: float | None = None
+    begun_at = ended_at = 0
+    for phase, since, until in _stretches(pod):
+        # Where one stretch ends, the next one begins: each instant is made a stamp once.
+        begun_at = ended_at if since == begun else stamps.at(since)
+        if until is not None:
+            ended_at = stamps.at(until)
+        begun = until
+        yield Span(run_id, pod.name, phase, begun_at, ended_at if until is not None else None, task, 0, node, SOURCE)
     if pod.exit_code and pod.finished is not None:
         text = pod.message or f"container main ended with exit code {pod.exit_code}"
         yield Event(stamps.at(pod.finished), "Pod", pod.name, pod.reason, text, SOURCE, run_id, type="Warning")

@@ -146,7 +146,10 @@ class Controller:
             self._end(workflow)
         done_at = max(done_at, self.bucket.take(self._loop.now))
         self._changed(workflow)
-        self._loop.at(done_at, self._free_worker)
+        if done_at > self._loop.now:
+            self._loop.at(done_at, self._free_worker)
+        else:
+            self._free_worker()
 
     def _begin(self, workflow: Workflow) -> bool:
         """Start a workflow unless too many are running."""
