@@ -5,7 +5,8 @@ from harness.drive.dispatch import Arrival, Clock, Dispatcher, most_at_once
 from harness.model import Outcome, Scenario
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
-from harness.targets import RejectedError
+from harness.model.phases import COMPUTING, RUN
+from harness.targets import Over, RejectedError
 
 
 class Platform:
@@ -100,3 +101,30 @@ def test_stopping_books_the_rest_as_missed_at_once():
 )
 def test_most_at_once_counts_the_densest_window(offsets, most):
     assert most_at_once(offsets) == most
+
+
+def test_a_run_that_is_over_with_its_answer_is_booked_with_its_phases_and_its_end():
+    class Synchronous:
+        def submit(self, scenario, exchange):
+            exchange(HttpRequest("POST", "/"))
+            return Over(f"run-{scenario.id}", "FAILED", "boom", "t", ((COMPUTING, 0.001),))
+
+    records = []
+    clock = Clock()
+    dispatcher = Dispatcher(
+        Synchronous(), answer, records.append, worker=0, max_in_flight=10, clock=clock, source="service"
+    )
+    dispatcher.run(arrivals(1, clock))
+    row, *rest = records
+    assert (row.outcome, row.run, row.status, row.error) == (Outcome.ACCEPTED, "run-0", 200, None)
+    *spans, end = rest
+    assert (end.kind, end.object, end.reason, end.message, end.at) == (
+        "Run",
+        "run-0",
+        "FAILED",
+        "boom",
+        row.answered_at,
+    )
+    assert {span.phase for span in spans} >= {RUN, COMPUTING}
+    assert min(span.started_at for span in spans) == row.sent_at
+    assert max(span.ended_at for span in spans) == row.answered_at

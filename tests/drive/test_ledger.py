@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.drive.ledger import Ledger
-from harness.model import Event, Outcome, Submission
+from harness.model import Event, Outcome, Span, Submission
 from harness.store import RunFolder
 from harness.store.folder import encode
 
@@ -73,3 +73,16 @@ def test_lines_of_a_worker_are_written_as_they_came_and_counted(folder):
     assert (folder.path / "submissions.jsonl").read_bytes() == lines
     assert (ledger.counts.sent, ledger.counts.missed, ledger.counts.done) == (2, 1, 1)
     assert ledger.worst_lag_s == 1.0
+
+
+def test_what_an_answer_says_of_a_run_is_kept_apart_from_its_row(folder):
+    """Rows, phases and ends come in one stream, from here and from workers; an end counts when it is read back."""
+    ledger = Ledger(folder.recorder(), 2)
+    records = [row(0), Span("r0", "", "run", 1, 5), end(0)]
+    for record in records:
+        assert ledger.book(record) is None
+    assert list(ledger.book_lines(b"".join(encode(r) for r in (row(1), Span("r1", "", "run", 1, 5), end(1))))) == []
+    assert [each.seq for each in folder.records(Submission)] == [0, 1]
+    assert [each.run for each in folder.records(Span)] == ["r0", "r1"]
+    assert [ledger.end(each).name for each in folder.records(Event)] == ["0-s", "1-s"]
+    assert ledger.counts.done == 2
