@@ -63,8 +63,12 @@ class Answer:
     warnings: tuple[str, ...]
 
 
-def answer(model: CapacityModel, question: Question) -> Answer:
-    """Answer one question.
+Interval = tuple[float | None, float | None, float | None]  # low, value, high
+Ask = Callable[[Question], Interval]
+
+
+def answer(model: CapacityModel, question: Question, ask: Ask | None = None) -> Answer:
+    """Answer one question, by the model, or by `ask` where something knows better than the model.
 
     Raises:
         ValueError: not exactly two of the three quantities are given, or one of them is not above 0.
@@ -72,7 +76,7 @@ def answer(model: CapacityModel, question: Question) -> Answer:
     asked = question.asked
     if any(value is not None and value <= 0 for value in (question.runs, question.nodes, question.within_s)):
         raise ValueError("runs, nodes and time are above 0")
-    low, value, high = _ASK[asked](model, question)
+    low, value, high = ask(question) if ask else _ASK[asked](model, question)
     known = {name: getattr(question, name) for name in QUANTITIES} | {asked: value}
     shares = {}
     if known[RUNS] and known[NODES]:
@@ -145,8 +149,7 @@ def _closely(model: CapacityModel, runs: float, limit: float, block: Floats, at:
     return float(between[int(np.argmax(model.durations(runs, between, (_LEVELS[k],))[0] <= limit))])
 
 
-_Ask = Callable[[CapacityModel, Question], tuple[float | None, float | None, float | None]]
-_ASK: dict[str, _Ask] = {RUNS: _runs, NODES: _nodes, WITHIN: _within}
+_ASK: dict[str, Callable[[CapacityModel, Question], Interval]] = {RUNS: _runs, NODES: _nodes, WITHIN: _within}
 
 
 def _unreachable(model: CapacityModel, question: Question) -> str:

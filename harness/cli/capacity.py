@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from harness.analysis.capacity import CapacityModel, Observation
     from harness.analysis.capacity_answer import Answer
     from harness.analysis.capacity_runs import Recorded
+    from harness.analysis.timeline import Timeline
+    from harness.cli.calibrated import CalibratedSimulator
 
 COLUMNS = ("runs", "nodes", "duration")
 _SEED = 7
@@ -35,6 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nodes", metavar="M", help="on how many nodes")
     parser.add_argument("--grid", action="store_true", help="a table around the given sizes, or over the lists given")
     parser.add_argument("--jobs-per-node", type=int, metavar="J", help="how many runs fit a node, where it is known")
+    parser.add_argument(
+        "--simulator", metavar="PROFILE", help="answer by this simulated platform, calibrated on the run folder given"
+    )
     parser.add_argument("--price", type=float, metavar="P", help="of one node, per hour; recorded prices are known")
     spot = parser.add_argument_group("spot nodes")
     spot.add_argument(
@@ -83,13 +88,15 @@ def run(arguments: argparse.Namespace) -> int:
     model = spot[0] if spot else model
     warnings = source.warnings + ((spot[1],) if spot else ())
     price = source.price if arguments.price is None else arguments.price
-    first = answer(model, Question(**{name: values[0] for name, values in given.items()}))
+    ask = _simulator(arguments).ask if arguments.simulator else None
+    name = f"calibrated simulator ({arguments.simulator})" if ask else model.law.name
+    first = answer(model, Question(**{quantity: values[0] for quantity, values in given.items()}), ask)
     cells = _cells(arguments, given)
-    grid = [answer(model, Question(**cell)) for cell in cells]
+    grid = [answer(model, Question(**cell), ask) for cell in cells]
     printing.show(
         arguments,
-        lambda: _text(model, first, source, warnings, price, grid),
-        lambda: _json(model, first, source, warnings, price, grid),
+        lambda: _text(model, name, first, source, warnings, price, grid),
+        lambda: _json(model, name, first, source, warnings, price, grid),
     )
     return ExitCode.OK
 
@@ -118,12 +125,17 @@ def read(paths: Iterable[Path]) -> _Source:
 
 def _read_run(path: Path) -> "Recorded":
     from harness.analysis.capacity_runs import recorded
+
+    return recorded(_timeline(path))
+
+
+def _timeline(path: Path) -> "Timeline":
     from harness.analysis.timeline import Timeline
     from harness.store.folder import RunFolder
     from harness.store.tables import load
 
     folder = RunFolder.open(path)
-    return recorded(Timeline.from_frames(folder.read_plan(), load(folder)))
+    return Timeline.from_frames(folder.read_plan(), load(folder))
 
 
 def read_observations(path: Path) -> "list[Observation]":
@@ -212,6 +224,37 @@ def _axis(name: str, values: Sequence[float]) -> list[float]:
     return spread if name == "within_s" else sorted({float(max(1, round(value))) for value in spread})
 
 
+def _simulator(arguments: argparse.Namespace) -> "CalibratedSimulator":
+    """The profile, calibrated on the run folder.
+
+    Raises:
+        ConfigError: there is not one run folder that says enough, or evictions are asked for.
+    """
+    from harness.analysis.capacity_runs import recorded
+    from harness.cli.calibrated import calibrate
+    from harness.cli.twin import package
+    from harness.simulator.profile_file import load_profile
+    from harness.store.folder import PIPELINE
+
+    folders = [path for path in arguments.sources if path.is_dir()]
+    if len(folders) != 1 or arguments.spot:
+        raise ConfigError(
+            "--simulator is calibrated on one run folder, and has evictions of its own",
+            "give one run folder with --from; for evictions, a profile with spot nodes",
+        )
+    timeline = _timeline(folders[0])
+    whole = [o for o in recorded(timeline).observations if not o.steady]
+    pipeline = folders[0] / PIPELINE
+    if not whole:
+        raise ConfigError(f"{folders[0]} has no whole test to calibrate on", "give the run folder of a burst")
+    try:
+        return calibrate(
+            timeline, whole[0], load_profile(arguments.simulator), package(pipeline if pipeline.is_file() else None)
+        )
+    except ValueError as error:
+        raise ConfigError(f"{folders[0]} can't calibrate a simulator: {error}", "observe the cluster too") from error
+
+
 def _with_evictions(
     arguments: argparse.Namespace, model: "CapacityModel", source: _Source
 ) -> "tuple[CapacityModel, str]":
@@ -263,6 +306,7 @@ def _row(found: "Answer", source: _Source, price: float | None) -> dict[str, Any
 
 def _json(
     model: "CapacityModel",
+    name: str,
     first: "Answer",
     source: _Source,
     warnings: tuple[str, ...],
@@ -273,7 +317,7 @@ def _json(
 
     seen = model.fitted_on
     document = _row(first, source, price) | {
-        "model": model.law.name,
+        "model": name,
         "fitted_on": {
             "runs": list(seen.runs),
             "nodes": list(seen.nodes),
@@ -289,6 +333,7 @@ def _json(
 
 def _text(
     model: "CapacityModel",
+    name: str,
     first: "Answer",
     source: _Source,
     warnings: tuple[str, ...],
@@ -303,7 +348,7 @@ def _text(
     others = [
         f"{law.name} {weight:.0%}" for law, weight in sorted(model.weights.items(), key=lambda item: -item[1])[:3]
     ]
-    lines.append(f"  model          {model.law.name} (weights: {', '.join(others)})")
+    lines.append(f"  model          {name} (weights: {', '.join(others)})")
     lines.append(
         f"  fitted on      {seen.observations} observation{'s' if seen.observations > 1 else ''}: "
         f"{_span(seen.runs)} runs, {_span(seen.nodes)} nodes, "
