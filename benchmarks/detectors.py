@@ -46,11 +46,10 @@ from harness.targets.target import Over
 
 ORIGIN_AT = 1_790_000_000 * 10**9
 CLEAN = "none"
-HELD_OUT = 1000  # the first seed of the benchmark; tests and tuning use those from 0 on
+HELD_OUT = 5000  # the first seed of the benchmark; tests and tuning use those from 0 on
 OURS = frozenset({"generator-lag", "missed-arrivals", "censoring", "observer-gaps", "too-few-samples"})
 # A fault that makes fewer runs fail and slows them less than this does not bind.
 LOST, SLOWED = 0.01, 0.1
-# Findings that are no accusation: they say that runs failed, or how a node was used, not what broke the platform.
 PACKAGE = Path(kfp_pipeline.__file__).with_name("training.yaml").read_bytes()
 PACKAGE = PACKAGE.replace(b"enableCache: true", b"enableCache: false")
 
@@ -97,7 +96,7 @@ CASES = {case.name: case for case in (
     _case("quota"),
     _case("clock-skew"),
     _case("driver-overhead"),
-    *(_case(name, runs=300, over_s=60.0, profile="hetida-pattern-1") for name in OF_HETIDA),
+    *(_case(f"{name}@15s", runs=600, over_s=60.0, profile="hetida-pattern-1") for name in OF_HETIDA),
 )}  # fmt: skip
 PAIRS = tuple(
     _case(*pair, **load)
@@ -114,7 +113,7 @@ PAIRS = tuple(
 )
 CONTROLS = (
     Case(()), Case((), runs=150), Case((), runs=60, over_s=120.0, step_s=45.0), Case((), runs=40, over_s=80.0),
-    Case((), runs=300, profile="hetida-pattern-1"),
+    Case((), runs=600, profile="hetida-pattern-1"),
 )  # fmt: skip
 
 
@@ -124,10 +123,12 @@ class Outcomes:
 
     lost: float  # share that failed, was refused, or is not over
     mean_s: float  # from due to when the platform said that it is over, of those that are
+    pods: int  # that it took: more than in the twin are work done again
 
     def differs(self, twin: "Outcomes") -> bool:
         """Whether the twin without the fault did better by more than chance would have it."""
-        return self.lost - twin.lost >= LOST or self.mean_s >= (1 + SLOWED) * twin.mean_s
+        again = self.pods >= (1 + LOST) * max(twin.pods, 1)
+        return again or self.lost - twin.lost >= LOST or self.mean_s >= (1 + SLOWED) * twin.mean_s
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,9 @@ def outcomes(timeline: Timeline) -> Outcomes:
     good = (runs["state"] == SUCCEEDED).to_numpy(dtype=bool)
     said = np.fmax(floats(runs, "said_s"), floats(runs, "over_s"))
     taken = (said - floats(runs, "due_s"))[np.isfinite(said)]
-    return Outcomes(float(1 - good.mean()), float(taken.mean()) if taken.size else float("inf"))
+    return Outcomes(
+        float(1 - good.mean()), float(taken.mean()) if taken.size else float("inf"), int(timeline.pods["pod"].nunique())
+    )
 
 
 def named(timeline: Timeline) -> tuple[str, ...]:
@@ -254,7 +257,7 @@ def _due(case: Case) -> Iterable[float]:
 def main() -> int:
     """Print the matrix; 1 when it is below what is promised."""
     options = _options()
-    seeds = range(HELD_OUT, HELD_OUT + options.seeds)
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
     with ProcessPoolExecutor(options.jobs) as pool:
         single = {
             name: [pool.submit(judge, CASES[name], s, seed) for s in options.strengths for seed in seeds]
@@ -305,6 +308,7 @@ def _pair(name: str, verdicts: list[Verdict]) -> float:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first-seed", type=int, default=HELD_OUT)
     parser.add_argument("--strengths", type=float, nargs="*", default=[0.5, 1.0, 2.0])
     parser.add_argument("--fault", choices=[*CASES], nargs="*", default=[*CASES])
     parser.add_argument("--jobs", type=int, default=2)

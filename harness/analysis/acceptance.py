@@ -23,7 +23,12 @@ class Plateau:
 
 
 def acceptance(timeline: Timeline) -> Plateau | None:
-    """The plateau of a run's accepted submissions; none when no queue stood before the API."""
+    """The plateau of a run's accepted submissions; none when no queue stood before the API.
+
+    Where an answer is the run's result, its pace is that of the work, not of the API: none as well.
+    """
+    if timeline.answers_are_results:
+        return None
     runs = timeline.runs
     accepted = (runs["outcome"] == Outcome.ACCEPTED.value).to_numpy(dtype=bool)
     sent, answered = floats(runs, "sent_s"), floats(runs, "answered_s")

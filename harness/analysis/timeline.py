@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harness.analysis.clocks import ahead
-from harness.model.phases import POD_PHASES, RUN, TERMINAL_STATES
+from harness.model.phases import COMPUTING, POD_PHASES, RUN, TERMINAL_STATES
 from harness.model.plan import Plan
 from harness.model.records import Outcome
 
@@ -116,6 +116,18 @@ class Timeline:
         return self.nodes[self.nodes["pool"].isin(pools)] if pools else self.nodes
 
     @property
+    def answers_are_results(self) -> bool:
+        """A run is over with its submission's answer, as on services that nobody lists: to answer is to work."""
+        answered, over = floats(self.runs, "answered_s"), floats(self.runs, "over_s")
+        known = np.isfinite(answered) & np.isfinite(over)
+        return bool(known.any() and np.mean(over[known] <= answered[known]) > 0.5)
+
+    @property
+    def executed(self) -> bool:
+        """Runs are executions of a service, which tells its phases, and not made of pods."""
+        return bool((self.pods["phase"] == POD_PHASES.index(COMPUTING)).any())
+
+    @property
     def is_over(self) -> Bools:
         """Per row of `runs`: the platform said that the run is over."""
         return (self.runs["state"] != "").to_numpy(dtype=bool)
@@ -158,8 +170,10 @@ def _shifted(frame: pd.DataFrame, start_at: int, **names: str) -> pd.DataFrame:
 def _set_back(skew_s: float, runs: pd.DataFrame, pods: pd.DataFrame, events: pd.DataFrame, nodes: pd.DataFrame) -> None:
     """Bring the platform's stamps to the harness's clock; what the harness stamped stays."""
     for frame, names in (
-        (runs, ("created_s", "over_s", "said_s")), (pods, ("start_s", "end_s")), (nodes, ("created_s", "ready_s", "gone_s"))
-    ):  # fmt: skip
+        (runs, ("created_s", "over_s", "said_s")),
+        (pods, ("start_s", "end_s")),
+        (nodes, ("created_s", "ready_s", "gone_s")),
+    ):
         for name in names:
             frame[name] -= skew_s
     events["at_s"] -= np.where(events["source"] == "kubernetes", skew_s, 0.0)

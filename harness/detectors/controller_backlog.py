@@ -8,7 +8,7 @@ from harness.analysis.room import room
 from harness.analysis.starts import starts
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits import waits_so_far
-from harness.detectors import parallelism_cap
+from harness.detectors import parallelism_cap, quota
 from harness.detectors.detector import PODS, RUNS, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import CONTROLLER
@@ -42,7 +42,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"The workflow controller can't keep up: runs spent {share:.0%} of their time waiting for their next pod",
-            0.85 if grows and room(timeline).share < share else 0.6,
+            _confidence(timeline, share, grows=grows),
             (
                 Evidence(f"{share:.1%} of the runs' time passed with no pod of theirs alive", share, "share", "spans"),
                 Evidence(
@@ -62,6 +62,13 @@ def detect(timeline: Timeline) -> list[Finding]:
             slowed(share),
         )
     ]  # fmt: skip
+
+
+def _confidence(timeline: Timeline, share: float, *, grows: bool) -> float:
+    """A pod that a quota refuses is tried again later: what looks like a slow controller is the quota then."""
+    if quota.detect(timeline):
+        return 0.3
+    return 0.85 if grows and room(timeline).share < share else 0.6
 
 
 def _commands(namespace: str) -> tuple[str, str]:

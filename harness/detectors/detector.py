@@ -20,8 +20,8 @@ from harness.model.findings import Diagnosis, Finding, NotJudged
 from harness.model.phases import NODE_CPU_CORES, STORE_AVAILABLE_BYTES
 
 # What a detector may need, and what to say when it is missing.
-SUBMISSIONS, RUNS, PODS, NODES, POD_EVENTS, STORE, NODE_CPU = (
-    "submissions", "runs", "pods", "nodes", "pod events", "store", "node cpu",
+SUBMISSIONS, RUNS, PODS, NODES, POD_EVENTS, STORE, NODE_CPU, SERVICE = (
+    "submissions", "runs", "pods", "nodes", "pod events", "store", "node cpu", "service",
 )  # fmt: skip
 
 _SOURCES: Mapping[str, tuple[Callable[[Timeline], bool], str]] = {
@@ -43,6 +43,10 @@ _SOURCES: Mapping[str, tuple[Callable[[Timeline], bool], str]] = {
     NODE_CPU: (
         lambda t: len(t.metric(NODE_CPU_CORES)) > 0,
         "the nodes' CPU use was not observed (metrics-server or Prometheus)",
+    ),
+    SERVICE: (
+        lambda t: t.executed,
+        "no execution told its phases: the target's runs are not executions of a service that answers with the result",
     ),
 }
 

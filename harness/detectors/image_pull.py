@@ -12,7 +12,7 @@ from harness.model.units import format_duration
 NAME = "image-pull"
 NEEDS = (RUNS, PODS)
 
-_SHARE = 0.15
+_SHARE = 0.08
 _LEAST_S = 2.0
 _TROUBLE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"})
 

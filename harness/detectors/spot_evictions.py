@@ -19,6 +19,8 @@ EVICTED = re.compile(
     "found|lost)|imminent node",
     re.IGNORECASE,
 )
+# What clouds announce on a node that they take back (AKS, the node termination handlers of EKS and GKE).
+_TAKEN_BACK = ("PreemptScheduled", "SpotInterruption", "PreemptionScheduled", "TerminationNotice")
 _SOON_S = 60.0  # a pod that ends so shortly around its node's end ended with it
 
 
@@ -29,7 +31,9 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []
     nodes = timeline.nodes.set_index("name")
     names = timeline.pods["node"].to_numpy(dtype=object)[lost]
-    spot = float(nodes["spot"].reindex(names).fillna(value=False).to_numpy(dtype=bool).mean())
+    taken_back = set(timeline.events["object"][timeline.events["reason"].isin(_TAKEN_BACK)])
+    of_spot = nodes["spot"].reindex(names).fillna(value=False).to_numpy(dtype=bool)
+    spot = float((of_spot | np.isin(names, list(taken_back))).mean())
     wasted = float(np.nansum(floats(timeline.pods, "end_s")[lost] - floats(timeline.pods, "start_s")[lost]))
     said = [f for f in failures(timeline) if f.says(EVICTED)]
     share = len(said) / max(len(timeline.runs), 1)
@@ -49,7 +53,13 @@ def detect(timeline: Timeline) -> list[Finding]:
                     "spans",
                 ),
                 Evidence(f"{format_duration(wasted)} of work was lost and had to be done again", wasted, "s", "spans"),
-                Evidence(f"{spot:.0%} of these pods ran on spot machines", spot, "share", "nodes", "spot = true"),
+                Evidence(
+                    f"{spot:.0%} of these pods ran on machines that the cloud took back or may take back",
+                    spot,
+                    "share",
+                    "nodes",
+                    "spot = true",
+                ),
             ),
             "Give steps a retry policy (set_retry) and checkpoints, keep long steps on machines on demand, and spread "
             "the pool over several machine types and zones.",

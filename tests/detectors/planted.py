@@ -4,12 +4,16 @@ from collections.abc import Callable
 
 from harness.model import Outcome
 from harness.model.phases import (
+    COMPUTING,
     FAILED,
     GENERATOR_CPU,
+    LOADING,
     NODE_CPU_CORES,
     PULLING,
+    QUEUED,
     RUNNING,
     SCHEDULING,
+    SENDING,
     STARTING,
     STORE_AVAILABLE_BYTES,
     STORE_CAPACITY_BYTES,
@@ -197,6 +201,53 @@ def busy_nodes() -> Story:
     return story
 
 
+def executed(
+    count: int = 120,
+    *,
+    replica: Callable[[int], int] = lambda seq: seq % 3,
+    queue: Callable[[int], float] = lambda _: 0.01,
+    loading: float = 0.2,
+    computing: Callable[[int], float] = lambda _: 0.5,
+    fails: Callable[[int], str] = lambda _: "",
+) -> Story:
+    """Executions by a service of three replicas, a second apart; the answer of each is its result."""
+    story = Story(intended=count)
+    for seq in range(count):
+        place = replica(seq)
+        jitter = 1 + (seq * 7 % 10) / 100
+        lengths = (
+            (QUEUED, queue(place)),
+            (LOADING, loading * jitter),
+            (COMPUTING, computing(place) * jitter),
+            (SENDING, 0.1),
+        )
+        sent = float(seq)
+        run = story.submit(seq, due=sent, lag=0.0, service=sum(length for _, length in lengths))
+        now, placed = sent, []
+        for phase, length in lengths:
+            placed.append((phase, now, now + length))
+            now += length
+        message = fails(seq)
+        if not message:
+            story.pod(run, "anomaly", f"runtime-{place}", *placed)
+        story.run(run, sent, now, FAILED if message else SUCCEEDED, message)
+    return story
+
+
+def adapter_errors() -> Story:
+    words = ("SENDING_DATA_TO_ADAPTERS · AdapterHandlingException: 503", "HTTP 500 · Internal Server Error")
+    return executed(fails=lambda seq: words[seq % 2] if seq % 5 < 2 else "")
+
+
+def overstated() -> Story:
+    """Pods wait for room on nodes that are hardly busy; two nodes come, so that it is not only their number."""
+    story = steady(60, every=0.01, work=4.0, room=30.0)
+    for second in range(0, 60, 5):
+        for name in NODES:
+            story.sample(second, NODE_CPU_CORES, 0.3, node=name)
+    return story
+
+
 PLANTED: dict[str, Callable[[], Story]] = {
     "store-full": lambda: burst(100, store_full_from=0.5),
     "store-slow": lambda: steady(store=8.0),
@@ -224,5 +275,12 @@ PLANTED: dict[str, Callable[[], Story]] = {
     "censoring": censored,
     "observer-gaps": observer_gaps,
     "too-few-samples": lambda: steady(10),
+    "adapter-slow": lambda: executed(loading=1.5),
+    "adapter-errors": adapter_errors,
+    "slow-worker": lambda: executed(computing=lambda place: 2.0 if place == 1 else 0.5),
+    "lb-imbalance": lambda: executed(
+        replica=lambda seq: 0 if seq % 10 < 8 else 1 + seq % 2, queue=lambda place: 3.0 if place == 0 else 0.01
+    ),
+    "stranded-capacity": overstated,
     "failures": lambda: steady(fails=lambda seq: "exit code 3: no such column" if seq % 4 == 0 else ""),
 }

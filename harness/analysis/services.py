@@ -1,0 +1,61 @@
+"""Executions by a service that answers with the result: how long each phase took, and at which replica."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from harness.analysis.timeline import Floats, Ints, Timeline, floats
+from harness.model.phases import COMPUTING, LOADING, POD_PHASES, QUEUED, SENDING
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Executions:
+    """One entry an execution that told its phases; seconds are as the service measured them, shape (n,).
+
+    Attributes:
+        row: of `Timeline.runs`.
+        queued: waiting in the runtime.
+        loading: reading from adapters; includes what the worker did for others meanwhile.
+        computing: the worker's own.
+        sending: writing to adapters.
+        replica: index into `replicas`; -1 where nobody said who did the work.
+        replicas: names, as a header of the answer gives them.
+    """
+
+    row: Ints
+    queued: Floats
+    loading: Floats
+    computing: Floats
+    sending: Floats
+    replica: Ints
+    replicas: tuple[str, ...]
+
+    def by_replica(self, seconds: Floats, least: int) -> dict[str, Floats]:
+        """The values by replica, of those that did at least so many executions."""
+        groups = ((name, seconds[self.replica == k]) for k, name in enumerate(self.replicas))
+        return {name: values for name, values in groups if values.size >= least}
+
+
+@lru_cache(maxsize=1)  # several detectors ask; a timeline never changes
+def executions(timeline: Timeline) -> Executions:
+    """The executions of the ledger's runs; empty where the target's runs are made of pods."""
+    pods = timeline.pods
+    phase = pods["phase"].to_numpy()
+    known = (pods["row"] >= 0).to_numpy(dtype=bool)
+    length = floats(pods, "end_s") - floats(pods, "start_s")
+    row = pods["row"].to_numpy(dtype=np.int64)
+    count = len(timeline.runs)
+
+    def seconds(name: str) -> Floats:
+        mine = known & (phase == POD_PHASES.index(name)) & np.isfinite(length)
+        return np.bincount(row[mine], weights=length[mine], minlength=count).astype(np.float64)
+
+    computed = known & (phase == POD_PHASES.index(COMPUTING))
+    rows = np.unique(row[computed])
+    names = tuple(sorted({str(name) for name in pods["node"][computed].unique() if name}))
+    place = {name: k for k, name in enumerate(names)}
+    of_run = np.full(count, -1, dtype=np.int64)
+    of_run[row[computed]] = [place.get(str(name), -1) for name in pods["node"][computed]]
+    queued, loading, computing, sending = (seconds(name)[rows] for name in (QUEUED, LOADING, COMPUTING, SENDING))
+    return Executions(rows, queued, loading, computing, sending, of_run[rows], names)

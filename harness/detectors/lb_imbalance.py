@@ -1,0 +1,70 @@
+"""The load balancer gives one replica far more than its share, and executions queue there."""
+
+import numpy as np
+from scipy.stats import binomtest
+
+from harness.analysis.services import executions
+from harness.analysis.timeline import Timeline
+from harness.detectors.detector import SERVICE, CannotJudgeError, slowed
+from harness.detectors.slow_worker import LEAST, UNNAMED
+from harness.model.findings import Evidence, Finding
+from harness.model.units import format_duration
+
+NAME = "lb-imbalance"
+NEEDS = (SERVICE,)
+
+_MORE = 1.4  # times an equal share
+_CHANCE = 1e-4
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """Executions by replica against an equal share, and how much longer they wait at the busiest."""
+    done = executions(timeline)
+    named = done.replica >= 0
+    counts = np.bincount(done.replica[named], minlength=len(done.replicas))
+    if len(done.replicas) < 2:
+        raise CannotJudgeError(UNNAMED if not done.replicas else "only one replica was seen: none other took a share")
+    busiest, total = int(np.argmax(counts)), int(counts.sum())
+    share, equal = float(counts[busiest]) / max(total, 1), 1 / len(done.replicas)
+    chance = float(binomtest(int(counts[busiest]), total, equal, alternative="greater").pvalue) if total else 1.0
+    if total < LEAST or share < _MORE * equal or chance > _CHANCE:
+        return []
+    here = done.replica == busiest
+    waited, elsewhere = float(done.queued[here].mean()), float(done.queued[named & ~here].mean())
+    if waited <= elsewhere:
+        return []  # it is the quicker one, and gets more for it
+    whole = float((done.queued + done.loading + done.computing + done.sending).sum())
+    lost = (waited - elsewhere) * int(counts[busiest]) / max(whole, 1e-9)
+    return [
+        Finding(
+            NAME,
+            f"The load is not balanced: {share:.0%} of the executions went to one of {len(done.replicas)} replicas",
+            0.9,
+            (
+                Evidence(
+                    f"{done.replicas[busiest]} did {counts[busiest]:,} of {total:,} executions, {share / equal:.1f} "
+                    f"times an equal share (by chance: {chance:.1g})",
+                    share, "share", "spans", f"node = {done.replicas[busiest]}",
+                ),
+                Evidence(
+                    f"executions waited {format_duration(waited)} in its queue and {format_duration(elsewhere)} in "
+                    f"the others' (means); Gini of the work: {gini(counts.astype(np.float64)):.2f}",
+                    waited, "s", "spans", "phase = runtime queue",
+                ),
+            ),
+            "Balance by least connections (nginx least_conn, a service mesh), and let clients open new connections: "
+            "one that is kept open stays with its replica.",
+            ("kubectl get services,endpointslices -A | grep runtime",),
+            slowed(max(lost, 0.1)),
+        )
+    ]  # fmt: skip
+
+
+def gini(work: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> float:
+    """0 when all do the same, up to 1 - 1/n when one does all (Gini 1912, by the ranks of the sorted values)."""
+    ranked = np.sort(work)
+    total = float(ranked.sum())
+    if not total:
+        return 0.0
+    place = np.arange(1, ranked.size + 1)
+    return float(2 * (place * ranked).sum() / (ranked.size * total) - (ranked.size + 1) / ranked.size)

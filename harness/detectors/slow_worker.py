@@ -1,0 +1,60 @@
+"""One replica of the runtime computes the same work more slowly than the others."""
+
+import numpy as np
+from scipy.stats import mannwhitneyu
+
+from harness.analysis.services import executions
+from harness.analysis.timeline import Timeline
+from harness.detectors.detector import SERVICE, CannotJudgeError, slowed
+from harness.model.findings import Evidence, Finding
+from harness.model.phases import COMPUTING
+from harness.model.units import format_duration
+
+NAME = "slow-worker"
+NEEDS = (SERVICE,)
+
+LEAST = 10  # executions, to speak of a replica
+UNNAMED = "no answer says which replica did the work (a header X-Worker, X-Pod-Name or X-Upstream-Addr would)"
+_RATIO = 1.5
+_CHANCE = 1e-4
+
+
+def detect(timeline: Timeline) -> list[Finding]:
+    """Computing times by replica: the slowest against all others together (Mann and Whitney 1947)."""
+    done = executions(timeline)
+    groups = done.by_replica(done.computing, LEAST)
+    if len(groups) < 2:
+        raise CannotJudgeError(UNNAMED if not done.replicas else "fewer than two replicas did enough work to compare")
+    name = max(groups, key=lambda each: float(np.median(groups[each])))
+    mine = groups[name]
+    others = np.concatenate([values for other, values in groups.items() if other != name])
+    slow, usual = float(np.median(mine)), float(np.median(others))
+    chance = float(mannwhitneyu(mine, others, alternative="greater").pvalue)
+    if slow < _RATIO * usual or chance > _CHANCE:
+        return []
+    whole = float((done.queued + done.loading + done.computing + done.sending).sum())
+    at_it = done.replica == done.replicas.index(name)
+    held = float((done.queued + done.loading + done.computing + done.sending)[at_it].sum()) / max(whole, 1e-9)
+    return [
+        Finding(
+            NAME,
+            f"The replica {name} is slow: it computes {slow / max(usual, 1e-9):.1f} times as long as the others",
+            0.92,
+            (
+                Evidence(
+                    f"computing took {format_duration(slow)} there and {format_duration(usual)} elsewhere (medians; "
+                    f"by chance: {chance:.1g})",
+                    slow, "s", "spans", f"phase = {COMPUTING} and node = {name}",
+                ),
+                Evidence(
+                    f"{mine.size:,} of {done.row.size:,} executions ran there; {held:.0%} of all the time in the "
+                    "runtime passed there",
+                    held, "share", "spans", f"node = {name}",
+                ),
+            ),
+            "Look at its node: other pods on it, a CPU limit below that of the others, throttling, another machine "
+            "type. With least-connections balancing a slow replica gets less work.",
+            ("kubectl top nodes", "kubectl get pods -A -o wide --field-selector status.phase=Running | grep runtime"),
+            slowed(held),
+        )
+    ]  # fmt: skip
