@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.drive.crew import Order, Worker
 from harness.drive.ledger import Ledger
-from harness.model import Plan, Scenario
+from harness.model import Plan, Scenario, Submission
 from harness.model.plan import Limits
 from harness.store import RunFolder
 
@@ -59,27 +59,48 @@ def cpu_s():
     return used.ru_utime + used.ru_stime
 
 
-def bare(port, count, at_once):
-    """geventhttpclient doing the same POSTs, nothing else: the yardstick."""
+def bare(port, offsets):
+    """geventhttpclient doing the same POSTs at the same times, nothing else: the yardstick. CPU seconds a request."""
+    import gevent
     import gevent.pool
     from geventhttpclient import HTTPClient
 
     body = b'{"display_name":"%s"}' % (b"x" * 280)
-    client = HTTPClient("127.0.0.1", port, concurrency=at_once)
-    pool = gevent.pool.Pool(at_once)
+    client = HTTPClient("127.0.0.1", port, concurrency=1000)
+    pool = gevent.pool.Group()
 
     def post():
         client.request("POST", "/apis/v2beta1/runs", body=body, headers={"Content-Type": "application/json"}).read()
 
-    before = cpu_s()
-    for _ in range(count):
+    before, began = cpu_s(), time.monotonic()
+    for due_s in offsets:
+        if (wait_s := began + due_s - time.monotonic()) > 0:
+            gevent.sleep(wait_s)
         pool.spawn(post)
     pool.join()
-    return (cpu_s() - before) / count
+    return (cpu_s() - before) / len(offsets)
 
 
-def load(port, offsets):
-    """Our worker with ledger and files; returns CPU seconds a submission and the lags."""
+def locust_events():
+    """What the wiring does with a row: Locust's request event, its statistics listening."""
+    from locust.env import Environment
+    from locust.user import User
+
+    environment = Environment(user_classes=[User])
+    environment.create_local_runner()
+
+    def fire(row):
+        if isinstance(row, Submission):
+            environment.events.request.fire(
+                request_type="SUBMIT", name="kfp", response_time=(row.answered_at - row.due_at) / 1e6,
+                response_length=0, exception=None, context={}, start_time=time.time(), url=None,
+            )  # fmt: skip
+
+    return fire
+
+
+def load(port, offsets, on_record=lambda _: None):
+    """Our worker with ledger and files; returns CPU seconds a submission and the lags, in the order of answers."""
     options = {"experiment_id": "e" * 36, "pipeline_id": "p" * 36, "version_id": "v" * 36}
     plan = Plan(
         "kfp", f"http://127.0.0.1:{port}", {}, len(offsets), 7, simulated=False, target_options=options, limits=Limits()
@@ -92,7 +113,9 @@ def load(port, offsets):
 
         def record(row):
             ledger.book(row)
-            lags.append((row.sent_at - row.due_at) / 1e6)
+            on_record(row)
+            if isinstance(row, Submission):
+                lags.append((row.sent_at - row.due_at) / 1e6)
 
         before = cpu_s()
         Worker(Order("run", plan, scenarios, offsets, time.time_ns() + 10**9), "", record).run()
@@ -123,10 +146,11 @@ def main():
     port = ready.get(timeout=30)
     seconds = 10 if "--long" not in sys.argv else 30
     print(f"{'what':46}{'measured':>14}{'bound':>12}")
-    cpu = []
+    cpu, fire = [], locust_events()
+    offsets = array("d", (k / 500 for k in range(2000)))
     for _ in range(3):
-        yardstick = bare(port, 3000, 50)
-        ours, _ = load(port, array("d", (k / 1000 for k in range(3000))))
+        yardstick = bare(port, offsets)
+        ours, _ = load(port, offsets, fire)
         cpu.append(ours / yardstick)
     print(f"{'CPU a submission, × bare geventhttpclient':46}{statistics.median(cpu):14.2f}{1.5:12.2f}")
     for rate in (50, 500, 2000):

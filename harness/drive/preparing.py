@@ -40,6 +40,8 @@ def check(settings: Settings, target: str, platform: Platform) -> Checked:
     """
     for objective in settings.slos:
         parse_slo(objective)
+    if not settings.host and not platform.DEFAULTS.get("simulate"):
+        raise ConfigError(f"there is no simulated {target}", f"give --host, or set {platform.HOST_VARIABLE}")
     prepared = platform.prepare(settings.texts, simulated=not settings.host)
     given = settings.text("scenarios")
     scenarios = None

@@ -99,6 +99,12 @@ def start_observer(run: Path, options: Sequence[str], environment: Mapping[str, 
         )
 
 
+def folder_of(platform: object) -> str:
+    """Where a platform lies that is a module beside the locustfile: the observer has to find it too. "" elsewhere."""
+    name, file = str(getattr(platform, "__name__", "")), getattr(platform, "__file__", None)
+    return str(Path(file).parent.resolve()) if file and "." not in name else ""
+
+
 def report(run: Path) -> tuple[int, str]:
     """Seal the run and write its reports; returns the run's exit code and the verdict for people."""
     command = [*_module("harness.cli"), "report", str(run)]

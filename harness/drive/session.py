@@ -1,5 +1,6 @@
 """One test, from the press of Start to the report: set up, dispatch, drain, seal. Each test is a new folder."""
 
+import os
 import sys
 import time
 from array import array
@@ -188,6 +189,8 @@ class Session:
 
     def _start_observer(self, folder: RunFolder) -> Observer:
         environment = {"PIPESWARM_TOKEN": self._token} if self._token else {}
+        if own := processes.folder_of(self._platform):
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), own)))
         if self._simulator:
             environment["KUBECONFIG"] = self._simulator.kubeconfig
         options: list[str] = []

@@ -1,6 +1,7 @@
 """What a platform must offer to be loaded, and where targets are found."""
 
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -181,7 +182,7 @@ class Platform(Protocol):
 
 
 def find(name: str) -> Platform:
-    """The platform called `name`.
+    """The platform called `name`: an entry point, one of this package's modules, or any module that is a platform.
 
     Raises:
         ConfigError: there is no such target.
@@ -189,9 +190,11 @@ def find(name: str) -> Platform:
     for entry in entry_points(group="pipeswarm.targets"):
         if entry.name == name:
             return cast("Platform", entry.load())
-    if name not in names():
-        raise ConfigError(f"there is no target '{name}'", f"targets are: {', '.join(names())}")
-    return cast("Platform", importlib.import_module(f"{__package__}.{name}"))
+    if name in names():
+        return cast("Platform", importlib.import_module(f"{__package__}.{name}"))
+    if importlib.util.find_spec(name) is not None and hasattr(module := importlib.import_module(name), "from_plan"):
+        return cast("Platform", module)
+    raise ConfigError(f"there is no target '{name}'", f"targets are: {', '.join(names())}, or a module of your own")
 
 
 def names() -> list[str]:
