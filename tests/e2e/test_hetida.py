@@ -138,6 +138,29 @@ def test_a_backend_that_knows_no_such_transformation_is_a_bad_configuration(heti
     assert "no transformation" in finished.err
 
 
+@pytest.mark.parametrize(
+    ("mode", "counted", "code", "says"),
+    [
+        ("backend", "failed", 3, "Failure while calling the runtime"),
+        ("runtime", "rejected", 3, "does not answer"),
+        ("async", "in_flight", 4, ""),
+    ],
+)
+def test_a_worker_that_is_killed_is_a_500_a_closed_connection_or_a_callback_that_never_comes(
+    hetida, tmp_path, mode, counted, code, says
+):
+    hanging = QUICK.replace("compute: 20ms", "compute: 60s").replace("workers: 2,", "workers: 2, timeout_s: 1s,")
+    (tmp_path / "hanging.yaml").write_text(hanging)
+    finished = hetida.headless(
+        "--simulate", str(tmp_path / "hanging.yaml"), "--mode", mode, "--runs", "4", "--over", "1s", "--drain", "4s",
+        "--slo", "succeeded_ratio > 0.9",
+    )  # fmt: skip
+    assert finished.code == code, finished.err + finished.out
+    report = finished.report()
+    assert report["ledger"][counted] == 4
+    assert says in "".join(group["message"] for group in report["errors"])
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_real_installation_is_loaded(hetida, tmp_path, mode):
     host = os.environ.get(REAL[mode], "")

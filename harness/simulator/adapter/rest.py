@@ -15,6 +15,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _LINES = "application/x-ndjson"
 _ATTRIBUTES = "Data-Attributes"
 _MOST_BYTES = 256 * 2**20
+_KINDS = ("sources", "sinks", "thingNodes")
 
 
 def application(plants: Plants, gate: Gate, name: str = "plants") -> web.Application:
@@ -41,7 +42,7 @@ class _Browsing:
     def mount(self, app: web.Application) -> None:
         app.router.add_get("/info", self._info)
         app.router.add_get("/structure", self._structure)
-        for kind in ("sources", "sinks", "thingNodes"):
+        for kind in _KINDS:
             app.router.add_get(f"/{kind}/{{id:.+}}/metadata/", self._list_metadata)
             app.router.add_get(f"/{kind}/{{id:.+}}/metadata/{{key}}", self._get_metadata)
             app.router.add_post(f"/{kind}/{{id:.+}}/metadata/{{key}}", self._post_metadata)
@@ -62,13 +63,13 @@ class _Browsing:
         return _json(found)
 
     async def _list(self, request: web.Request) -> web.Response:
-        kind, wanted = request.path.strip("/"), request.query.get("filter", "").lower()
+        kind, wanted = _kind(request), request.query.get("filter", "").lower()
         every = {"sources": self._plants.sources, "sinks": self._plants.sinks, "thingNodes": self._plants.nodes}[kind]()
         found = [each for each in every if wanted in each["id"].lower()]
         return _json({"resultCount": len(found), kind: found})
 
     async def _one(self, request: web.Request) -> web.Response:
-        kind, name = request.path.split("/")[1], request.match_info["id"]
+        kind, name = _kind(request), request.match_info["id"]
         if kind == "thingNodes":
             return _json({"id": name, "parentId": None, "name": name, "description": ""})
         return _json(self._plants.source(name) if kind == "sources" else self._plants.sink(name))
@@ -91,6 +92,11 @@ class _Browsing:
     @staticmethod
     def _owner(request: web.Request) -> str:
         return request.path.rsplit("/metadata/", 1)[0]
+
+
+def _kind(request: web.Request) -> str:
+    """Which of the kinds a path is of, wherever the adapter is mounted."""
+    return next(part for part in request.path.split("/") if part in _KINDS)
 
 
 class _Data:

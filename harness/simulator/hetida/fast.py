@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from harness.simulator.platform import Platform
 
 SOURCE = "simulator"
+# As the load would record what the served endpoints answer.
 _SAYS = {
     Ending.RAISED: "EXECUTING_COMPONENT_CODE · ValueError: simulated failure of an operator",
-    Ending.LOAD_FAILED: "HTTP 500 · a source adapter failed",
-    Ending.SEND_FAILED: "SENDING_DATA_TO_ADAPTERS · a sink adapter failed",
-    Ending.RESET: "HTTP 500 · the runtime closed the connection",
+    Ending.LOAD_FAILED: "HTTP 500 · Failure while calling the runtime: load failed",
+    Ending.SEND_FAILED: "SENDING_DATA_TO_ADAPTERS · AdapterHandlingException: sending data to the adapter failed: 503",
+    Ending.RESET: "HTTP 500 · Failure while calling the runtime: reset",
 }
 
 Record = Submission | Span | Event | Node | Sample

@@ -1,4 +1,7 @@
-"""The endpoints of a backend (``/api``, and ``/hdapi`` as behind the frontend) and of a runtime (``/engine``)."""
+"""The endpoints of a backend (``/api``; ``/hdapi`` as behind the frontend), of a runtime (``/engine``), of adapters.
+
+Simulated executions wait for simulated adapters; those under ``/adapters/<id>`` are there for everybody else.
+"""
 
 import asyncio
 import os
@@ -10,6 +13,9 @@ import aiohttp
 import orjson
 from aiohttp import web
 
+from harness.simulator.adapter.limits import Gate, Limits
+from harness.simulator.adapter.plants import Plants
+from harness.simulator.adapter.rest import application
 from harness.simulator.hetida import answers
 from harness.simulator.hetida.execution import Ending, Job
 from harness.simulator.hetida.requests import RefusedError, Request, backend_request, parsed, runtime_request
@@ -27,6 +33,7 @@ class Endpoints:
         self._service = service
         self._advance = advance
         self._origin_at = origin_at
+        self._seed = seed
         self._random = Random(f"{seed}/outputs")
         self._transformations: dict[str, Mapping[str, Any]] = {}
         self._callbacks: set[asyncio.Task[None]] = set()
@@ -47,16 +54,20 @@ class Endpoints:
                 ("PUT", one, self._put),
             ):
                 app.router.add_route(method, path, _guarded(handler))
+        for adapter in self._service.settings.adapters:
+            gate = Gate(Limits(adapter.capacity, errors=adapter.error_rate), self._seed)
+            app.add_subapp(f"/adapters/{adapter.id}", application(Plants(seed=self._seed), gate, adapter.id))
         app.router.add_get("/engine/info", self._info)
         app.router.add_post("/engine/runtime", _guarded(self._run))
 
     # --- what is stored -----------------------------------------------------------------------------------------
 
-    async def _adapters(self, _: web.Request) -> web.Response:
-        return _json(
-            [{"id": name, "name": name, "url": f"http://{name}", "internalUrl": f"http://{name}"}
-             for name in self._service.adapters]
-        )  # fmt: skip
+    async def _adapters(self, request: web.Request) -> web.Response:
+        found = []
+        for name in self._service.adapters:
+            url = str(request.url.origin().with_path(f"/adapters/{name}"))
+            found.append({"id": name, "name": name, "url": url, "internalUrl": url})
+        return _json(found)
 
     async def _list(self, request: web.Request) -> web.Response:
         group = request.query.get("revision_group_id")

@@ -173,7 +173,12 @@ def test_the_latest_released_revision_of_a_group_is_executed(url):
 
 def test_health_and_adapters_are_served_beside_kubernetes(url):
     assert call(url, "GET", "/engine/info")[0] == 200
-    assert {each["id"] for each in call(url, "GET", "/api/adapters/")[1]} == {"plants", "slow"}
+    adapters = {each["id"]: each["internalUrl"] for each in call(url, "GET", "/api/adapters/")[1]}
+    assert adapters == {name: f"{url}/adapters/{name}" for name in ("plants", "slow")}
+    assert call(adapters["plants"], "GET", "/sources/plant-0001/flow")[1]["id"] == "plant-0001/flow"
+    assert call(adapters["plants"], "GET", "/sources/?filter=flow")[1]["resultCount"] == 100
+    rows = "/timeseries?id=a&from=2026-01-01T00:00:00Z&to=2026-01-01T00:01:00Z"
+    assert len(call(adapters["plants"], "GET", rows)[1].splitlines()) == 2
     assert call(url, "GET", "/api/v1/nodes")[1]["kind"] == "NodeList"
 
 
