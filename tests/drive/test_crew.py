@@ -1,15 +1,18 @@
 from array import array
 from types import SimpleNamespace
 
+import gevent
 import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.drive import crew as crew_module
 from harness.drive import remote
 from harness.drive.order import Order
 from harness.drive.remote import CLOCK, CLOCK_IS, DONE, GO, MORE, ROWS, STOP, RemoteCrew
 from harness.model import ConfigError, Outcome, PipeswarmError, Plan, Scenario, Submission
+from harness.model.phases import GENERATOR_CPU
 from harness.store.folder import encode
 
 SCENARIOS = [Scenario(str(k), "s", {"rows": k}, {}) for k in range(3)]
@@ -181,3 +184,16 @@ def test_arrivals_of_a_closed_schedule_are_dealt_in_turn_and_counted_when_their_
     assert lost == [(0, "a", 1)]
     crew.send([(4, 0.4), (5, 0.5)], last=True)
     assert [data for kind, client, data in runner.sent if kind == MORE][-1]["dues"] == [(4, 0.4), (5, 0.5)]
+
+
+def test_a_busy_process_says_how_busy_it_is(monkeypatch):
+    monkeypatch.setattr(crew_module, "_CPU_EVERY_S", 0.02)
+    samples = []
+    watching = gevent.spawn(crew_module.watch_cpu, "3", samples.append)
+    while not samples:
+        sum(range(10_000))
+        gevent.sleep(0)
+    watching.kill()
+    assert samples[0].metric == GENERATOR_CPU
+    assert samples[0].labels == {"worker": "3"}
+    assert 0.1 < samples[0].value < 1.5

@@ -1,0 +1,55 @@
+"""The web UI of a master: what the page asks for, with workers that send the arrivals."""
+
+import json
+import time
+import urllib.parse
+import urllib.request
+from contextlib import suppress
+
+from tests.e2e.conftest import ROOT, free_port
+
+PIPELINE = str(ROOT / "harness/targets/training.yaml")
+
+
+def table(address):
+    """The rows of the tab "Pipeline runs" as the page gets them."""
+    with urllib.request.urlopen(f"{address}/stats/requests", timeout=5) as answer:
+        (extended,) = json.load(answer)["extended_stats"]
+    return {row["what"]: row["value"] for row in extended["data"]}
+
+
+def wait_for(true, seconds=60):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with suppress(OSError, ValueError, KeyError):
+            if found := true():
+                return found
+        time.sleep(0.2)
+    raise AssertionError("it did not happen in time")
+
+
+def test_the_tab_shows_what_the_workers_do_and_the_report_at_the_end(locust, platform):
+    port, bus = free_port(), str(free_port())
+    address = f"http://127.0.0.1:{port}"
+    master = locust.start(
+        "--master", "--master-bind-port", bus, "--web-host", "127.0.0.1", "--web-port", str(port), "--host", platform.url,
+        "--pipeline", PIPELINE, KUBECONFIG=platform.kubeconfig,
+    )  # fmt: skip
+    locust.start("--worker", "--master-port", bus)
+    wait_for(lambda: json.load(urllib.request.urlopen(f"{address}/stats/requests"))["workers"])
+    form = {
+        "user_count": 3, "spawn_rate": 3, "host": platform.url, "schedule": "concurrency", "runs": 6, "max_runs": 100,
+        "yes": "false",
+    }  # fmt: skip
+    started = urllib.request.urlopen(f"{address}/swarm", data=urllib.parse.urlencode(form).encode())
+    assert json.load(started)["success"]
+    dispatching = wait_for(lambda: (rows := table(address))["stage"] == "dispatching" and rows)
+    assert "closed model" in dispatching["load"]
+    over = wait_for(lambda: (rows := table(address))["stage"] == "over" and rows)
+    assert (over["intended"], over["accepted"], over["done"]) == ("6", "6", "6")
+    assert over["verdict"]
+    page = urllib.request.urlopen(f"{address}/pipeline-runs/report.html").read()
+    (folder,) = (locust.place / "runs").iterdir()
+    assert page == (folder / "report.html").read_bytes()
+    master.terminate()
+    assert locust.finish(master).code is not None
