@@ -37,6 +37,7 @@ class Pods:
         self._journal = journal
         self._since = since - BEFORE_NS
         self._pods: dict[str, _Known] = {}
+        self._alive: set[str] = set()  # of runs
         self._ahead: int | None = None  # how far our clock and the way of news are ahead of the cluster's clock, ns
         self._lock = threading.Lock()
 
@@ -51,6 +52,10 @@ class Pods:
                 known.life.see_deleted(manifest, self._journal.now())
             else:
                 known.life.see(manifest, self._journal.now())
+            if known.life.run and known.life.over is None:
+                self._alive.add(uid)
+            else:
+                self._alive.discard(uid)
             self._write(known)
 
     def see_event(self, uid: str, event: Manifest) -> PodLife | None:
@@ -75,6 +80,11 @@ class Pods:
         self._ahead = ahead if self._ahead is None else min(self._ahead, ahead)
         known.life.appeared(told_at - self._ahead)
         known.told_at = None
+
+    @property
+    def alive(self) -> int:
+        """How many pods of runs are not over."""
+        return len(self._alive)
 
     def phases(self) -> Mapping[str, int]:
         """The pods of runs by phase."""
@@ -147,8 +157,11 @@ class Cluster:
             thread.start()
         while not stop.wait(_TICK_S):
             self._events.release()
+            looked = all(reflector.looked for reflector in self._reflectors)
+            self._observation.activity.pods = self._pods.alive if looked else None
             if self._reflectors[0].listed:
                 self._nodes.listed()
+        self._observation.activity.pods = None
         self._api.interrupt()
         for thread in threads:
             thread.join()

@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Protocol, cast
 
@@ -65,6 +65,13 @@ class ObserverSettings:
     redact: tuple[str, ...] = ()
 
 
+@dataclass(slots=True)
+class Activity:
+    """What one collector tells the others of the present: `pods` of runs that live now, none where that isn't seen."""
+
+    pods: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """What every collector is given."""
@@ -74,6 +81,7 @@ class Observation:
     target: Target
     settings: ObserverSettings
     journal: Journal
+    activity: Activity = field(default_factory=Activity)
 
 
 class Collector(Protocol):

@@ -7,36 +7,18 @@ from collections.abc import Mapping
 from harness.collectors.collector import Observation
 from harness.collectors.contact import Contact
 from harness.collectors.http import Http, Timeouts
+from harness.collectors.pace import Pace
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange
 from harness.model.phases import RUN, RUNS_IN_FLIGHT, TERMINAL_STATES
 from harness.model.records import Event, Sample, Span, Submission
 from harness.targets.target import ListedRun, Listing, RunPage
 
-_FREE_REQUESTS = 20  # so that short tests are watched closely too
-_SLOWER = 1.5
+_CLOSED = "concurrency"  # the schedule of the closed model
+_CALM_S = 5.0
+_SLICE_S = 0.25  # of a wait, after which the pods are looked at
 # A run is stamped when its request comes in, and listed when it has been started: a throttled API takes a minute.
 _LATE_NS = 90 * 10**9
-
-
-class Pace:
-    """How long to wait between polls: as often as allowed while polls are within a share of the platform's requests.
-
-    The platform has served one request for each run that was created, and one for each change of a run's state that
-    its controller reported; it serves more, which we can't see.
-    """
-
-    def __init__(self, least_s: float, most_s: float, share: float) -> None:
-        self._least_s, self._most_s, self._share = least_s, most_s, share
-        self._wait_s = least_s
-
-    def after(self, own: int, served: int) -> float:
-        """Seconds until the next poll, after `own` requests, when the platform is known to have served `served`."""
-        if own < _FREE_REQUESTS + self._share * served:
-            self._wait_s = self._least_s
-        else:
-            self._wait_s = min(self._wait_s * _SLOWER, self._most_s)
-        return self._wait_s
 
 
 class Runs:
@@ -51,7 +33,10 @@ class Runs:
         self._exchange = exchange
         self._contact = Contact("runs", observation.journal)
         settings = observation.settings
-        self._pace = Pace(settings.least_poll_s, settings.most_poll_s, settings.request_share)
+        # In the closed model the next run is sent when an end is seen: how soon is part of the load.
+        closed = observation.plan.schedule.get("name") == _CLOSED
+        calm_s = settings.least_poll_s if closed else max(settings.least_poll_s, _CALM_S)
+        self._pace = Pace(settings.least_poll_s, settings.most_poll_s, calm_s, settings.request_share)
         self._open: dict[str, ListedRun] = {}
         self._over: set[str] = set()
         self._states: Counter[str] = Counter()
@@ -60,12 +45,14 @@ class Runs:
         self._newest = self._known_to = 0  # every run created before `_known_to` is known
         self._missing: set[str] = set()  # open runs that the current sweep has not come across
         self._looked = False
+        self._first_at: int | None = None  # when the first run was seen
+        self._last = (0, 0)  # when the last poll was, and how many runs were over then
         self._resume()
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
         while not stop.is_set():
-            stop.wait(self._try())
+            self._wait(self._try(), stop)
         self._page = ""
         if self._accepted() - self._over - self._open.keys():
             self._known_to = 0  # some were overlooked: go through the whole listing
@@ -91,7 +78,34 @@ class Runs:
             self._page = ""
             self._looked = True
             return self._contact.failed(error)
-        return self._pace.after(self._polls, self._served)
+        if self._page:
+            return self._pace.before_next_page(self._polls, self._served)
+        now_at = self._observation.journal.now()
+        if self._first_at is None and (self._open or self._over):
+            self._first_at = now_at
+        going_s = (now_at - self._first_at) / 1e9 if self._first_at is not None else 0.0
+        return self._pace.after(self._polls, self._served, going_s, self._left_s(now_at))
+
+    def _left_s(self, now_at: int) -> float | None:
+        """When the last run will be over, if runs go on to end as they did since the poll before."""
+        before_at, before = self._last
+        self._last = (now_at, len(self._over))
+        left = max(len(self._open), self._observation.plan.intended - len(self._over))
+        ended = len(self._over) - before
+        return left * (now_at - before_at) / 1e9 / ended if before_at and ended else None
+
+    def _wait(self, seconds: float, stop: threading.Event) -> None:
+        """Wait, but not so long when every arrival was seen and no pod of a run lives any more: the test is ending."""
+        waited_s = 0.0
+        idle_s: float | None = None
+        while waited_s < seconds and not stop.wait(min(_SLICE_S, seconds - waited_s)):
+            waited_s += _SLICE_S
+            if self._observation.activity.pods != 0:
+                self._pace.busy()
+            elif self._open and len(self._open) + len(self._over) >= self._observation.plan.intended > 0:
+                idle_s = idle_s or self._pace.while_idle()
+                if waited_s >= idle_s:
+                    return
 
     def _try_last(self) -> bool:
         try:

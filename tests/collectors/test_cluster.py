@@ -164,3 +164,14 @@ class TestEvents:
 
 def test_stamps_of_the_scene_are_what_they_say() -> None:
     assert (time(1.9)[-3:], micro(1.25)[-10:], at(0)) == ("01Z", "01.250000Z", T0 * 10**9)
+
+
+def test_pods_of_runs_that_live_are_counted(scene: Scene) -> None:
+    platforms_own = pod("mysql")
+    platforms_own["metadata"]["labels"] = {}
+    for each in (pod("first"), pod("second"), platforms_own):
+        scene.pods.see("ADDED", each)
+    assert scene.pods.alive == 2
+    scene.pods.see("MODIFIED", pod("first", phase="Succeeded"))
+    scene.pods.see("DELETED", pod("second"))
+    assert scene.pods.alive == 0

@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 
 from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
-from harness.collectors.runs import Pace, Runs
+from harness.collectors.pace import Pace
+from harness.collectors.runs import Runs
 from harness.model import Event, Outcome, Plan, Sample, Scenario, Span, Submission, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.model.phases import FAILED, GAP, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES
@@ -52,11 +54,11 @@ class Platform:
 class Scene:
     """A run folder, a platform, and the collector between them; a poll happens when told."""
 
-    def __init__(self, path: Path, platform: Platform | None = None) -> None:
+    def __init__(self, path: Path, platform: Platform | None = None, schedule: str = "burst") -> None:
         self.platform = platform or Platform()
         self.folder = RunFolder(path)
         self.observation = Observation(
-            self.folder, Plan("kfp", "http://x", {}, 1, 0, False), self.platform, ObserverSettings("http://x"),
+            self.folder, Plan("kfp", "http://x", {"name": schedule}, 1, 0, False), self.platform, ObserverSettings("http://x"),
             Journal(self.folder.recorder(), now=lambda: T0),
         )  # fmt: skip
         self.runs = Runs(self.observation, self.observation.target, self._exchange)
@@ -239,21 +241,87 @@ class TestReliability:
 
 
 class TestPace:
-    def test_within_its_share_it_polls_as_often_as_allowed(self) -> None:
-        pace = Pace(1.0, 15.0, 0.05)
-        assert [pace.after(own, served=0) for own in range(1, 20)] == [1.0] * 19
-        assert pace.after(100, served=1600 + 1) == 1.0
+    def test_waits_grow_with_the_time_that_runs_have_been_going(self) -> None:
+        pace = Pace(1.0, 15.0, 5.0, 0.05)
+        waits = [pace.after(1, served=1000, going_s=going_s) for going_s in (0.0, 2.0, 4.0, 10.0, 14.0, 300.0)]
+        assert waits == pytest.approx([1.0, 1.0, 1.4, 3.5, 4.9, 5.0])
 
-    def test_beyond_it_slows_down_to_its_bound_and_recovers(self) -> None:
-        pace = Pace(1.0, 4.0, 0.05)
-        assert [pace.after(20 + k, served=0) for k in range(5)] == [1.5, 2.25, 3.375, 4.0, 4.0]
-        assert pace.after(25, served=400) == 1.0
+    def test_beyond_its_share_it_slows_down_to_its_bound_and_recovers(self) -> None:
+        pace = Pace(1.0, 15.0, 5.0, 0.05)
+        assert [pace.after(5 + k, 0, 100.0) for k in range(4)] == [7.5, 11.25, 15.0, 15.0]
+        assert pace.after(10, served=400, going_s=100.0) == 5.0
 
-    @pytest.mark.parametrize(("runs_per_h", "hours"), [(3000, 1.0), (10_000, 0.5)])
-    def test_a_long_test_costs_at_most_five_percent(self, runs_per_h: int, hours: float) -> None:
-        pace, own, now_s = Pace(1.0, 15.0, 0.05), 0, 0.0
-        while now_s < hours * 3600:
+    def test_it_is_there_when_the_last_run_is_expected_to_end(self) -> None:
+        pace = Pace(1.0, 15.0, 5.0, 0.05)
+        assert pace.after(1, 1000, 100.0, left_s=3.0) == 3.0
+        assert pace.after(1, 1000, 100.0, left_s=0.2) == 1.0
+        assert pace.after(100, 1000, 100.0, left_s=0.2) == 7.5
+
+    @pytest.mark.parametrize(("schedule", "wait_s"), [("concurrency", 1.0), ("spread", 5.0)])
+    def test_in_the_closed_model_an_end_is_seen_soon_since_the_next_run_waits_for_it(
+        self, tmp_path: Path, schedule: str, wait_s: float
+    ) -> None:
+        scene = Scene(tmp_path, schedule=schedule)
+        assert scene.runs._pace.after(4, 100, 100.0) == wait_s
+
+    def test_idle_waits_grow_until_pods_live_again(self) -> None:
+        pace = Pace(1.0, 2.0, 5.0, 0.05)
+        assert [pace.while_idle() for _ in range(4)] == [1.0, 1.5, 2.0, 2.0]
+        pace.busy()
+        assert pace.while_idle() == 1.0
+
+    @pytest.mark.parametrize(
+        ("runs", "minutes"), [(200, 2.0), (300, 5.0), (1000, 10.0), (3000, 60.0), (10_000, 30.0)]
+    )  # fmt: skip
+    def test_a_test_of_minutes_costs_at_most_five_percent_but_for_a_few_polls(self, runs: int, minutes: float) -> None:
+        pace, own, now_s, length_s = Pace(1.0, 15.0, 5.0, 0.05), 0, 0.0, minutes * 60
+        while now_s < length_s:
             own += 1
-            served = 2 * int(runs_per_h * now_s / 3600)  # a creation and an end each
-            now_s += pace.after(own, served)
-        assert own <= 0.05 * 2 * runs_per_h * hours + 20 + hours * 3600 / 15
+            served = 3 * int(runs * now_s / length_s)  # a creation, a start and an end each
+            now_s += pace.after(own, served, now_s)
+        assert own <= max(0.05 * 3 * runs + 5, length_s / 15 + 9)
+
+
+class TestWaiting:
+    def waits(self, scene: Scene, seconds: float) -> float:
+        """For how long it waits, in time that a stop event counts instead of passing it."""
+
+        class Stop(threading.Event):
+            waited_s = 0.0
+
+            def wait(self, timeout: float | None = None) -> bool:
+                self.waited_s += timeout or 0.0
+                return False
+
+        stop = Stop()
+        scene.runs._wait(seconds, stop)
+        return stop.waited_s
+
+    def test_it_looks_soon_when_the_last_pod_is_over(self, scene: Scene) -> None:
+        scene.platform.put("a", "RUNNING", 0)
+        scene.sweep()
+        scene.observation.activity.pods = 0
+        assert [self.waits(scene, 10.0) for _ in range(3)] == [1.0, 1.5, 2.25]
+        scene.observation.activity.pods = 3
+        assert self.waits(scene, 10.0) == 10.0
+        scene.observation.activity.pods = 0
+        assert self.waits(scene, 10.0) == 1.0
+
+    def test_it_waits_on_when_pods_are_not_seen_or_no_run_is_open(self, scene: Scene) -> None:
+        scene.platform.put("a", "RUNNING", 0)
+        scene.sweep()
+        assert self.waits(scene, 10.0) == 10.0
+        scene.observation.activity.pods = 0
+        scene.platform.put("a", SUCCEEDED, 0, 3)
+        scene.sweep()
+        assert self.waits(scene, 10.0) == 10.0
+
+    def test_it_waits_on_while_arrivals_are_to_come(self, scene: Scene) -> None:
+        scene.observation.activity.pods = 0
+        scene.platform.put("a", "RUNNING", 0)
+        scene.runs._observation = replace(scene.observation, plan=replace(scene.observation.plan, intended=2))
+        scene.sweep()
+        assert self.waits(scene, 10.0) == 10.0
+        scene.platform.put("b", "RUNNING", 1)
+        scene.sweep()
+        assert self.waits(scene, 10.0) == 1.0
