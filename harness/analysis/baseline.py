@@ -19,6 +19,7 @@ RUN_DURATION, FAILED_RATIO = "run.duration", "failed_ratio"
 TOLERANCE = 0.10  # equal tests differ by some 5 %: twice that is a change
 _BATCHES = 20
 _LEAST_RUNS = 60
+_LEAST_BATCHES = 8
 _FAILED_TOLERANCE = 0.01
 _SEED = 7
 
@@ -44,9 +45,10 @@ def regression(baseline: Timeline, timeline: Timeline, *, tolerance: float = TOL
     """Compare the durations of runs that succeeded, and the share that failed."""
     before, after = _batches(baseline), _batches(timeline)
     found = None
-    if before.size and after.size:
-        rows = [Measurement("baseline", "", str(k), RUN_DURATION, float(v)) for k, v in enumerate(before)]
-        rows += [Measurement("this test", "", str(k), RUN_DURATION, float(v)) for k, v in enumerate(after)]
+    both = np.flatnonzero(np.isfinite(before) & np.isfinite(after)).tolist()
+    if len(both) >= _LEAST_BATCHES:
+        rows = [Measurement("baseline", "", str(k), RUN_DURATION, float(before[k])) for k in both]
+        rows += [Measurement("this test", "", str(k), RUN_DURATION, float(after[k])) for k in both]
         (found,) = compare(rows, np.random.default_rng(_SEED), paired=True)
     failed = _failed(baseline), _failed(timeline)
     reasons = []
@@ -72,16 +74,15 @@ def differences(baseline: Timeline, timeline: Timeline) -> tuple[str, ...]:
 
 
 def _batches(timeline: Timeline) -> Floats:
-    """Mean duration by batch of arrivals, of runs that succeeded; empty when they are too few."""
+    """Mean duration by batch of arrivals, of runs that succeeded; NaN where none did, or all are too few."""
     succeeded = (timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool)
     if np.count_nonzero(succeeded) < _LEAST_RUNS:
-        return np.zeros(0)
+        return np.full(_BATCHES, np.nan)
     batch = np.arange(succeeded.size) * _BATCHES // succeeded.size
     seconds = np.where(succeeded, duration(timeline), 0.0)
     count = np.bincount(batch[succeeded], minlength=_BATCHES)
-    if not count.all():
-        return np.zeros(0)
-    return np.asarray(np.bincount(batch, weights=seconds, minlength=_BATCHES) / count, dtype=np.float64)
+    total = np.bincount(batch, weights=seconds, minlength=_BATCHES)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def _failed(timeline: Timeline) -> float:
