@@ -5,6 +5,7 @@ which event leads where.
 """
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Mapping
@@ -63,6 +64,7 @@ class Desk:
         self._story: gevent.Greenlet | None = None
         self._environment: Any = None
         self._live: Mapping[str, Any] = {}
+        self._interrupted = False
         self._stopping = False  # somebody waits for the end of the test in `stop_test`
 
     # --- events -------------------------------------------------------------------------------------------------
@@ -98,6 +100,7 @@ class Desk:
         """`test_start`: a new test, in a greenlet of its own."""
         if self._station is None:
             self._story = gevent.spawn(self._tell)
+            self._listen_for_interrupts()
 
     def stop_test(self, **_: object) -> None:
         """`test_stopping`: Stop in the web UI drains, a second Stop does not wait; Locust's ``-t`` is a hard limit.
@@ -107,7 +110,9 @@ class Desk:
         session = self._session
         if session is None or session.stage is Stage.OVER or gevent.getcurrent() is self._story:
             return
-        if self._environment.parsed_options.headless:
+        if self._interrupted:
+            session.cut("Interrupted")
+        elif self._environment.parsed_options.headless:
             session.cut("TimeLimit")
         elif self._stopping:
             session.cut("Stopped")
@@ -130,6 +135,24 @@ class Desk:
         if self._simulator is not None:
             self._simulator.stop()
             self._simulator = None
+
+    def _listen_for_interrupts(self) -> None:
+        """While a test goes, Ctrl-C is a message: as an exception it would end whatever greenlet it happened to hit."""
+
+        def interrupt() -> None:
+            watcher.cancel()
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends the process at once
+            self._interrupted = True
+            environment = self._environment
+            if environment.web_ui is not None:
+                environment.web_ui.stop()
+            else:
+                environment.runner.quit()
+
+        self._interrupted = False
+        watcher = gevent.signal_handler(signal.SIGINT, interrupt)
+        assert self._story is not None
+        self._story.link(lambda _: (watcher.cancel(), signal.signal(signal.SIGINT, signal.default_int_handler)))
 
     # --- a worker -----------------------------------------------------------------------------------------------
 

@@ -51,7 +51,8 @@ def test_a_sealed_run_is_reported_again_with_the_same_bytes_and_no_platform(locu
 
 def test_the_pipeline_is_uploaded_once_whatever_the_number_of_tests(locust, platform):
     for _ in range(2):
-        assert locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "1").code == 0
+        finished = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "1")
+        assert [row["outcome"] for row in finished.rows()] == ["accepted"], finished.err
     plans = [RunFolder.open(path).read_plan() for path in sorted((locust.place / "runs").iterdir())]
     assert len({plan.target_options["version_id"] for plan in plans}) == 1
 
