@@ -26,6 +26,9 @@ def configure(parser: argparse.ArgumentParser) -> "Verbs":
     serving.add_argument(
         "--die-with-parent", action="store_true", help="end when the process that started this one ends"
     )
+    serving.add_argument(
+        "--strict", action="store_true", help="end with an error when simulated time can't keep up with the wall's"
+    )
     serving.add_argument("--kubeconfig", type=Path, metavar="FILE", help="where to write a kubeconfig for it")
     serving.add_argument(
         "--advertise", default="", metavar="URL", help="the address others reach it at (default: the one it listens on)"
@@ -71,7 +74,7 @@ def _serve(args: argparse.Namespace) -> int:
     serve(
         ServeOptions(
             profile, faults, args.host, args.port, args.seed, args.ready_file, args.die_with_parent,
-            args.kubeconfig, args.advertise,
+            args.kubeconfig, args.advertise, args.strict,
         )
     )  # fmt: skip
     return ExitCode.OK

@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 from aiohttp import web
 
-from harness.model.errors import ConfigError
+from harness.model.errors import ConfigError, PipeswarmError
 from harness.simulator import kubeapi
 from harness.simulator.faults import plant
 from harness.simulator.hetida.rest import Endpoints
@@ -23,10 +23,12 @@ from harness.simulator.kfp.view import Calendar
 from harness.simulator.kube.actions import ClusterActions
 from harness.simulator.kube.proxy import Proxies
 from harness.simulator.kube.view import KubernetesView
+from harness.simulator.page import Page
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile
 from harness.simulator.wall import WallClock
 
+_LATE = "the simulation was {:.1f} s behind the wall clock"
 _LOOK_S = 1.0  # how often the parent and the lag are looked at
 
 
@@ -43,6 +45,7 @@ class ServeOptions:
     die_with_parent: bool = False
     kubeconfig: Path | None = None  # none: in a folder of its own that goes away with it
     advertise: str = ""  # the address others reach it at, where that is not the one it listens on
+    strict: bool = False  # end with an error when simulated time can't keep up with the wall's
 
 
 def serve(options: ServeOptions) -> None:
@@ -73,7 +76,7 @@ async def _serve(options: ServeOptions) -> None:
             kubeconfig = options.kubeconfig or Path(folder) / "kubeconfig"
             _write_kubeconfig(kubeconfig, url)
             _announce(options, url, kubeconfig)
-            await _until_stopped(clock, stop, os.getppid() if options.die_with_parent else None)
+            await _until_stopped(clock, stop, os.getppid() if options.die_with_parent else None, strict=options.strict)
     finally:
         await runner.cleanup()
 
@@ -95,12 +98,13 @@ def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
     gateway.mount(app)
     if platform.hetida is not None:
         Endpoints(platform.hetida, clock.advance, clock.origin_at, options.seed).mount(app)
+    Page(platform, options.faults, clock).mount(app)
     Proxies(view, gateway, clock.advance).mount(app)
     kubeapi.mount(app, view.store, ClusterActions(view, clock.advance), lambda: clock.now_at)
     return app, clock
 
 
-async def _until_stopped(clock: WallClock, stop: asyncio.Event, parent: int | None) -> None:
+async def _until_stopped(clock: WallClock, stop: asyncio.Event, parent: int | None, *, strict: bool) -> None:
     driving = asyncio.create_task(clock.run())
     stopping = asyncio.create_task(stop.wait())
     was_late = False
@@ -111,11 +115,13 @@ async def _until_stopped(clock: WallClock, stop: asyncio.Event, parent: int | No
                 driving.result()  # it never ends but by an error
             if parent is not None and os.getppid() != parent:
                 return
-            if clock.late and not was_late:
-                print(
-                    f"warning: the simulation is {clock.lag_s:.1f} s behind the wall clock", file=sys.stderr, flush=True
-                )
-            was_late = clock.late
+            late_s = clock.lateness()
+            if late_s and strict:
+                raise PipeswarmError(_LATE.format(late_s), "give it a core of its own, a smaller load, or no --strict")
+            if late_s and not was_late:
+                print(f"warning: {_LATE.format(late_s)}: what is measured now is not the platform", file=sys.stderr)
+                sys.stderr.flush()
+            was_late = bool(late_s)
     finally:
         for task in (driving, stopping):
             task.cancel()

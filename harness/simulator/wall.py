@@ -23,7 +23,7 @@ class WallClock:
         self._changed = asyncio.Event()
         self._advancing = False
         self.lag_s = 0.0  # how far the simulation was behind the wall when it last looked
-        self.worst_lag_s = 0.0
+        self._worst_lag_s = 0.0
 
     def drive(self, loop: EventLoop) -> None:
         """From now on run this event loop."""
@@ -47,7 +47,7 @@ class WallClock:
         try:
             now = self.now
             self.lag_s = max(0.0, now - self.loop.next_at) if self.loop.next_at < inf else 0.0
-            self.worst_lag_s = max(self.worst_lag_s, self.lag_s)
+            self._worst_lag_s = max(self._worst_lag_s, self.lag_s)
             self.loop.run(now)
         finally:
             self._advancing = False
@@ -65,7 +65,7 @@ class WallClock:
             except TimeoutError:
                 pass
 
-    @property
-    def late(self) -> bool:
-        """Whether the simulation can't keep up."""
-        return self.lag_s > _LATE_S
+    def lateness(self) -> float:
+        """By how many seconds the simulation was late at worst since this was last asked; 0 where it kept up."""
+        worst, self._worst_lag_s = self._worst_lag_s, 0.0
+        return worst if worst > _LATE_S else 0.0

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,8 +11,17 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+import yaml
 
+from harness.model.errors import ExitCode
 from harness.simulator.commands import main
+from harness.simulator.page import Page
+from harness.simulator.platform import Platform
+from harness.simulator.profile import FaultPlan
+from harness.simulator.profile_file import load_profile
+from harness.simulator.wall import WallClock
+from tests.simulator.conftest import Served
+from tests.simulator.platforms import UNCACHED, pool, profile, submit, upload
 
 MODULE = [sys.executable, "-m", "harness.simulator"]
 
@@ -108,3 +118,69 @@ def test_listing_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == ""
+
+
+def submitted(url: str, count: int) -> None:
+    spec = yaml.safe_load(UNCACHED)
+    for number in range(count):
+        body = json.dumps({"display_name": f"run-{number}", "pipeline_spec": spec}).encode()
+        with urllib.request.urlopen(urllib.request.Request(f"{url}/apis/v2beta1/runs", body)) as answer:
+            assert answer.status == 200
+
+
+def overslept(*arguments: str) -> tuple[int, str]:
+    """A platform with work to do that the machine holds up for some seconds; its exit code and what it says."""
+    process = start("--seed", "1", *arguments)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        submitted(json.loads(process.stdout.readline())["url"], 20)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(2.5)
+        process.send_signal(signal.SIGCONT)
+        for line in process.stderr:
+            if "behind the wall clock" in line:
+                break
+        if line.startswith("warning"):  # it goes on until it is told to end
+            process.send_signal(signal.SIGTERM)
+        return process.wait(20), line
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_simulation_that_is_late_says_so_and_goes_on() -> None:
+    code, line = overslept()
+    assert code == 0
+    assert re.match(r"warning: the simulation was [2-9]\.\d s behind the wall clock", line)
+
+
+def test_a_strict_simulation_that_is_late_ends_with_an_error() -> None:
+    code, line = overslept("--strict")
+    assert code == ExitCode.BUG
+    assert re.match(r"error: the simulation was [2-9]\.\d s behind the wall clock", line)
+
+
+def test_the_page_shows_what_the_platform_is_doing() -> None:
+    platform = Platform(load_profile("demo"), 1)
+    submit(platform, upload(platform), 30)
+    platform.loop.run(8.0)
+    text = re.sub(r"<[^>]+>", " ", Page(platform, (FaultPlan("store-full", 30.0),), WallClock()).render())
+    words = " ".join(text.split())
+    assert "Simulated platform demo" in words
+    assert "planted faults: store-full (from 30 s)" in words
+    assert "RUNNING 30" in words
+    assert re.search(r"steps \d+ \d+ 12 ", words)
+    assert re.search(r"artifact store 0\.\d\d 20", words)
+
+
+def test_names_in_the_page_are_text() -> None:
+    page = Page(Platform(profile(pool("<b>"))), (), WallClock()).render()
+    assert "<b>" not in page
+    assert "&lt;b&gt;" in page
+
+
+def test_the_page_is_served_and_looks_again_by_itself(served: Served) -> None:
+    with urllib.request.urlopen(served.url + "/") as answer:
+        assert answer.headers["Content-Type"].startswith("text/html")
+        assert b'http-equiv="refresh"' in answer.read()
