@@ -145,9 +145,10 @@ def _announce(options: ServeOptions, url: str, kubeconfig: Path) -> None:
         unfinished = options.ready_file.with_name(f"{options.ready_file.name}.{os.getpid()}")
         unfinished.write_text(line + "\n")
         unfinished.replace(options.ready_file)
+    hetida = f"  export PIPESWARM_HETIDA_BACKEND={url}/api\n" if options.profile.hetida is not None else ""
     print(
         f"The simulated platform '{options.profile.name}' answers at {url} until it is interrupted.\n"
-        f"  export KF_PIPELINES_ENDPOINT={url}\n"
+        f"  export KF_PIPELINES_ENDPOINT={url}\n{hetida}"
         f"  export KUBECONFIG={kubeconfig}",
         file=sys.stderr,
         flush=True,
