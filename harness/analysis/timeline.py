@@ -6,6 +6,7 @@ instant is NaN. Names end in ``_s`` as in ``schedule.csv``.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -64,7 +65,7 @@ class Timeline:
         submissions, spans, events = frames["submissions"], frames["spans"], frames["events"]
         start_at = _start(plan, submissions, spans, events)
         of_run = (spans["step"] == "").to_numpy(dtype=bool) & (spans["phase"] == RUN).to_numpy(dtype=bool)
-        observed = _observed_runs(spans[of_run], events, start_at)
+        observed = _observed_runs(_as_texts(spans[of_run]), events, start_at)
         runs = _runs(submissions, observed, start_at)
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
         pods = _pods(spans, ~of_run, runs["run"], start_at)
@@ -181,8 +182,16 @@ def _set_back(skew_s: float, runs: pd.DataFrame, pods: pd.DataFrame, events: pd.
 
 def position(values: "pd.Series[str]", among: "pd.Series[str]") -> Ints:
     """Where each value first stands in `among`; -1 where it does not."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        of_category = position(pd.Series(values.cat.categories, dtype="str"), among)
+        return np.append(of_category, -1)[values.cat.codes.to_numpy()]
     found = pc.index_in(pa.array(values), value_set=pa.array(among))
     return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _as_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """Categories as the texts that they stand for."""
+    return frame.astype({name: "str" for name in frame if isinstance(frame[name].dtype, pd.CategoricalDtype)})
 
 
 def _picked(column: "pd.Series[str]", at: Ints) -> "pd.Series[str]":
@@ -267,33 +276,44 @@ def _unsent(observed: pd.DataFrame) -> pd.DataFrame:
 
 def _pods(spans: pd.DataFrame, of_pod: Bools, runs: "pd.Series[str]", start_at: int) -> pd.DataFrame:
     """Stretches of pods; texts that repeat are categories, so that millions of rows stay small."""
-    phase = position(spans["phase"], pd.Series(POD_PHASES, dtype="str"))
+    phase = position(spans["phase"], pd.Series(POD_PHASES, dtype="str")).astype(np.int8)
     kept = of_pod & (phase >= 0)
+    names = {name: _category(spans[name]) for name in ("run", "step", "task", "node")}
     # Column by column: a copy of all columns at once would double the memory of the largest table.
-    row = np.where((spans["run"] != "").to_numpy(dtype=bool), position(spans["run"], runs), -1)
+    row = position(names["run"], runs).astype(np.int32)[kept]
+    mine = (names["run"] != "").to_numpy(dtype=bool)[kept]
     return pd.DataFrame(
         {
-            "row": row[kept],
-            "pod": _numbered(spans["run"].array[kept], spans["step"].array[kept]),
-            "step": spans["step"].array[kept],
-            "task": spans["task"].where(of_pod, "").astype("category").array[kept],
-            "phase": phase[kept].astype(np.int8),
+            "row": np.where(mine, row, np.int32(-1)),
+            "pod": _numbered(*(names[name].cat.codes.to_numpy()[kept] for name in ("run", "step"))),
+            "step": names["step"].array[kept],
+            "task": names["task"].array[kept],
+            "phase": phase[kept],
             "start_s": after(spans["started_at"], start_at)[kept],
             "end_s": after(spans["ended_at"], start_at)[kept],
-            "node": spans["node"].fillna("").astype("category").array[kept],
-        }
+            "node": names["node"].array[kept],
+        },
+        copy=False,
     )
 
 
-def _numbered(*keys: "pd.api.extensions.ExtensionArray") -> Ints:
+def _category(column: "pd.Series[str]") -> "pd.Series[Any]":
+    """The column as categories, with "" for what is missing."""
+    known = column.astype("category")
+    if "" not in known.cat.categories:
+        known = known.cat.add_categories("")
+    return known.fillna("")
+
+
+def _numbered(
+    *keys: "np.ndarray[tuple[int], np.dtype[np.integer[Any]]]",
+) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
     """A number for each run of equal keys; records come sorted by run and step, so that is a number for each pod."""
-    count = len(keys[0])
+    count = keys[0].size
     new = np.zeros(count, dtype=bool)
     for key in keys:
-        texts = pa.array(key)
-        if count > 1:
-            new[1:] |= pc.not_equal(texts.slice(1), texts.slice(0, count - 1)).to_numpy(zero_copy_only=False)
-    return np.cumsum(new)
+        new[1:] |= key[1:] != key[:-1]
+    return np.cumsum(new, dtype=np.int32)
 
 
 def _last(runs: pd.DataFrame, *frames: pd.DataFrame) -> float:

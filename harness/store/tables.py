@@ -27,6 +27,9 @@ _KEYS: Mapping[type, tuple[str, ...]] = {
     Span: ("run", "step", "phase", "attempt"),
     Node: ("name",),
 }
+# What is read of spans, and which of it are texts.
+_NAMES = ("run", "step", "phase", "task", "node")
+_OF_SPANS = (*_NAMES, "started_at", "ended_at")
 _SORT: Mapping[type, tuple[str, ...]] = {Sample: ("at", "metric", "labels"), Event: ("at", "kind", "object", "reason")}
 
 
@@ -79,15 +82,20 @@ def seal(folder: RunFolder) -> Mapping[str, int]:
 def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
     """The frames by kind ("submissions", "spans", …), from the sealed tables, or from the lines of an unsealed run.
 
-    Instants stay integer nanoseconds; a missing one is pandas' `<NA>` (columns are `Int64`).
+    Instants stay integer nanoseconds; a missing one is pandas' `<NA>` (columns are `Int64`). Of spans, the largest
+    table by far, only what analysis reads is loaded, and texts are categories: a name is kept once.
     """
     frames: dict[str, pd.DataFrame] = {}
     for kind, name in KINDS.items():
         sealed = folder.path / TABLES / f"{name}.parquet"
-        if sealed.is_file():
-            frames[name] = _frame(pq.read_table(sealed))
-        else:
+        if not sealed.is_file():
             frames[name], _ = _read_lines(folder, kind)
+        elif kind is Span:
+            frames[name] = _frame(pq.read_table(sealed, columns=list(_OF_SPANS), read_dictionary=list(_NAMES)))
+        else:
+            frames[name] = _frame(pq.read_table(sealed))
+    spans = frames[KINDS[Span]]
+    frames[KINDS[Span]] = spans[list(_OF_SPANS)].astype(dict.fromkeys(_NAMES, "category"))
     return frames
 
 
