@@ -16,6 +16,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Seal, diagnose, write; the exit code is the run's own."""
     import reports
+    from harness.analysis.phases_table import phases_table
+    from harness.store.derived import write_phases
     from harness.store.folder import RunFolder
     from harness.store.tables import seal
     from reports import document
@@ -23,6 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder = RunFolder.open(arguments.run)
     seal(folder)
     report = reports.rebuild(folder)
+    write_phases(folder, phases_table(report.timeline, report.waits))
     html = folder.path / "report.html"
     printing.show(
         arguments,
