@@ -1,7 +1,6 @@
 """The load balancer gives one replica far more than its share, and executions queue there."""
 
 import numpy as np
-from scipy.stats import binomtest
 
 from harness.analysis.services import executions
 from harness.analysis.timeline import Timeline
@@ -19,6 +18,8 @@ _CHANCE = 1e-4
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Executions by replica against an equal share, and how much longer they wait at the busiest."""
+    from scipy.stats import binomtest
+
     done = executions(timeline)
     named = done.replica >= 0
     counts = np.bincount(done.replica[named], minlength=len(done.replicas))

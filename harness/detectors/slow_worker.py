@@ -1,7 +1,6 @@
 """One replica of the runtime computes the same work more slowly than the others."""
 
 import numpy as np
-from scipy.stats import mannwhitneyu
 
 from harness.analysis.services import executions
 from harness.analysis.timeline import Timeline
@@ -21,6 +20,8 @@ _CHANCE = 1e-4
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Computing times by replica: the slowest against all others together (Mann and Whitney 1947)."""
+    from scipy.stats import mannwhitneyu
+
     done = executions(timeline)
     groups = done.by_replica(done.computing, LEAST)
     if len(groups) < 2:

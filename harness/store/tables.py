@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import fields
 from enum import Enum
+from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_type_hints
 
@@ -91,12 +92,21 @@ def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
         if not sealed.is_file():
             frames[name], _ = _read_lines(folder, kind)
         elif kind is Span:
-            frames[name] = _frame(pq.read_table(sealed, columns=list(_OF_SPANS), read_dictionary=list(_NAMES)))
+            frames[name] = _read_spans(sealed)
         else:
             frames[name] = _frame(pq.read_table(sealed))
     spans = frames[KINDS[Span]]
     frames[KINDS[Span]] = spans[list(_OF_SPANS)].astype(dict.fromkeys(_NAMES, "category"))
     return frames
+
+
+def _read_spans(path: Path) -> pd.DataFrame:
+    """Column by column, each given back before the next: what is read in between is larger than what is kept."""
+    columns: dict[str, Any] = {}
+    for name in _OF_SPANS:
+        columns[name] = _frame(pq.read_table(path, columns=[name], read_dictionary=list(_NAMES)))[name]
+        pa.default_memory_pool().release_unused()
+    return pd.DataFrame(columns, copy=False)
 
 
 def _read_lines(folder: RunFolder, kind: type) -> tuple[pd.DataFrame, int]:
