@@ -19,6 +19,8 @@ from harness.model import Plan, Scenario, Submission
 from harness.model.plan import Limits
 from harness.store import RunFolder
 
+STALL_S = 2.0
+DELAY_S = 0.05
 ANSWER = b'{"run_id": "0123456789abcdef"}'
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(ANSWER)
 
@@ -27,6 +29,7 @@ class Server(asyncio.Protocol):
     """Answers every POST after `delay_s`; the smallest server that keeps connections open."""
 
     delay_s = 0.0
+    stall = None  # a shared double: when two seconds of silence begin, on the machine's monotonic clock
 
     def connection_made(self, transport):
         self.transport, self.waiting = transport, b""
@@ -40,11 +43,13 @@ class Server(asyncio.Protocol):
             if len(self.waiting) < end + 4 + length:
                 return
             self.waiting = self.waiting[end + 4 + length :]
-            asyncio.get_running_loop().call_later(self.delay_s, self.transport.write, HEAD + ANSWER)
+            silent_s = Server.stall.value + STALL_S - time.monotonic()
+            wait_s = silent_s if 0 < silent_s <= STALL_S else self.delay_s
+            asyncio.get_running_loop().call_later(wait_s, self.transport.write, HEAD + ANSWER)
 
 
-def serve(ready, delay_s):
-    Server.delay_s = delay_s
+def serve(ready, delay_s, stall):
+    Server.delay_s, Server.stall = delay_s, stall
 
     async def run():
         server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0, backlog=4096)
@@ -100,7 +105,7 @@ def locust_events():
 
 
 def load(port, offsets, on_record=lambda _: None):
-    """Our worker with ledger and files; returns CPU seconds a submission and the lags, in the order of answers."""
+    """Our worker with ledger and files; returns CPU seconds a submission, and lag and latency (ms) by arrival."""
     options = {"experiment_id": "e" * 36, "pipeline_id": "p" * 36, "version_id": "v" * 36}
     plan = Plan(
         "kfp", f"http://127.0.0.1:{port}", {}, len(offsets), 7, simulated=False, target_options=options, limits=Limits()
@@ -109,24 +114,35 @@ def load(port, offsets, on_record=lambda _: None):
     with tempfile.TemporaryDirectory() as place:
         recorder = RunFolder.create(Path(place), "run").recorder()
         ledger = Ledger(recorder, len(offsets))
-        lags = array("d")
+        times = {}
 
         def record(row):
             ledger.book(row)
             on_record(row)
             if isinstance(row, Submission):
-                lags.append((row.sent_at - row.due_at) / 1e6)
+                times[row.seq] = ((row.sent_at - row.due_at) / 1e6, (row.answered_at - row.due_at) / 1e6)
 
         before = cpu_s()
         Worker(Order("run", plan, scenarios, offsets, time.time_ns() + 10**9), "", record).run()
         used = (cpu_s() - before) / len(offsets)
         assert ledger.counts.accepted == len(offsets), ledger.counts
         recorder.close()
-    return used, sorted(lags)
+    return used, *zip(*(times[seq] for seq in sorted(times)), strict=True)
 
 
 def quantile(values, q):
-    return values[min(len(values) - 1, int(q * len(values)))]
+    return sorted(values)[min(len(values) - 1, int(q * len(values)))]
+
+
+def stalled(port, stall):
+    """100/s through two seconds of silence: measured p99 over the true one, which the due times give."""
+    offsets = array("d", (k / 100 for k in range(1000)))
+    begins_s = 4.0
+    stall.value = time.monotonic() + 1.0 + begins_s  # the load begins one second from now
+    _, _, latencies = load(port, offsets)
+    stall.value = 0.0
+    truth = [begins_s + STALL_S - due_s if begins_s <= due_s < begins_s + STALL_S else DELAY_S for due_s in offsets]
+    return quantile(latencies, 0.99) / quantile(truth, 0.99) / 1e3
 
 
 def dispersion(offsets, lags_by_arrival):
@@ -140,8 +156,8 @@ def dispersion(offsets, lags_by_arrival):
 
 def main():
     context = multiprocessing.get_context("spawn")
-    ready = context.Queue()
-    server = context.Process(target=serve, args=(ready, 0.05), daemon=True)
+    ready, stall = context.Queue(), context.Value("d", 0.0)
+    server = context.Process(target=serve, args=(ready, DELAY_S, stall), daemon=True)
     server.start()
     port = ready.get(timeout=30)
     seconds = 10 if "--long" not in sys.argv else 30
@@ -150,16 +166,19 @@ def main():
     offsets = array("d", (k / 500 for k in range(2000)))
     for _ in range(3):
         yardstick = bare(port, offsets)
-        ours, _ = load(port, offsets, fire)
+        ours, *_ = load(port, offsets, fire)
         cpu.append(ours / yardstick)
     print(f"{'CPU a submission, × bare geventhttpclient':46}{statistics.median(cpu):14.2f}{1.5:12.2f}")
     for rate in (50, 500, 2000):
-        _, lags = load(port, array("d", (k / rate for k in range(rate * seconds))))
+        offsets = array("d", (k / rate for k in range(rate * seconds)))
+        _, lags, _ = load(port, offsets)
         print(
             f"{f'lag at {rate}/s, p50 / p99 (ms)':46}{quantile(lags, 0.5):8.2f}{quantile(lags, 0.99):6.1f}{'1 / 5':>12}"
         )
-    _, lags = load(port, array("d", [0.0] * 1000))
-    print(f"{'burst of 1,000: the last one sent after (ms)':46}{lags[-1]:14.0f}{180:12.0f}")
+    print(f"{'dispersion of 2,000/s in 10 ms, less its own':46}{dispersion(offsets, lags):14.2f}{0.2:12.2f}")
+    _, lags, _ = load(port, array("d", [0.0] * 1000))
+    print(f"{'burst of 1,000: the last one sent after (ms)':46}{max(lags):14.0f}{180:12.0f}")
+    print(f"{'p99 through a stall of 2 s, × the truth':46}{stalled(port, stall):14.2f}{1.1:12.2f}")
     server.terminate()
 
 
