@@ -16,7 +16,7 @@ import numpy as np
 
 from harness.analysis.capacity import Observation, fit
 from harness.cli import twin as simulated
-from harness.cli.capacity import read_observations
+from harness.cli.observations import read_observations
 from harness.simulator.profile_file import load_profile
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "observations.csv"

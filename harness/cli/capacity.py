@@ -1,25 +1,21 @@
 """``pipeswarm capacity``: how many nodes for N runs in T, how long, how many runs; from recorded tests or a table."""
 
 import argparse
-import csv
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli import printing
+from harness.cli.observations import Source, read, timeline_of
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from harness.analysis.capacity import CapacityModel, Observation
+    from harness.analysis.capacity import CapacityModel
     from harness.analysis.capacity_answer import Answer
-    from harness.analysis.capacity_runs import Recorded
-    from harness.analysis.timeline import Timeline
     from harness.cli.calibrated import CalibratedSimulator
 
-COLUMNS = ("runs", "nodes", "duration")
 _SEED = 7
 _GRID = (0.5, 1.0, 1.5, 2.0)
 _MOST_CELLS = 400
@@ -51,27 +47,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     printing.configure(parser)
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """All that was read: what the model is fitted on, and what is known beside."""
-
-    observations: "tuple[Observation, ...]"
-    recorded: "tuple[Recorded, ...]"
-    warnings: tuple[str, ...]
-
-    @property
-    def price(self) -> float | None:
-        """The mean recorded price; none when one is unknown."""
-        prices = [r.price for r in self.recorded if r.price is not None]
-        return sum(prices) / len(prices) if prices and len(prices) == len(self.recorded) else None
-
-    @property
-    def lacks(self) -> str:
-        """What nodes lacked most."""
-        found = [r.lacks for r in self.recorded if r.lacks]
-        return max(found, key=found.count) if found else ""
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Read, fit, answer."""
     import numpy as np
@@ -99,82 +74,6 @@ def run(arguments: argparse.Namespace) -> int:
         lambda: _json(model, name, first, source, warnings, price, grid),
     )
     return ExitCode.OK
-
-
-def read(paths: Iterable[Path]) -> _Source:
-    """Observations of run folders and tables.
-
-    Raises:
-        ConfigError: a source can't be read, or none of them says anything about capacity.
-    """
-    observations: list[Observation] = []
-    tests: list[Recorded] = []
-    warnings: list[str] = []
-    for path in paths:
-        if path.is_dir():
-            test = _read_run(path)
-            tests.append(test)
-            observations.extend(test.observations)
-            warnings.extend(f"{path.name}: {warning}" for warning in test.warnings)
-        else:
-            observations.extend(read_observations(path))
-    if not observations:
-        raise ConfigError("the sources say nothing about capacity", "; ".join(warnings) or "give a burst's run folder")
-    return _Source(tuple(observations), tuple(tests), tuple(warnings))
-
-
-def _read_run(path: Path) -> "Recorded":
-    from harness.analysis.capacity_runs import recorded
-
-    return recorded(_timeline(path))
-
-
-def _timeline(path: Path) -> "Timeline":
-    from harness.analysis.timeline import Timeline
-    from harness.store.folder import RunFolder
-    from harness.store.tables import load
-
-    folder = RunFolder.open(path)
-    return Timeline.from_frames(folder.read_plan(), load(folder))
-
-
-def read_observations(path: Path) -> "list[Observation]":
-    """A table with the columns runs,nodes,duration (seconds, or with a unit); other columns are left aside.
-
-    Raises:
-        ConfigError: the file is not such a table.
-    """
-    from harness.analysis.capacity import Observation
-
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} can't be read: {error}", "give run folders, or a CSV table in UTF-8") from error
-    lines = csv.DictReader(text.splitlines(), skipinitialspace=True)
-    missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
-    if missing:
-        raise ConfigError(
-            f"{path}, line 1: the column '{missing[0]}' is missing", f"columns are: {','.join(COLUMNS)}[,repetition]"
-        )
-    found = []
-    for row in lines:
-        runs, nodes, duration = (_positive(path, lines.line_num, row, name) for name in COLUMNS)
-        found.append(Observation(runs, nodes, duration))
-    if not found:
-        raise ConfigError(f"{path} has no rows", "three rows are a beginning; one for each test")
-    return found
-
-
-def _positive(path: Path, line: int, row: dict[str, str], name: str) -> float:
-    text = row[name] or ""
-    try:
-        value = parse_duration(text) if name == "duration" else float(text)
-    except (ValueError, ConfigError):
-        value = 0.0
-    if not 0 < value < float("inf"):
-        expected = "a time above 0: 5400, 90m or 1h30m" if name == "duration" else "a number above 0"
-        raise ConfigError(f"{path}, line {line}, column '{name}': '{text}' is not {expected}", "correct the row")
-    return value
 
 
 def _given(arguments: argparse.Namespace) -> dict[str, list[float]]:
@@ -242,7 +141,7 @@ def _simulator(arguments: argparse.Namespace) -> "CalibratedSimulator":
             "--simulator is calibrated on one run folder, and has evictions of its own",
             "give one run folder with --from; for evictions, a profile with spot nodes",
         )
-    timeline = _timeline(folders[0])
+    timeline = timeline_of(folders[0])
     whole = [o for o in recorded(timeline).observations if not o.steady]
     pipeline = folders[0] / PIPELINE
     if not whole:
@@ -256,7 +155,7 @@ def _simulator(arguments: argparse.Namespace) -> "CalibratedSimulator":
 
 
 def _with_evictions(
-    arguments: argparse.Namespace, model: "CapacityModel", source: _Source
+    arguments: argparse.Namespace, model: "CapacityModel", source: Source
 ) -> "tuple[CapacityModel, str]":
     """The model with evictions, and a sentence that says what was assumed."""
     from harness.analysis.capacity_runs import eviction_factor
@@ -281,7 +180,7 @@ def _cost(found: "Answer", price: float | None) -> float | None:
     return found.nodes * found.within_s / 3600 * price
 
 
-def _binding(found: "Answer", source: _Source) -> str:
+def _binding(found: "Answer", source: Source) -> str:
     return f"nodes ({source.lacks})" if found.binding == "nodes" and source.lacks else found.binding
 
 
@@ -290,7 +189,7 @@ def _whole(value: float | None) -> float | None:
     return int(value) if value is not None and value.is_integer() else value
 
 
-def _row(found: "Answer", source: _Source, price: float | None) -> dict[str, Any]:
+def _row(found: "Answer", source: Source, price: float | None) -> dict[str, Any]:
     row: dict[str, Any] = {
         "runs": _whole(found.runs),
         "nodes": _whole(found.nodes),
@@ -308,7 +207,7 @@ def _json(
     model: "CapacityModel",
     name: str,
     first: "Answer",
-    source: _Source,
+    source: Source,
     warnings: tuple[str, ...],
     price: float | None,
     grid: "list[Answer]",
@@ -335,7 +234,7 @@ def _text(
     model: "CapacityModel",
     name: str,
     first: "Answer",
-    source: _Source,
+    source: Source,
     warnings: tuple[str, ...],
     price: float | None,
     grid: "list[Answer]",

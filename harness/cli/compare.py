@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli import printing
+from harness.cli.observations import timeline_of
 from harness.model.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _read_runs(variants: Sequence[str], warnings: list[str], *, force: bool) -> 
     from harness.analysis.baseline import differences
     from harness.analysis.validity import validity
 
-    arms = {name: [_timeline(Path(path)) for path in name.split(",")] for name in variants}
+    arms = {name: [timeline_of(Path(path)) for path in name.split(",")] for name in variants}
     if len(arms) < len(variants):
         raise ConfigError("a variant is given twice", "give different run folders")
     tests = [timeline for arm in arms.values() for timeline in arm]
@@ -132,15 +133,6 @@ def _read_runs(variants: Sequence[str], warnings: list[str], *, force: bool) -> 
 
 def _short(name: str) -> str:
     return ",".join(Path(path).name for path in name.split(","))
-
-
-def _timeline(path: Path) -> "Timeline":
-    from harness.analysis.timeline import Timeline
-    from harness.store.folder import RunFolder
-    from harness.store.tables import load
-
-    folder = RunFolder.open(path)
-    return Timeline.from_frames(folder.read_plan(), load(folder))
 
 
 def measure(variant: str, scale: str, repetition: str, timeline: "Timeline") -> "list[Measurement]":

@@ -10,6 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from harness.cli.experiment_file import ExperimentFile, Hooks
+from harness.cli.observations import timeline_of
 from harness.experiment.plan import Point, Result
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError, TargetUnreachableError
 from harness.model.slo import RUN_DURATION, Slo, parse_slo
@@ -148,14 +149,9 @@ def _command(plan: ExperimentFile, folder: Path, point: Point, name: str) -> lis
 
 
 def _values(run: Path) -> Mapping[str, float]:
-    from harness.analysis.timeline import Timeline
     from harness.cli.compare import measure
-    from harness.store.folder import RunFolder
-    from harness.store.tables import load
 
-    folder = RunFolder.open(run)
-    timeline = Timeline.from_frames(folder.read_plan(), load(folder))
-    return {m.metric: m.value for m in measure("", "", "", timeline)}
+    return {m.metric: m.value for m in measure("", "", "", timeline_of(run))}
 
 
 def _prepare(hooks: Hooks, point: Point) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli import printing
+from harness.cli.observations import timeline_of
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.units import parse_quantity
 
@@ -31,18 +32,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, fold, print."""
     from harness.analysis.resources import fits, step_needs
-    from harness.analysis.timeline import Timeline
-    from harness.store.folder import PIPELINE, RunFolder
-    from harness.store.tables import load
+    from harness.store.folder import PIPELINE
 
-    folder = RunFolder.open(arguments.run)
-    timeline = Timeline.from_frames(folder.read_plan(), load(folder))
-    pipeline = folder.path / PIPELINE
+    timeline = timeline_of(arguments.run)
+    pipeline = arguments.run / PIPELINE
     current = current_resources(pipeline.read_bytes()) if pipeline.is_file() else {}
     needs = step_needs(timeline, current)
     if not needs:
         raise ConfigError(
-            f"{folder.path} has no measurements of the CPU and memory of pods",
+            f"{arguments.run} has no measurements of the CPU and memory of pods",
             "metrics-server samples every 15 s or so: it has to be installed, and steps have to last longer",
         )
     before, after = fits(timeline, current), fits(timeline, {need.task: need.advice for need in needs})
