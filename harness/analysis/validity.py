@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from harness.analysis.cached import runs_with_cached_tasks
 from harness.analysis.ledger import ledger, missing
 from harness.analysis.timeline import TEST_STARTED, WORKER_LOST, Floats, Timeline, floats
 from harness.model.findings import Validity
@@ -24,7 +25,7 @@ def validity(timeline: Timeline) -> Validity:
     late = late[np.isfinite(late)]
     p50, p99, most = (float(v) for v in np.quantile(late, (0.5, 0.99, 1.0))) if late.size else (0.0, 0.0, 0.0)
     lost = timeline.test_events(WORKER_LOST)
-    cached = int((timeline.runs["state"] == SKIPPED).sum())
+    cached = int((timeline.runs["state"] == SKIPPED).sum()) + runs_with_cached_tasks(timeline).size
     censored = counts.in_flight / counts.accepted if counts.accepted else 0.0
     reasons: list[str] = []
     if not len(timeline.runs):
@@ -41,7 +42,9 @@ def validity(timeline: Timeline) -> Validity:
     if len(lost):
         reasons.append(f"{len(lost)} load generator worker(s) were lost: {', '.join(sorted(set(lost['object'])))}")
     if cached:
-        reasons.append(f"{cached:,} runs were answered from the cache; what they cost can't be seen")
+        reasons.append(
+            f"{cached:,} runs were answered from the cache in whole or in part; what they cost can't be seen"
+        )
     if censored > CENSORED_RATIO:
         reasons.append(
             f"{counts.in_flight:,} accepted runs ({censored:.1%}) were not over when the observation ended, "
