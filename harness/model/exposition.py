@@ -1,0 +1,75 @@
+"""A running test in the text format that Prometheus scrapes, so that it shows up beside the platform's own metrics.
+
+The format: https://prometheus.io/docs/instrumenting/exposition_formats (version 0.0.4).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+# Of what the load says: key, metric, type, help.
+_LOAD = (
+    ("intended", "pipeswarm_arrivals_intended", "gauge", "Arrivals that the schedule holds."),
+    ("sent", "pipeswarm_arrivals_sent_total", "counter", "Arrivals that were sent."),
+    ("accepted", "pipeswarm_arrivals_accepted_total", "counter", "Submissions that the platform accepted."),
+    ("rejected", "pipeswarm_arrivals_rejected_total", "counter", "Submissions that were refused or not answered."),
+    ("missed", "pipeswarm_arrivals_missed_total", "counter", "Arrivals that were due and never sent."),
+    ("in_flight", "pipeswarm_runs_in_flight", "gauge", "Accepted runs that are not over."),
+    ("lag_s", "pipeswarm_lag_seconds", "gauge", "The latest that an arrival of the last second left."),
+)
+_Series = tuple[Mapping[str, str], float]
+
+
+def exposition(load: Mapping[str, Any], observed: Mapping[str, Any]) -> str:
+    """What is known of the present, as a page of metrics; what is not known is left out.
+
+    Args:
+        load: what the load last said (``live.load.json``).
+        observed: what the observer last said (``live.observer.json``).
+    """
+    return "".join(f"{line}\n" for line in (*_of_load(load), *_of_observer(observed)))
+
+
+def _of_load(load: Mapping[str, Any]) -> Iterator[str]:
+    if load.get("stage"):
+        running = {"stage": str(load["stage"])}
+        yield from _family("pipeswarm_test_stage", "gauge", "1 for the stage that the test is in.", [(running, 1.0)])
+    for key, name, kind, text in _LOAD:
+        if load.get(key) is not None:
+            yield from _family(name, kind, text, [({}, float(load[key]))])
+    ended = [({"outcome": key}, float(load[key])) for key in ("done", "failed") if key in load]
+    yield from _family("pipeswarm_runs_ended_total", "counter", "Runs that are over.", ended)
+
+
+def _of_observer(observed: Mapping[str, Any]) -> Iterator[str]:
+    yield from _family(
+        "pipeswarm_platform_runs", "gauge", "Runs that the platform lists.", _labelled("state", observed.get("runs"))
+    )
+    yield from _family("pipeswarm_platform_pods", "gauge", "Pods of runs.", _labelled("phase", observed.get("pods")))
+    if observed.get("ready_nodes") is not None:
+        ready: list[_Series] = [({}, float(observed["ready_nodes"]))]
+        yield from _family("pipeswarm_ready_nodes", "gauge", "Nodes that are ready.", ready)
+    free = _labelled("volume", observed.get("store_free_bytes"))
+    yield from _family("pipeswarm_store_free_bytes", "gauge", "Free space of the platform's volumes.", free)
+    own = _labelled("endpoint", observed.get("requests"))
+    yield from _family("pipeswarm_observer_requests_total", "counter", "Requests of the observer itself.", own)
+
+
+def _labelled(label: str, values: Mapping[str, Any] | None) -> list[_Series]:
+    return [({label: str(name)}, float(value)) for name, value in sorted((values or {}).items())]
+
+
+def _family(name: str, kind: str, text: str, series: Sequence[_Series]) -> list[str]:
+    if not series:
+        return []
+    return [f"# HELP {name} {text}", f"# TYPE {name} {kind}", *(_line(name, *each) for each in series)]
+
+
+def _line(name: str, labels: Mapping[str, str], value: float) -> str:
+    inside = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+    return f"{name}{{{inside}}} {value!r}" if inside else f"{name} {value!r}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

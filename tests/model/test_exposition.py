@@ -1,0 +1,40 @@
+import shutil
+import subprocess
+
+import pytest
+
+from harness.model.exposition import exposition
+from tests.cli.test_watch import LOAD, OBSERVED
+
+
+def test_the_present_is_a_page_of_metrics():
+    lines = exposition(LOAD, OBSERVED).splitlines()
+    assert {
+        "pipeswarm_arrivals_intended 200.0",
+        "pipeswarm_arrivals_sent_total 200.0",
+        "pipeswarm_arrivals_missed_total 0.0",
+        "pipeswarm_runs_in_flight 40.0",
+        "pipeswarm_lag_seconds 0.0012",
+        'pipeswarm_runs_ended_total{outcome="failed"} 30.0',
+        'pipeswarm_test_stage{stage="draining"} 1.0',
+        'pipeswarm_platform_runs{state="RUNNING"} 40.0',
+        'pipeswarm_observer_requests_total{endpoint="b"} 4.0',
+    } <= set(lines)
+
+
+def test_what_is_not_known_is_left_out():
+    assert exposition({}, {}) == ""
+    assert "lag" not in exposition({"stage": "draining", "lag_s": None}, {})
+
+
+def test_labels_are_escaped():
+    page = exposition({}, {"store_free_bytes": {'a"b\\c\nd': 1}})
+    assert 'volume="a\\"b\\\\c\\nd"' in page
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool (of Prometheus) is not installed")
+def test_prometheus_own_linter_has_nothing_to_say():
+    done = subprocess.run(
+        ["promtool", "check", "metrics"], input=exposition(LOAD, OBSERVED), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
