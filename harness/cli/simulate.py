@@ -77,6 +77,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, default, text in _LOAD:
         shown = f" (default: {default})" if default else ""
         running.add_argument(f"--{name}", default=default, help=text.replace("%", "%%") + shown)
+    running.add_argument(
+        "--calibrate-from", type=Path, metavar="RUN",
+        help="a recorded run: steps, drivers, pod starts, the API and new nodes take as long as they did there",
+    )  # fmt: skip
     running.add_argument("--no-report", action="store_true", help="write the records only")
     printing.configure(running)
 
@@ -88,6 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _simulate(arguments: argparse.Namespace) -> int:
     """Everything that may be wrong is looked at first; the folder is made last."""
+    from harness.cli.calibrate import calibrated
     from harness.drive.options import register, settings
     from harness.drive.preparing import check, scenarios_for
     from harness.simulator.faults import parse_faults
@@ -95,6 +100,10 @@ def _simulate(arguments: argparse.Namespace) -> int:
     from harness.targets.target import find
 
     profile, faults = load_profile(arguments.profile), parse_faults(arguments.fault)
+    if arguments.calibrate_from is not None:
+        profile, learned = calibrated(profile, arguments.calibrate_from)
+        for each in learned or ("nothing could be learned",):
+            sys.stderr.write(f"from {arguments.calibrate_from}: {each}\n")
     target = "kfp" if profile.hetida is None else "hetida"
     platform = find(target)
     register(defaults := _Defaults(), platform.OPTIONS, platform.DEFAULTS)

@@ -1,0 +1,154 @@
+"""A simulated platform that takes as long as a recorded one: what a profile can learn from a run folder."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.model.phases import RUNNING, STARTING
+from harness.simulator.distributions import Amount, Fixed, Lognormal
+from harness.simulator.profile import Profile, Step
+
+if TYPE_CHECKING:
+    from harness.analysis.timeline import Timeline
+
+_FEWEST = 5  # observations from which a distribution is made
+_WIDEST = 1000.0  # between median and 95th percentile: beyond, a mean is all tail
+_DRIVER = "-driver"
+
+_SCALED = re.compile(r"(\d+)->(\d+)")
+
+Put = Callable[[Profile, Amount], Profile]
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """One thing that was learned: what, from how many observations, and the distribution."""
+
+    what: str
+    count: int
+    amount: Amount
+
+    def __str__(self) -> str:
+        distribution = self.amount.distribution
+        if isinstance(distribution, Lognormal):
+            values = f"median {distribution.median:.3g} s, p95 {distribution.p95:.3g} s"
+        else:
+            values = f"{distribution.mean:.3g} s"
+        return f"{self.what}: {values} (of {self.count:,})"
+
+
+def calibrated(profile: Profile, run: Path) -> tuple[Profile, list[Learned]]:
+    """The profile with the durations of a recorded run, and what was learned from it.
+
+    Learned are: each step's time in its main container (reading inputs included), the drivers', the start of a pod, the
+    API's latency, and the provisioning of nodes. What the run says too little about stays as it was in the profile.
+
+    Raises:
+        ConfigError: there is no run at `run`, or it can't be read.
+    """
+    timeline = _timeline(run)
+    learned: list[Learned] = []
+    for what, durations, put in _lessons(timeline):
+        if len(durations) >= _FEWEST:
+            amount = fitted(durations)
+            profile = put(profile, amount)
+            learned.append(Learned(what, len(durations), amount))
+    return profile, learned
+
+
+def _lessons(timeline: "Timeline") -> Iterator[tuple[str, Sequence[float], Put]]:
+    """What can be learned: its name, the observations, and where in the profile it belongs."""
+    ran, started = _durations(timeline, RUNNING), _durations(timeline, STARTING)
+    for task in sorted(each for each in ran if not each.endswith(_DRIVER)):
+        yield f"step {task}", ran[task], partial(_put_step, task)
+    yield "driver", [s for task in ran if task.endswith(_DRIVER) for s in ran[task]], _put_driver
+    yield "pod start", [s for each in started.values() for s in each], _put_start
+    yield "API latency", _latencies(timeline), _put_latency
+    yield "node provisioning", _provisionings(timeline), _put_provisioning
+
+
+def fitted(durations: Sequence[float]) -> Amount:
+    """A lognormal through the median and the 95th percentile; where nothing varies, the value itself."""
+    median, p95 = (float(each) for each in np.quantile(np.asarray(durations), (0.5, 0.95)))
+    median = max(median, p95 / _WIDEST)
+    return Amount(Lognormal(median, p95) if 0 < median < p95 else Fixed(max(0.0, median)))
+
+
+# --- where it belongs -------------------------------------------------------------------------------------------
+
+
+def _put_step(task: str, profile: Profile, amount: Amount) -> Profile:
+    """Before the models there are, so that it counts; outputs and usages stay those of the model it takes over from."""
+    model = next((each for each in profile.steps if fnmatchcase(task, each.match)), Step())
+    return replace(profile, steps=(replace(model, match=task, duration=amount), *profile.steps))
+
+
+def _put_driver(profile: Profile, amount: Amount) -> Profile:
+    return replace(profile, controller=replace(profile.controller, driver=amount))
+
+
+def _put_start(profile: Profile, amount: Amount) -> Profile:
+    return replace(profile, kubelet=replace(profile.kubelet, start=amount))
+
+
+def _put_latency(profile: Profile, amount: Amount) -> Profile:
+    return replace(profile, api=replace(profile.api, latency=amount))
+
+
+def _put_provisioning(profile: Profile, amount: Amount) -> Profile:
+    scaler = profile.autoscaler
+    return profile if scaler is None else replace(profile, autoscaler=replace(scaler, provisioning=amount))
+
+
+# --- what was recorded ------------------------------------------------------------------------------------------
+
+
+def _timeline(run: Path) -> "Timeline":
+    from harness.analysis.timeline import Timeline
+    from harness.store.folder import RunFolder
+    from harness.store.tables import load, seal
+
+    folder = RunFolder.open(run)
+    seal(folder)
+    return Timeline.from_frames(folder.read_plan(), load(folder))
+
+
+def _durations(timeline: "Timeline", phase: str) -> dict[str, list[float]]:
+    """Seconds that pods were in a phase, by task; a pod that was in it several times counts once."""
+    stretches = timeline.stretches(phase)
+    over = stretches[stretches["end_s"].notna()]
+    lengths = (over["end_s"] - over["start_s"]).groupby([over["task"].astype(str), over["pod"]]).sum()
+    found: dict[str, list[float]] = {}
+    tasks = lengths.index.get_level_values(0).tolist()
+    for task, length in zip(tasks, lengths.tolist(), strict=True):
+        if task:
+            found.setdefault(task, []).append(length)
+    return found
+
+
+def _latencies(timeline: "Timeline") -> list[float]:
+    """The faster half of the answers: the others may have waited for tokens, which the simulation does by itself."""
+    runs = timeline.runs
+    answered = (runs["answered_s"] - runs["sent_s"]).dropna().sort_values().tolist()
+    return [float(each) for each in answered[: (len(answered) + 1) // 2]]
+
+
+def _provisionings(timeline: "Timeline") -> list[float]:
+    """Of nodes that came during the test: from the autoscaler's request until they were ready.
+
+    A scale-up's event says how many nodes were asked for (``[{pool 2->5 (max: 12)}]``); they are matched with the nodes
+    that registered, first come first served.
+    """
+    events = timeline.events[timeline.events["reason"] == "TriggeredScaleUp"]
+    asked: list[float] = []
+    for at, message in sorted(set(zip(events["at_s"].tolist(), events["message"].tolist(), strict=True))):
+        asked += [at] * sum(int(after) - int(before) for before, after in _SCALED.findall(message))
+    nodes = timeline.nodes[timeline.nodes["ready_s"].notna()].sort_values("created_s")
+    came = [(c, r) for c, r in zip(nodes["created_s"].tolist(), nodes["ready_s"].tolist(), strict=True) if c > 0]
+    return [float(ready - at) for at, (created, ready) in zip(asked, came, strict=False) if created >= at]
