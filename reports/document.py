@@ -55,6 +55,7 @@ def document(report: Report) -> dict[str, Any]:
         "pending": _pending(report),
         "degradation": asdict(report.degradation) if report.degradation else None,
         "bounds": [asdict(bound) for bound in report.bounds],
+        "knee": asdict(report.knee) if report.knee else None,
         "errors": [
             {"message": g.message, "count": g.count, "first_s": g.first_s, "last_s": g.last_s, "example": g.example}
             for g in report.errors

@@ -7,6 +7,7 @@ import numpy as np
 from harness.analysis.bounds import Bound, bounds
 from harness.analysis.charges import Charges, Pending, charges, pending
 from harness.analysis.failures import Group, failure_groups
+from harness.analysis.knee import Knee, knee
 from harness.analysis.latency import Latencies, latencies
 from harness.analysis.ledger import Ledger, ledger
 from harness.analysis.levels import Levels, levels, scaling
@@ -42,6 +43,7 @@ class Report:
     pending: Pending | None
     degradation: Trend | None
     bounds: tuple[Bound, ...]
+    knee: Knee | None
 
     @property
     def name(self) -> str:
@@ -108,6 +110,7 @@ def build(timeline: Timeline, diagnosis: Diagnosis) -> Report:
         pending=pending(timeline),
         degradation=degradation(timeline),
         bounds=bounds(timeline),
+        knee=knee(timeline),
     )
 
 

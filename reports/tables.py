@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.analysis.charges import Charges
 from harness.analysis.quantiles import Summary
 from harness.analysis.timeline import floats
 from harness.model.phases import POD_PHASES, RUN_PHASES
@@ -63,6 +64,11 @@ def latency_table(report: Report) -> Table:
         _summary_row("Run: due to over", measured.duration),
     ]
     note = "In brackets: 95 % intervals. Runs whose end was not seen are censored (Kaplan-Meier), not dropped."
+    if report.knee is not None:
+        note += (
+            f" With up to {report.knee.in_flight:.0f} runs in flight a run takes {seconds_text(report.knee.level_s)}; "
+            f"from there on each one more adds {seconds_text(report.knee.slope_s)}."
+        )
     return Table("Latencies", _numbers("", "Count", "Censored", "Mean", "p50", "p90", "p95", "p99"), tuple(rows), note)
 
 
@@ -102,6 +108,7 @@ def cost_table(report: Report) -> Table:
             ("CPU-hours charged", f"{paid.cpu_hours:.2f}", "allocatable cores"),
             ("GPU-hours charged", f"{paid.gpu_hours:.2f}", ""),
             ("Cost", "unknown" if paid.cost is None else f"{paid.cost:.2f}", "in the unit of the nodes' prices"),
+            *_goodput(report, paid),
             ("Nodes ready at the start", f"{paid.warm:,}", ""),
         ]
         rows = [row for row in rows if row[1] not in {"0.00", "unknown"}]
@@ -116,6 +123,15 @@ def cost_table(report: Report) -> Table:
         ]
     columns = (Column("Figure"), Column("Value", number=True), Column("", long=True))
     return Table("Nodes and waiting", columns, tuple(rows))
+
+
+def _goodput(report: Report, paid: Charges) -> Iterable[tuple[str, str, str]]:
+    """What was paid for, counted in runs that succeeded."""
+    good = report.ledger.succeeded
+    if paid.node_hours:
+        yield "Succeeded runs per node-hour", f"{good / paid.node_hours:,.1f}", "goodput: lost and repeated work counts"
+    if paid.cost:
+        yield "Succeeded runs per unit of money", f"{good / paid.cost:,.1f}", "compare spot with on-demand by this"
 
 
 def raw_tables(report: Report) -> list[Table]:
