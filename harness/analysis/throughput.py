@@ -61,7 +61,7 @@ def throughput(timeline: Timeline) -> Throughput:
     due, over_s = floats(runs, "due_s"), floats(runs, "over_s")
     good = over & (runs["state"] == SUCCEEDED).to_numpy(dtype=bool)
     last = float(np.nanmax(over_s[over])) if over.any() else timeline.end_s
-    makespan = last - float(np.nanmin(due)) if due.size else 0.0
+    makespan = last - float(np.nanmin(due)) if np.isfinite(due).any() else 0.0
     edges = windows(max(last, timeline.end_s if timeline.is_open.any() else 0.0, float(np.nanmax(due, initial=0.0))))
     answered = floats(runs, "answered_s")
     begun = np.where(over_s <= answered, floats(runs, "sent_s"), answered)  # the answer may be the result

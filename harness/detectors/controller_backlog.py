@@ -9,7 +9,7 @@ from harness.analysis.starts import starts
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits import waits_so_far
 from harness.detectors import parallelism_cap, quota
-from harness.detectors.detector import PODS, RUNS, slowed
+from harness.detectors.detector import PODS, RUNS, CannotJudgeError, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import CONTROLLER
 from harness.model.units import format_duration
@@ -38,6 +38,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     if waited.mean() < _A_POD_S * max(pods, 1.0) and not grows:
         return []
     found = starts(timeline)
+    if not found.before.size or not found.between.size:
+        raise CannotJudgeError("no run was seen with one pod after another")
     return [
         Finding(
             NAME,

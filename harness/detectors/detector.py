@@ -70,6 +70,10 @@ class CannotJudgeError(Exception):
     """A detector can't tell from what was observed; the message says why."""
 
 
+# How a detector that raised is reported; no test of ours may see it.
+DEFECT = "a defect of this detector"
+
+
 def detectors() -> list[Detector]:
     """All detectors, by name."""
     package = importlib.import_module(__package__)
@@ -95,6 +99,8 @@ def diagnose(timeline: Timeline) -> Diagnosis:
             findings += detector.detect(timeline)
         except CannotJudgeError as why:
             silent.append(NotJudged(detector.NAME, str(why)))
+        except Exception as defect:  # noqa: BLE001  # one detector's defect must not cost the user the whole report
+            silent.append(NotJudged(detector.NAME, f"{DEFECT}: {type(defect).__name__}: {defect}"))
     ranked = sorted(findings, key=lambda f: (-f.confidence * f.severity, f.name))
     return Diagnosis(validity(timeline), tuple(ranked), tuple(silent))
 

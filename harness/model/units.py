@@ -1,6 +1,7 @@
 """Rates, durations and quantities as people write them: ``2/s 120/m 500/h``, ``90s 10m 1h30m``, ``500m 2Gi``."""
 
 import re
+from math import isfinite
 
 from harness.model.errors import ConfigError
 
@@ -62,7 +63,9 @@ def parse_quantity(text: str | float) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """A duration for people: ``0.25 s``, ``42 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    """A duration for people: ``0.25 s``, ``42 s``, ``3 min 20 s``, ``2 h 5 min``; what is no number is unknown."""
+    if not isfinite(seconds):
+        return "unknown"
     if seconds < 0:
         return f"-{format_duration(-seconds)}"
     if seconds < 10:

@@ -1,0 +1,78 @@
+"""Whatever a run folder holds, the diagnosis stands: a test may be cut at any moment, and any source may be missing."""
+
+from dataclasses import replace
+from functools import cache
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.detectors import diagnose
+from harness.detectors.detector import DEFECT
+from harness.model import Event, Node, Sample, Span, Submission
+from reports import build, document, summary
+from tests.detectors.planted import PLANTED, steady, with_volume
+from tests.timelines import Story, burst
+
+STORIES = {**PLANTED, "full": lambda: burst(40, store_full_from=0.6), "steady": lambda: with_volume(steady(30))}
+
+
+@cache
+def story(name: str) -> Story:
+    return STORIES[name]()
+
+
+def begins(record: object) -> int:
+    return min(
+        value
+        for name in ("due_at", "started_at", "at", "created_at")
+        if (value := getattr(record, name, None)) is not None
+    )
+
+
+def cut(record: object, end: int) -> object | None:
+    """What had been recorded of it by `end`."""
+    if begins(record) > end:
+        return None
+    later = {
+        name: None
+        for name in ("ended_at", "answered_at", "gone_at", "ready_at")
+        if (getattr(record, name, None) or 0) > end
+    }
+    return replace(record, **later) if later else record  # type: ignore[type-var]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.sampled_from(sorted(STORIES)),
+    st.floats(0, 1),
+    st.sets(st.sampled_from([Submission, Span, Sample, Event, Node])),
+    st.integers(0, 400),
+)
+def test_no_cut_and_no_missing_source_costs_the_report(tmp_path_factory, name, share, missing, most):
+    whole = story(name)
+    first, last = min(map(begins, whole.records)), max(map(begins, whole.records))
+    end = first + round((last - first) * share)
+    records = [
+        kept for record in whole.records if type(record) not in missing and (kept := cut(record, end)) is not None
+    ]
+    timeline = replace(whole, records=records[:most]).timeline(tmp_path_factory.mktemp("cut"))
+    diagnosis = diagnose(timeline)
+    assert [silent for silent in diagnosis.not_judged if silent.reason.startswith(DEFECT)] == []
+    report = build(timeline, diagnosis)
+    assert summary(report)
+    assert document.render(report)
+
+
+def test_a_detector_that_raises_is_said_and_the_others_are_heard(tmp_path, monkeypatch):
+    from harness.detectors import store_full
+
+    def fall(_):
+        raise ZeroDivisionError("of the stars")
+
+    timeline = burst(40, store_full_from=0.6).timeline(tmp_path)
+    heard = {finding.name for finding in diagnose(timeline).findings}
+    monkeypatch.setattr(store_full, "detect", fall)
+    diagnosis = diagnose(timeline)
+    assert {finding.name for finding in diagnosis.findings} == heard - {"store-full"}
+    (said,) = [silent for silent in diagnosis.not_judged if silent.name == "store-full"]
+    assert said.reason == f"{DEFECT}: ZeroDivisionError: of the stars"
