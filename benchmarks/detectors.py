@@ -47,7 +47,9 @@ from harness.targets.target import Over
 ORIGIN_AT = 1_790_000_000 * 10**9
 CLEAN = "none"
 HELD_OUT = 5000  # the first seed of the benchmark; tests and tuning use those from 0 on
-OURS = frozenset({"generator-lag", "missed-arrivals", "censoring", "observer-gaps", "too-few-samples"})
+OURS = frozenset(
+    {"generator-lag", "missed-arrivals", "censoring", "observer-gaps", "inconsistent-records", "too-few-samples"}
+)
 # A fault that makes fewer runs fail and slows them less than this does not bind.
 LOST, SLOWED = 0.01, 0.1
 PACKAGE = Path(kfp_pipeline.__file__).with_name("training.yaml").read_bytes()

@@ -12,6 +12,7 @@ from harness.model.phases import (
     PULLING,
     QUEUED,
     RUNNING,
+    RUNS_IN_FLIGHT,
     SCHEDULING,
     SENDING,
     STARTING,
@@ -248,6 +249,14 @@ def overstated() -> Story:
     return story
 
 
+def miscounted() -> Story:
+    """Five runs are in flight by their stamps, twelve by the listing."""
+    story = steady(80, every=4.0)
+    for second in range(10, 300, 10):
+        story.sample(float(second), RUNS_IN_FLIGHT, 12.0)
+    return story
+
+
 PLANTED: dict[str, Callable[[], Story]] = {
     "store-full": lambda: burst(100, store_full_from=0.5),
     "store-slow": lambda: steady(store=8.0),
@@ -282,5 +291,6 @@ PLANTED: dict[str, Callable[[], Story]] = {
         replica=lambda seq: 0 if seq % 10 < 8 else 1 + seq % 2, queue=lambda place: 3.0 if place == 0 else 0.01
     ),
     "stranded-capacity": overstated,
+    "inconsistent-records": miscounted,
     "failures": lambda: steady(fails=lambda seq: "exit code 3: no such column" if seq % 4 == 0 else ""),
 }
