@@ -46,7 +46,7 @@ from harness.targets.target import Over
 
 ORIGIN_AT = 1_790_000_000 * 10**9
 CLEAN = "none"
-HELD_OUT = 5000  # the first seed of the benchmark; tests and tuning use those from 0 on
+HELD_OUT = 9000  # the first seed of the benchmark; tests and tuning use those from 0 on
 OURS = frozenset(
     {"generator-lag", "missed-arrivals", "censoring", "observer-gaps", "inconsistent-records", "too-few-samples"}
 )
