@@ -308,7 +308,8 @@ def _listed(run: Mapping[str, Any]) -> ListedRun:
 def _said(run: Mapping[str, Any], state: str) -> int | None:
     """When the API server learned of a state: its history is stamped by the reports of the persistence agent."""
     return next(
-        (instant(each.get("update_time")) for each in run.get("state_history") or () if each.get("state") == state), None
+        (instant(each.get("update_time")) for each in run.get("state_history") or () if each.get("state") == state),
+        None,
     )
 
 
