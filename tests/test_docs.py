@@ -77,6 +77,11 @@ def test_the_commands_of_a_page_work_one_after_the_other(page, place, environmen
         elif script.strip():
             process = shell(script, place, environment)
             out, _ = process.communicate(timeout=200)
+            if (
+                process.returncode and "arrivals left late" in out
+            ):  # this machine may be too busy, and the verdict says so
+                process = shell(script, place, environment)
+                out, _ = process.communicate(timeout=200)
             assert process.returncode == 0, f"{page.name}:\n{block}\n{out}"
 
 

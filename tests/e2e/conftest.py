@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -32,6 +33,13 @@ class Finished:
 
     def report(self):
         return json.loads((self.folder / "report.json").read_text())
+
+    def was_late(self):
+        """Whether the load generator's lag is all that made the run invalid."""
+        if self.code != 4 or self.folder is None:
+            return False
+        reasons = self.report()["validity"]["reasons"]
+        return bool(reasons) and all(reason.startswith("arrivals left late") for reason in reasons)
 
     def rows(self):
         lines = (self.folder / "submissions.jsonl").read_text().splitlines()
@@ -68,10 +76,20 @@ class Locust:
         return Finished(process.returncode, out, err, folders[-1] if folders else None)
 
     def headless(self, *arguments: str, timeout: float = 120, **environment: str) -> Finished:
-        if "--processes" in arguments:
-            port = str(free_port())
-            arguments += ("--master-bind-port", port, "--master-port", port)
-        return self.finish(self.start("--headless", *arguments, **environment), timeout)
+        """Run to the end. A test that was INVALID only because this machine was too busy is run once more.
+
+        That verdict is right, and says nothing of what is tested here: two cores hold load, platform and other tests.
+        """
+        for _ in range(3):
+            ports = ()
+            if "--processes" in arguments:
+                port = str(free_port())
+                ports = ("--master-bind-port", port, "--master-port", port)
+            finished = self.finish(self.start("--headless", *arguments, *ports, **environment), timeout)
+            if not finished.was_late():
+                break
+            shutil.rmtree(finished.folder)
+        return finished
 
 
 @pytest.fixture

@@ -11,17 +11,20 @@ from tests.e2e.conftest import ROOT
 
 @pytest.mark.timeout(300)
 def test_the_demo_finds_the_full_store_and_says_how_to_mend_it():
-    before = set((ROOT / "runs").glob("*"))
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("LOCUST_", "PIPESWARM_", "KF_", "MAKE"))}
-    done = subprocess.run(
-        ["make", "--no-print-directory", "demo"],
-        cwd=ROOT,
-        env=clean,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=280,
-    )
+    for _ in range(2):
+        before = set((ROOT / "runs").glob("*"))
+        done = subprocess.run(
+            ["make", "--no-print-directory", "demo"],
+            cwd=ROOT,
+            env=clean,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=140,
+        )
+        if "arrivals left late" not in done.stdout:  # this machine may be too busy, and the verdict says so
+            break
     assert done.returncode == 0, done.stdout + done.stderr
     (folder,) = set((ROOT / "runs").glob("*")) - before
     assert str(folder.relative_to(ROOT) / "report.html") in done.stdout
