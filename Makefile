@@ -30,7 +30,7 @@ check: $(VENV)/.installed-dev  ## lint, types, layer contracts
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed-dev  ## benchmarks, as tables of ratios within one run
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@missed=0; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || missed=1; done; exit $$missed
 
 bench-%: $(VENV)/.installed-dev  # one of them: bench-capacity, bench-detectors, …
 	$(BIN)/python benchmarks/$*.py

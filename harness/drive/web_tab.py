@@ -6,10 +6,12 @@ from typing import Any
 
 import orjson
 
+from harness.model.exposition import CONTENT_TYPE, exposition
 from harness.model.units import format_bytes, format_duration
 
 _KEY = "pipeline-runs"
 _POLLED = "/stats/requests"
+_METRICS = "/metrics"
 _REPORT = "/pipeline-runs/report.html"
 _COUNTS = ("intended", "sent", "accepted", "in_flight", "done", "failed", "rejected", "missed")
 
@@ -36,6 +38,12 @@ def add(
             body["extended_stats"] = [{"key": _KEY, "data": rows(*state())}]
             response.set_data(orjson.dumps(body))
         return response
+
+    @web_ui.app.route(_METRICS)  # type: ignore[untyped-decorator]  # as above
+    @web_ui.auth_required_if_enabled  # type: ignore[untyped-decorator]  # as above
+    def metrics() -> Any:
+        load, observed, _ = state()
+        return exposition(load, observed), 200, {"Content-Type": CONTENT_TYPE}
 
     @web_ui.app.route(_REPORT)  # type: ignore[untyped-decorator]  # as above
     @web_ui.auth_required_if_enabled  # type: ignore[untyped-decorator]  # as above

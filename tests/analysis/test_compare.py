@@ -8,7 +8,11 @@ from harness.analysis.baseline import differences, regression
 from harness.analysis.compare import Measurement, compare, holm, mann_whitney, sign_flip
 from tests.timelines import burst
 
-RANDOM = np.random.default_rng(5)
+
+@pytest.fixture
+def random() -> np.random.Generator:
+    """The same draws for every test, whichever ran before."""
+    return np.random.default_rng(5)
 
 
 def table(*arms, metric="duration", scale="s"):
@@ -40,8 +44,8 @@ def test_the_rank_test_is_scipys(a, b):
 
 
 @pytest.mark.parametrize("size", [6, 9, 40])
-def test_the_sign_flip_test_is_scipys(size):
-    values = RANDOM.normal(0.3, 1.0, size)
+def test_the_sign_flip_test_is_scipys(size, random):
+    values = random.normal(0.3, 1.0, size)
     oracle = stats.permutation_test(
         (values,), np.sum, permutation_type="samples", alternative="two-sided", n_resamples=20_000, random_state=1,
     ) if size <= 12 else stats.ttest_1samp(values, 0.0)  # fmt: skip
@@ -52,8 +56,8 @@ def test_holm_by_hand():
     assert holm([0.01, None, 0.04, 0.03]) == pytest.approx([0.03, None, 0.06, 0.06])
 
 
-def test_a_plain_difference_is_found_and_measured():
-    a, b = RANDOM.normal(100, 3, 8), RANDOM.normal(80, 3, 8)
+def test_a_plain_difference_is_found_and_measured(random):
+    a, b = random.normal(100, 3, 8), random.normal(80, 3, 8)
     found = only(a, b)
     assert found.significant
     assert found.change == pytest.approx(-0.2, abs=0.03)
@@ -61,10 +65,10 @@ def test_a_plain_difference_is_found_and_measured():
     assert f"B is {-found.change:.1%} lower than A" in found.sentence
 
 
-def test_pairs_find_what_drift_hides():
+def test_pairs_find_what_drift_hides(random):
     drift = np.linspace(0, 200, 10)
-    a = 100 + drift + RANDOM.normal(0, 0.5, 10)
-    b = 1.05 * (100 + drift) + RANDOM.normal(0, 0.5, 10)
+    a = 100 + drift + random.normal(0, 0.5, 10)
+    b = 1.05 * (100 + drift) + random.normal(0, 0.5, 10)
     assert not only(a, b).significant
     found = only(a, b, paired=True)
     assert found.paired
@@ -91,8 +95,8 @@ def test_the_interval_covers_the_true_change():
     assert 0.88 <= covered / 200 <= 0.99
 
 
-def test_what_is_detectable_is_detected_four_times_in_five():
-    found = only(RANDOM.normal(100, 5, 400), RANDOM.normal(100, 5, 400))
+def test_what_is_detectable_is_detected_four_times_in_five(random):
+    found = only(random.normal(100, 5, 400), random.normal(100, 5, 400))
     assert found.detectable == pytest.approx(2.802 * 5 * np.sqrt(2 / 400) / 100, rel=0.1)
     hits = 0
     for seed in range(200):
