@@ -30,8 +30,10 @@ class Progress:
         self._last_s, self._stage = now_s, str(live.get("stage", ""))
         self._write(line(live, observed))
 
-    def done(self) -> None:
-        """Leave the line as it is and go on below it."""
+    def done(self, live: Mapping[str, Any], observed: Mapping[str, Any]) -> None:
+        """Draw how it ended, whatever was drawn last, and go on below it."""
+        if live.get("intended"):
+            self._write(line(live, observed))
         if self._terminal and self._width:
             self._out.write("\n")
             self._out.flush()

@@ -185,7 +185,7 @@ class Desk:
             finally:
                 shower.kill()
                 self._publish(session)
-                progress.done()
+                progress.done(self._live, self._observed(session))
             self._conclude(session.exit_code, session.verdict)
         except PipeswarmError as error:
             self._conclude(error.exit_code, f"error: {error}")
@@ -279,14 +279,18 @@ class Desk:
     def _show(self, session: Session, progress: Progress) -> None:
         while True:
             self._publish(session)
-            progress.show(self._live, session.folder.read_live("observer") if session.folder else {})
+            progress.show(self._live, self._observed(session))
             gevent.sleep(_SHOW_EVERY_S)
 
     def _state(self) -> tuple[Mapping[str, Any], Mapping[str, Any], str]:
         session = self._session
         if session is None:
             return {}, {}, ""
-        return self._live, session.folder.read_live("observer") if session.folder else {}, session.verdict
+        return self._live, self._observed(session), session.verdict
+
+    @staticmethod
+    def _observed(session: Session) -> Mapping[str, Any]:
+        return session.folder.read_live("observer") if session.folder else {}
 
     def _report(self, name: str = "report.html") -> Path | None:
         session = self._session

@@ -30,7 +30,7 @@ def test_a_terminal_is_redrawn_in_place():
     progress = Progress(out)
     progress.show(LIVE, {})
     progress.show({"stage": "over"}, {})
-    progress.done()
+    progress.done({"stage": "over"}, {})
     first, second = out.getvalue().split("\r")[1:]
     assert second.startswith("over …   ")
     assert len(second.rstrip("\n")) == len(first)
@@ -43,5 +43,12 @@ def test_without_a_terminal_lines_come_with_each_stage_and_seldom_otherwise():
     for _ in range(5):
         progress.show(LIVE, {})
     progress.show({**LIVE, "stage": "reporting"}, {})
-    progress.done()
     assert len(out.getvalue().splitlines()) == 2
+
+
+def test_the_last_line_says_how_it_ended_however_soon_after_the_one_before():
+    out = io.StringIO()
+    progress = Progress(out)
+    progress.show(LIVE, {})
+    progress.done({**LIVE, "done": 170, "in_flight": 0}, {})
+    assert "200/200" in out.getvalue().splitlines()[-1]
