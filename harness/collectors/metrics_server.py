@@ -8,6 +8,7 @@ from harness.collectors.collector import Observation
 from harness.collectors.contact import Contact, UnreachableError
 from harness.collectors.kube_api import KubeApi
 from harness.collectors.pods import WORKFLOW
+from harness.collectors.polling import Polling
 from harness.collectors.stamps import stamp
 from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, POD_CPU_CORES, POD_MEMORY_BYTES
 from harness.model.records import Sample
@@ -21,39 +22,31 @@ class MetricsServer:
     """Asks metrics-server, which itself looks every 15 s or so; a sample is recorded once."""
 
     def __init__(self, observation: Observation) -> None:
-        self._settings = observation.settings
         self._journal = observation.journal
         self._api = KubeApi(observation.settings, observation.journal)
-        self._contact = Contact("metrics-server", observation.journal)
+        every_s = observation.settings.resources_every_s
+        self._polling = Polling(Contact("metrics-server", observation.journal), self._read, every_s)
         namespace = observation.settings.namespace
         self._pods = f"{_API}/namespaces/{namespace}/pods" if namespace else f"{_API}/pods"
         self._recorded: dict[tuple[str, str], int] = {}
-        self._looked = False
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
-        while not stop.is_set():
-            stop.wait(self._try())
-        self._try()
-        self._contact.end()
+        self._polling.follow(stop)
 
     def live(self) -> Mapping[str, object]:
         """See `Collector`; it shows nothing."""
-        return {"metrics_server": not self._contact.lost} if self._looked else {}
+        return {"metrics_server": not self._polling.lost} if self._polling.looked else {}
 
-    def _try(self) -> float:
+    def _read(self) -> None:
         try:
             self._read_nodes()
             self._read_pods()
         except UnreachableError as error:
             if error.status in {_NOT_FOUND, _FORBIDDEN}:
-                error = UnreachableError(f"metrics-server is not installed, or may not be asked: {error}", error.status)
-            return max(self._contact.failed(error), self._settings.resources_every_s)
-        else:
-            self._contact.made()
-        finally:
-            self._looked = True
-        return self._settings.resources_every_s
+                why = f"metrics-server is not installed, or may not be asked: {error}"
+                raise UnreachableError(why, error.status) from error
+            raise
 
     def _read_nodes(self) -> None:
         for item in self._api.get(f"{_API}/nodes").get("items") or ():

@@ -12,6 +12,7 @@ from harness.collectors.collector import Observation
 from harness.collectors.contact import Contact, UnreachableError
 from harness.collectors.http import Http, Timeouts
 from harness.collectors.metric_profiles import Metric, Profile, load, names
+from harness.collectors.polling import Polling
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest
 from harness.model.records import Sample
@@ -83,10 +84,11 @@ class Prometheus:
     def __init__(self, observation: Observation, api: PrometheusApi, profiles: list[Profile]) -> None:
         self._journal = observation.journal
         self._api = api
-        self._contact = Contact("prometheus", observation.journal)
         self._metrics = [metric for profile in profiles for metric in profile.metrics]
         self._step_s = max(1, round(observation.settings.scrape_every_s))
         self._window_s = self._step_s * _SCRAPES_PER_WINDOW
+        contact = Contact("prometheus", observation.journal)
+        self._polling = Polling(contact, self._read, 2.0 * self._step_s, remembers=True)
         started_s = (observation.plan.started_at or self._journal.now()) // 10**9
         recorded = {each.metric: each.at // 10**9 for each in observation.folder.records(Sample)}
         self._start_s = started_s - self._window_s
@@ -94,35 +96,22 @@ class Prometheus:
         self._queries: list[Query] = []
         self._done_s: dict[Query, int] = {}
         self._rounds = 0
-        self._looked = False
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
-        while not stop.is_set():
-            stop.wait(self._try())
-        self._try()
-        self._contact.end()
+        self._polling.follow(stop)
 
     def live(self) -> Mapping[str, object]:
         """See `Collector`; how many metrics were found."""
-        return {"prometheus_metrics": len({query.metric.name for query in self._queries})} if self._looked else {}
+        found = {query.metric.name for query in self._queries}
+        return {"prometheus_metrics": len(found)} if self._polling.looked else {}
 
-    def _try(self) -> float:
-        try:
-            if self._rounds % _PROBE_EVERY == 0:
-                self._probe()
-            self._rounds += 1
-            for query in list(self._queries):
-                self._record(query)
-        except UnreachableError as error:
-            self._rounds = 0
-            return self._contact.failed(error)
-        else:
-            # What could not be asked for is asked for now: Prometheus remembers.
-            self._contact.made(missed=False)
-        finally:
-            self._looked = True
-        return 2.0 * self._step_s
+    def _read(self) -> None:
+        if self._rounds % _PROBE_EVERY == 0 or self._polling.lost:
+            self._probe()
+        self._rounds += 1
+        for query in list(self._queries):
+            self._record(query)
 
     def _probe(self) -> None:
         """Find out which of its names each metric has here; the first one that exists is taken."""

@@ -8,11 +8,13 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from harness.collectors.collector import Observation
 from harness.collectors.contact import Contact, UnreachableError
 from harness.collectors.http import Http, Timeouts
 from harness.collectors.metric_profiles import QUANTILES, Kind, Metric, Profile, load
+from harness.collectors.polling import Polling
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest
 from harness.model.records import Sample
@@ -130,39 +132,33 @@ class Scraping:
 
     def __init__(self, observation: Observation, pages: list[tuple[Profile, Exchange]]) -> None:
         self._journal = observation.journal
-        self._every_s = observation.settings.scrape_every_s
-        self._pages = pages
-        self._contacts = [Contact(f"metrics of {profile.name}", observation.journal) for profile, _ in pages]
-        self._before: list[Scrape | None] = [None] * len(pages)
-        self._looked = False
+        self._before: dict[Exchange, Scrape] = {}
+        every_s = observation.settings.scrape_every_s
+        self._pages = [
+            Polling(Contact(f"metrics of {profile.name}", self._journal), partial(self._read, profile, page), every_s)
+            for profile, page in pages
+        ]
 
     def collect(self, stop: threading.Event) -> None:
-        """See `Collector`."""
-        while not stop.is_set():
-            self._round()
-            stop.wait(self._every_s)
-        self._round()
-        for contact in self._contacts:
-            contact.end()
+        """See `Collector`; each page has a thread, so that none waits for another that does not answer."""
+        threads = [threading.Thread(target=page.follow, args=(stop,), daemon=True) for page in self._pages]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
     def live(self) -> Mapping[str, object]:
         """See `Collector`; how many pages answer."""
-        return {"scraped_pages": sum(not contact.lost for contact in self._contacts)} if self._looked else {}
+        looked = all(page.looked for page in self._pages)
+        return {"scraped_pages": sum(not page.lost for page in self._pages)} if looked else {}
 
-    def _round(self) -> None:
-        for k, (profile, exchange) in enumerate(self._pages):
-            try:
-                page = _fetch(exchange)
-            except UnreachableError as error:
-                self._contacts[k].failed(error)
-                continue
-            self._contacts[k].made()
-            scrape = Scrape(self._journal.now(), page)
-            for metric in profile.metrics:
-                for sample in samples(metric, scrape, self._before[k]):
-                    self._journal.write(sample)
-            self._before[k] = scrape
-        self._looked = True
+    def _read(self, profile: Profile, exchange: Exchange) -> None:
+        page = _fetch(exchange)
+        scrape = Scrape(self._journal.now(), page)
+        for metric in profile.metrics:
+            for sample in samples(metric, scrape, self._before.get(exchange)):
+                self._journal.write(sample)
+        self._before[exchange] = scrape
 
 
 def _fetch(exchange: Exchange) -> Page:

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.collectors.collector import Observation
-from harness.collectors.contact import Contact, UnreachableError
+from harness.collectors.contact import Contact
 from harness.collectors.kube_api import KubeApi
+from harness.collectors.polling import Polling
 from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
 from harness.model.records import Sample
 
@@ -20,38 +21,27 @@ class Volumes:
         self._settings = observation.settings
         self._journal = observation.journal
         self._api = KubeApi(observation.settings, observation.journal)
-        self._contact = Contact("volumes", observation.journal)
+        every_s = observation.settings.volumes_every_s
+        self._polling = Polling(Contact("volumes", observation.journal), self._read_all, every_s)
         self._nodes: tuple[str, ...] = ()
         self._free: dict[str, float] = {}
         self._rounds = 0
-        self._looked = False
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
-        while not stop.is_set():
-            stop.wait(self._try())
-        self._try()
-        self._contact.end()
+        self._polling.follow(stop)
 
     def live(self) -> Mapping[str, object]:
         """See `Collector`; bytes free by claim."""
-        return {"store_free_bytes": dict(self._free)} if self._looked else {}
+        return {"store_free_bytes": dict(self._free)} if self._polling.looked else {}
 
-    def _try(self) -> float:
-        try:
-            if self._rounds % _PLACES_EVERY == 0 or not self._nodes:
-                self._nodes = self._find_nodes()
-            self._rounds += 1
-            for node in self._nodes:
-                self._read(node)
-        except UnreachableError as error:
-            self._rounds = 0  # the pod may have moved: look for it again
-            return self._contact.failed(error)
-        else:
-            self._contact.made()
-        finally:
-            self._looked = True
-        return self._settings.volumes_every_s
+    def _read_all(self) -> None:
+        # After a failure too: the pod may have moved.
+        if self._rounds % _PLACES_EVERY == 0 or not self._nodes or self._polling.lost:
+            self._nodes = self._find_nodes()
+        self._rounds += 1
+        for node in self._nodes:
+            self._read(node)
 
     def _find_nodes(self) -> tuple[str, ...]:
         nodes = set()
