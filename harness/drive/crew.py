@@ -52,7 +52,7 @@ class Worker:
         self._order = order
         self._record = record
         self._dues: gevent.queue.Queue[Due | None] = gevent.queue.Queue()
-        self._carrier = Carrier(plan.host, token, plan.limits, plan.limits.max_in_flight)
+        self._carrier = Carrier(plan.host, token, plan.limits)
         target = find(plan.target).from_plan(plan)
         self._dispatcher = Dispatcher(
             target, self._carrier, record, worker=order.index, max_in_flight=plan.limits.max_in_flight,

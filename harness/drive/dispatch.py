@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import gevent
-import gevent.event
 import gevent.pool
 
 from harness.model.errors import TargetUnreachableError
@@ -18,6 +17,8 @@ from harness.model.records import Event, Outcome, Sample, Span, Submission
 from harness.model.scenario import Scenario
 from harness.targets.target import Over, RejectedError, Target
 
+# Between two arrivals it is looked so often whether the test was stopped.
+_LOOK_UP_S = 0.1
 # After so many arrivals in a row without a pause the others get a turn: a burst is sent while it is still being made.
 _TURN = 16
 # Why an arrival was missed, unless somebody knows better.
@@ -75,8 +76,7 @@ class Dispatcher:
         self._max_in_flight = max_in_flight
         self._clock = clock
         self._source = source
-        self._stopped = gevent.event.Event()
-        self._why_stopped = STOPPED
+        self._why_stopped: str | None = None
         self._open = gevent.pool.Group()
 
     @property
@@ -88,13 +88,13 @@ class Dispatcher:
         """Send every arrival when it is due; returns when all are answered, missed or, after `stop`, given up."""
         in_a_row = 0
         for arrival in arrivals:
-            wait_s = (arrival.due_at - self._clock.now()) / 1e9
-            if wait_s > 0:
+            while (wait_s := (arrival.due_at - self._clock.now()) / 1e9) > 0 and self._why_stopped is None:
                 in_a_row = 0
-                self._stopped.wait(wait_s)
-            elif (in_a_row := in_a_row + 1) % _TURN == 0:
+                gevent.sleep(min(wait_s, _LOOK_UP_S))
+            in_a_row += 1
+            if in_a_row % _TURN == 0:
                 gevent.sleep(0)
-            if self._stopped.is_set():
+            if self._why_stopped is not None:
                 self._miss(arrival, self._why_stopped)
             elif len(self._open) >= self._max_in_flight:
                 self._miss(arrival, f"{self._max_in_flight} requests were in flight already")
@@ -105,7 +105,6 @@ class Dispatcher:
     def stop(self, why: str = STOPPED) -> None:
         """Send nothing more; what is not sent yet is recorded as missed, because of `why`."""
         self._why_stopped = why
-        self._stopped.set()
 
     def _miss(self, arrival: Arrival, why: str) -> None:
         self._record(self._row(arrival, Outcome.MISSED, error=why))

@@ -143,7 +143,7 @@ class Session:
             started_at=time.time_ns(),
             workers=self._workers,
         )
-        carrier = Carrier(host, self._token, settings.limits, connections=1)
+        carrier = Carrier(host, self._token, settings.limits)
         try:
             target = self._platform.from_plan(plan, checked.prepared.package)
             if settings.cleanup is not Cleanup.NONE and not isinstance(target, Cleaning):
@@ -319,7 +319,7 @@ class Session:
         self.stage = Stage.CLEANING
         rows = self.folder.records(Submission)
         runs = ((row.run, not ledger.open(row.run)) for row in rows if row.run is not None)
-        carrier = Carrier(self._plan.host, self._token, settings.limits, connections=1)
+        carrier = Carrier(self._plan.host, self._token, settings.limits)
         try:
             done = clean_up(
                 self._target, runs, settings.cleanup, carrier, rate=settings.cleanup_rate, sleep=gevent.sleep
