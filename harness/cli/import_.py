@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE",
-        help="JSON: kubectl get nodes,pods,events -A -o json, pages of the platform's GET /runs, Prometheus' answers",
+        help="JSON: kubectl get nodes,pods,events,pvc,workflows -A -o json, GET /runs, Prometheus' answers",
     )  # fmt: skip
     observe.configure_folder(parser)
     printing.configure(parser)

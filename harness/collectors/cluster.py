@@ -1,21 +1,25 @@
-"""Nodes, pods and events of the cluster, each listed once and then watched."""
+"""Nodes, pods, events, volume claims and workflows of the cluster, each listed once and then watched."""
 
 import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from harness.collectors.claims import Claims
 from harness.collectors.collector import Observation
-from harness.collectors.contact import Contact, UnreachableError
+from harness.collectors.contact import NOT_REACHABLE, Contact, UnreachableError
 from harness.collectors.events import BEFORE_NS, Events
 from harness.collectors.journal import Journal
 from harness.collectors.kube_api import KubeApi
 from harness.collectors.nodes import Nodes
 from harness.collectors.pods import WORKFLOW, PodLife
 from harness.collectors.reflector import Manifest, OnChange, Reflector
+from harness.collectors.workflows import KIND as WORKFLOW_KIND
+from harness.collectors.workflows import Workflows
 from harness.model.records import Event, Node, Span
 
-_FORBIDDEN = 403
+_NOT_FOUND, _FORBIDDEN = 404, 403
+_ARGO = "/apis/argoproj.io/v1alpha1"
 _CLUSTER_EVENTS = "default"  # events of nodes lie in this namespace
 _TICK_S = 0.5
 
@@ -125,7 +129,11 @@ class Cluster:
         self._nodes = Nodes(journal, {node.name: node for node in observation.folder.records(Node)}.values())
         self._pods = Pods(journal, since)
         self._events = Events(journal, self._pods.see_event, since, _recorded(observation))
+        self._claims = Claims(journal)
+        told = (each for each in observation.folder.records(Event) if each.kind == WORKFLOW_KIND)
+        self._workflows = Workflows(journal, since, ((each.object, each.reason) for each in told))
         self._reflectors: list[Reflector] = []
+        self._of_workflows: list[Reflector] = []
         self._looked = False
 
     def collect(self, stop: threading.Event) -> None:
@@ -159,9 +167,11 @@ class Cluster:
             self._events.release()
             looked = all(reflector.looked for reflector in self._reflectors)
             self._observation.activity.pods = self._pods.alive if looked else None
+            follows = self._of_workflows and all(reflector.follows for reflector in self._of_workflows)
+            self._observation.activity.kept = self._workflows.kept if follows else None
             if self._reflectors[0].listed:
                 self._nodes.listed()
-        self._observation.activity.pods = None
+        self._observation.activity.pods = self._observation.activity.kept = None
         self._api.interrupt()
         for thread in threads:
             thread.join()
@@ -179,36 +189,55 @@ class Cluster:
         own = settings.namespace or self._api.context_namespace
         namespaces = tuple(dict.fromkeys(name for name in (own, *platform) if name))
         steps, others = {"labelSelector": WORKFLOW}, {"labelSelector": f"!{WORKFLOW}"}
-        events = self._paths("events", (*namespaces, _CLUSTER_EVENTS))
+        events = self._paths("/api/v1", "events", (*namespaces, _CLUSTER_EVENTS))
+        workflows = self._paths(_ARGO, "workflows", namespaces)
+        self._of_workflows = [
+            self._reflector("workflows", path, {}, self._workflows.see, tracks=False, metadata_only=True)
+            for path in workflows
+        ]
         return [
             self._reflector("nodes", "/api/v1/nodes", {}, self._nodes.see),
-            *(self._reflector("pods", path, steps, self._pods.see) for path in self._paths("pods", namespaces)),
+            *(
+                self._reflector("pods", path, steps, self._pods.see)
+                for path in self._paths("/api/v1", "pods", namespaces)
+            ),
             *(
                 self._reflector("platform's pods", f"/api/v1/namespaces/{name}/pods", others, self._pods.see)
                 for name in platform
             ),
             *(self._reflector("events", path, {}, self._events.see, tracks=False) for path in events),
+            *(
+                self._reflector(
+                    "volume claims", f"/api/v1/namespaces/{name}/persistentvolumeclaims", {}, self._claims.see
+                )
+                for name in namespaces
+            ),
+            *self._of_workflows,
         ]
 
-    def _paths(self, plural: str, namespaces: tuple[str, ...]) -> list[str]:
-        """The list of all namespaces where it is allowed and wanted, else one of each of `namespaces`."""
-        if not self._observation.settings.namespace:
-            try:
-                self._api.get(f"/api/v1/{plural}", {"limit": "1"})
-            except UnreachableError as error:
-                if error.status != _FORBIDDEN:
-                    raise
-            else:
-                return [f"/api/v1/{plural}"]
-        return [f"/api/v1/namespaces/{name}/{plural}" for name in dict.fromkeys(namespaces)]
+    def _paths(self, api: str, plural: str, namespaces: tuple[str, ...]) -> list[str]:
+        """The list of all namespaces where it is allowed and wanted, else one of each of `namespaces`.
+
+        None where the cluster has no such type: an Argo is not everywhere.
+        """
+        within = [f"{api}/namespaces/{name}/{plural}" for name in dict.fromkeys(namespaces)]
+        everywhere = not self._observation.settings.namespace or not within
+        try:
+            self._api.get(f"{api}/{plural}" if everywhere else within[0], {"limit": "1"})
+        except UnreachableError as error:
+            if error.status == _NOT_FOUND:
+                self._journal.note(NOT_REACHABLE, f"kubernetes {plural}", str(error))
+                return []
+            if error.status != _FORBIDDEN:
+                raise
+            return within
+        return [f"{api}/{plural}"] if everywhere else within
 
     def _reflector(
-        self, what: str, path: str, query: Mapping[str, str], on_change: OnChange, *, tracks: bool = True
+        self, what: str, path: str, query: Mapping[str, str], on_change: OnChange, **more: bool
     ) -> Reflector:
         contact = Contact(f"kubernetes {what}", self._journal)
-        return Reflector(
-            self._api, path, query, on_change, contact=contact, journal=self._journal, tracks=tracks
-        )  # fmt: skip
+        return Reflector(self._api, path, query, on_change, contact=contact, journal=self._journal, **more)
 
 
 def _recorded(observation: Observation) -> set[tuple[str, str, str, int]]:

@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 import threading
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Protocol, cast
@@ -67,9 +68,14 @@ class ObserverSettings:
 
 @dataclass(slots=True)
 class Activity:
-    """What one collector tells the others of the present: `pods` of runs that live now, none where that isn't seen."""
+    """What one collector tells the others of the present.
+
+    `pods` of runs that live now, and the runs of whose end the platform has taken note (`kept`); none where that isn't
+    seen.
+    """
 
     pods: int | None = None
+    kept: AbstractSet[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Records from files instead of from a live platform, so that a report needs no second test.
 
-Files are told apart by what is in them: what ``kubectl get nodes,pods,events -o json`` prints, pages of a platform's
-listing of runs (``GET …/runs``), answers of Prometheus to ``query_range``.
+Files are told apart by what is in them: what ``kubectl get nodes,pods,events,pvc,workflows -o json`` prints, pages of
+a platform's listing of runs (``GET …/runs``), answers of Prometheus to ``query_range``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,10 +10,12 @@ from typing import Any
 
 import orjson
 
+from harness.collectors import claims, workflows
 from harness.collectors.cluster import Pods
 from harness.collectors.collector import Observation
 from harness.collectors.events import Events
 from harness.collectors.nodes import Nodes
+from harness.collectors.reflector import OnChange
 from harness.collectors.runs import Runs
 from harness.model.errors import ConfigError
 from harness.model.http import HttpAnswer
@@ -21,7 +23,7 @@ from harness.model.plan import Plan
 from harness.model.records import Sample
 from harness.targets.target import Listing
 
-_ORDER = ("Node", "Pod", "Event")  # events tell of pods that must be known
+_ORDER = ("Node", "Pod", "Event", claims.KIND, workflows.KIND)  # events tell of pods that must be known
 
 
 def plan_without_load(target: str, host: str, options: Mapping[str, object], started_at: int) -> Plan:
@@ -79,7 +81,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _not_understood(path: Path) -> ConfigError:
     return ConfigError(
         f"{path} holds neither Kubernetes objects, nor runs, nor a range of samples",
-        "give what kubectl get nodes,pods,events -o json, the platform's GET /runs or Prometheus' query_range answered",
+        "give what kubectl get nodes,pods,events,pvc,workflows -o json, GET /runs, or Prometheus' query_range answered",
     )
 
 
@@ -89,7 +91,10 @@ def _items(path: Path, document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for k, item in enumerate(document["items"] or ()):
         kind = str(item.get("kind") or of_all)
         if kind not in _ORDER:
-            raise ConfigError(f"{path}: items[{k}] is a {kind or 'thing without a kind'}", "give nodes, pods or events")
+            raise ConfigError(
+                f"{path}: items[{k}] is a {kind or 'thing without a kind'}",
+                "give nodes, pods, events, pvc or workflows",
+            )
         yield {**item, "kind": kind}
 
 
@@ -121,7 +126,10 @@ def _record_objects(observation: Observation, objects: Mapping[str, Iterable[dic
     journal, since = observation.journal, observation.plan.started_at
     nodes, pods = Nodes(journal), Pods(journal, since)
     events = Events(journal, pods.see_event, since, set())
-    see = {"Node": nodes.see, "Pod": pods.see, "Event": events.see}
+    see: dict[str, OnChange] = {
+        "Node": nodes.see, "Pod": pods.see, "Event": events.see,
+        claims.KIND: claims.Claims(journal).see, workflows.KIND: workflows.Workflows(journal, since).see,
+    }  # fmt: skip
     for kind in _ORDER:
         for each in objects[kind]:
             see[kind]("ADDED", each)

@@ -18,6 +18,9 @@ from harness.collectors.contact import UnreachableError
 from harness.collectors.journal import Journal
 
 _UNAUTHORIZED = 401
+_WHOLE = "application/json"
+_METADATA = f"{_WHOLE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_METADATA_OF_LIST = f"{_WHOLE};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _NODE_IN_PATH = re.compile(r"/nodes/[^/]+/")
 _QUIET_S = 90.0  # a watch that says nothing for so long, not even a bookmark, is taken for dead
 
@@ -40,13 +43,14 @@ class KubeApi:
         """The namespace that the kubeconfig's context names; "" when it names none."""
         return self._context_namespace
 
-    def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """One object or list.
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, metadata_only: bool = False) -> dict[str, Any]:
+        """One object or list, whole or without specification and status.
 
         Raises:
             UnreachableError: there is no access, no answer, or the answer is an error.
         """
-        response = self._request(path, query or {}, self._settings.answer_timeout_s)
+        accept = _METADATA_OF_LIST if metadata_only else _WHOLE
+        response = self._request(path, query or {}, self._settings.answer_timeout_s, accept)
         try:
             parsed = orjson.loads(response.data)
         except (orjson.JSONDecodeError, urllib3.exceptions.HTTPError) as error:
@@ -55,13 +59,14 @@ class KubeApi:
             raise UnreachableError(f"GET {path}: the answer is no object")
         return parsed
 
-    def watch(self, path: str, query: Mapping[str, str]) -> "Stream":
+    def watch(self, path: str, query: Mapping[str, str], *, metadata_only: bool = False) -> "Stream":
         """The changes from a resource version on, as they come.
 
         Raises:
             UnreachableError: as `get` does.
         """
-        stream = Stream(path, self._request(path, {**query, "watch": "true"}, _QUIET_S), self._streams)
+        accept = _METADATA if metadata_only else _WHOLE
+        stream = Stream(path, self._request(path, {**query, "watch": "true"}, _QUIET_S, accept), self._streams)
         with self._lock:
             self._streams.add(stream)
         return stream
@@ -73,22 +78,22 @@ class KubeApi:
         for stream in streams:
             stream.interrupt()
 
-    def _request(self, path: str, query: Mapping[str, str], answer_s: float) -> urllib3.BaseHTTPResponse:
-        response = self._send(path, query, answer_s)
+    def _request(self, path: str, query: Mapping[str, str], answer_s: float, accept: str) -> urllib3.BaseHTTPResponse:
+        response = self._send(path, query, answer_s, accept)
         if response.status == _UNAUTHORIZED:
             # The token has run out: read the kubeconfig again, where another may be.
             with self._lock:
                 self._client = None
-            response = self._send(path, query, answer_s)
+            response = self._send(path, query, answer_s, accept)
         if response.status != 200:
             text = _error_text(response)
             raise UnreachableError(f"GET {path}: {response.status} {text}", response.status)
         return response
 
-    def _send(self, path: str, query: Mapping[str, str], answer_s: float) -> urllib3.BaseHTTPResponse:
+    def _send(self, path: str, query: Mapping[str, str], answer_s: float, accept: str) -> urllib3.BaseHTTPResponse:
         self._wait_for_turn()
         client = self._connected()
-        headers = {"Accept": "application/json", "User-Agent": "pipeswarm-observer", **client.default_headers}
+        headers = {"Accept": accept, "User-Agent": "pipeswarm-observer", **client.default_headers}
         client.update_params_for_auth(headers, [], ["BearerToken"])
         endpoint = _NODE_IN_PATH.sub("/nodes/*/", path)
         self._journal.count(f"kubernetes {'WATCH' if 'watch' in query else 'GET'} {endpoint}")

@@ -22,7 +22,7 @@ from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING
 from harness.model.records import Event, Span
 
 WORKFLOW = "workflows.argoproj.io/workflow"
-_RUN_ID = "pipeline/runid"
+RUN_ID = "pipeline/runid"
 _NODE_NAME = "workflows.argoproj.io/node-name"
 _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 _EXECUTOR = "executor"
@@ -41,7 +41,7 @@ _STUCK = frozenset(
 def run_of(manifest: Mapping[str, Any]) -> str:
     """The platform's id of the run that a pod works for: KFP's run id, else Argo's workflow; "" for other pods."""
     labels = manifest["metadata"].get("labels") or {}
-    return str(labels.get(_RUN_ID) or labels.get(WORKFLOW) or "")
+    return str(labels.get(RUN_ID) or labels.get(WORKFLOW) or "")
 
 
 def task_of(manifest: Mapping[str, Any]) -> str:

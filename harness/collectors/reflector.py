@@ -41,6 +41,7 @@ class Reflector:
         contact: named after what is watched.
         journal: gets the gaps.
         tracks: remember what exists, so that what vanished unseen is told as DELETED after a new listing.
+        metadata_only: leave out specification and status.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Reflector:
         contact: Contact,
         journal: Journal,
         tracks: bool = True,
+        metadata_only: bool = False,
     ) -> None:
         self._api = api
         self._path = path
@@ -61,10 +63,16 @@ class Reflector:
         self._contact = contact
         self._journal = journal
         self._tracks = tracks
+        self._metadata_only = metadata_only
         self._known: dict[str, Manifest] = {}
         self._version = ""
         self.looked = False  # it has listed, or tried to
         self.listed = False
+
+    @property
+    def follows(self) -> bool:
+        """What has been told until now is all there is to tell."""
+        return self.listed and not self._contact.lost
 
     def follow(self, stop: threading.Event) -> None:
         """Tell of every change until `stop` is set, and of what happened until then."""
@@ -114,7 +122,7 @@ class Reflector:
         while True:
             query = {**self._query, "limit": _PAGE} | ({"continue": token} if token else {})
             try:
-                page = self._api.get(self._path, query)
+                page = self._api.get(self._path, query, metadata_only=self._metadata_only)
             except UnreachableError as error:
                 if error.status == _GONE and token:
                     token = ""  # the listing took longer than the server remembers: begin anew
@@ -135,7 +143,8 @@ class Reflector:
     def _open(self, limit_s: int) -> Any:
         query = {**self._query, "resourceVersion": self._version, "timeoutSeconds": str(limit_s)}
         try:
-            return self._api.watch(self._path, {**query, "allowWatchBookmarks": "true"})
+            query["allowWatchBookmarks"] = "true"
+            return self._api.watch(self._path, query, metadata_only=self._metadata_only)
         except UnreachableError as error:
             if error.status == _GONE:
                 raise GoneError from error

@@ -48,6 +48,7 @@ GAP = "Gap"
 # Sample.metric
 STORE_CAPACITY_BYTES = "store_capacity_bytes"  # labels: volume (the PVC's name), namespace
 STORE_AVAILABLE_BYTES = "store_available_bytes"
+CLAIM_CAPACITY_BYTES = "claim_capacity_bytes"  # of a bound volume claim; labels: volume, namespace
 RUNS_IN_FLIGHT = "runs_in_flight"
 OBSERVER_REQUESTS = "observer_requests"  # cumulative; labels: endpoint
 NODE_CPU_CORES = "node_cpu_cores"  # used; labels: node

@@ -65,6 +65,12 @@ def last_spans(folder: RunFolder, run: str) -> dict[tuple[str, str], Span]:
     return {(span.step, span.phase): span for span in folder.records(Span) if span.run == run}
 
 
+def of_ourselves(folder: RunFolder) -> list[Event]:
+    """What the observer says of itself, but for Argo, which this control plane lacks."""
+    events = (event for event in folder.records(Event) if event.kind == "Observer")
+    return [event for event in events if event.object != "kubernetes workflows" or "404" not in event.message]
+
+
 def placements(folder: RunFolder, run: str) -> int:
     return sum(event.reason == "Scheduled" and event.run == run for event in folder.records(Event))
 
@@ -169,7 +175,7 @@ def test_a_watch_that_is_cut_again_and_again_loses_nothing(
             proxy.refuses = False
             until(lambda: len({name for name, _ in last_spans(folder, namespace)}) == 6, "six pods")
             until(lambda: placements(folder, namespace) >= 6, "six placements")
-    assert {event.reason for event in folder.records(Event) if event.kind == "Observer"} <= {"Retry", "Resumed"}
+    assert {event.reason for event in of_ourselves(folder)} <= {"Retry", "Resumed"}
     assert placements(folder, namespace) == 6
 
 
@@ -220,8 +226,10 @@ def test_with_rights_to_one_namespace_only_that_is_watched(
         step(real_cluster, namespace, "train")
         until(lambda: ("train", SCHEDULING) in last_spans(folder, namespace), "the pod")
         assert cluster.live()["nodes"] == 0
-    refused = [event for event in folder.records(Event) if event.reason == "NotReachable"]
-    assert {event.object for event in refused} == {"kubernetes nodes", "kubernetes events"}
+    refused = [event for event in of_ourselves(folder) if event.reason == "NotReachable"]
+    assert {event.object for event in refused} == {
+        "kubernetes nodes", "kubernetes events", "kubernetes volume claims", "kubernetes workflows",
+    }  # fmt: skip
     assert "403" in refused[0].message
 
 
@@ -242,7 +250,7 @@ def test_the_roles_we_ship_suffice_and_allow_no_writing(
         step(real_cluster, namespace, "train")
         until(lambda: ("train", SCHEDULING) in last_spans(folder, namespace), "the pod")
         assert cluster.live()["nodes"]
-    assert not [event for event in folder.records(Event) if event.kind == "Observer"]
+    assert not of_ourselves(folder)
 
 
 def _account(real: RealCluster, namespace: str, name: str, tmp_path: Path) -> str:
