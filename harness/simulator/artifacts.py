@@ -8,15 +8,7 @@ from harness.simulator.cluster import Node, Pod
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import ArtifactStore as Settings
 from harness.simulator.stations import SharedCapacity
-
-_FULL = (
-    "unable to write outputs: XMinioStorageFull: Storage backend has reached its minimum free disk threshold. "
-    "Please delete a few objects to proceed.: timed out waiting for the condition"
-)
-_UNREACHABLE = (
-    'unable to write outputs: Put "http://seaweedfs.kubeflow.svc.cluster.local:9000/mlpipeline/": dial tcp: '
-    "i/o timeout: timed out waiting for the condition"
-)
+from harness.simulator.store_products import INSTALLED
 
 Done = Callable[[str], None]  # gets the error, "" when it went well
 
@@ -32,6 +24,7 @@ class ArtifactStore:
     def __init__(self, loop: EventLoop, settings: Settings) -> None:
         self._loop = loop
         self.settings = settings
+        self.installed = INSTALLED[settings.product]
         self.capacity = settings.capacity
         self.used = settings.used
         self.link = SharedCapacity(loop, settings.bytes_per_s)
@@ -63,9 +56,10 @@ class ArtifactStore:
         if pod.deleting is not None:
             return
         if not self._reaches(pod):
-            self._refused("PUT", "timeout", _UNREACHABLE, done)
+            self._refused("PUT", "timeout", f"unable to write outputs: {self._unreached('Put')}", done)
         elif self.full_for(size):
-            self._refused("PUT", "507", _FULL, done)
+            error = f"unable to write outputs: {self.installed.full}: timed out waiting for the condition"
+            self._refused("PUT", self.installed.full_status, error, done)
         else:
             self._put(pod, size, done)
 
@@ -85,8 +79,12 @@ class ArtifactStore:
         elif self._reaches(pod):
             self._transfer("GET", pod, size, done)
         else:
-            error = _UNREACHABLE.replace("write outputs: Put", "read inputs: Get")
+            error = f"unable to read inputs: {self._unreached('Get')}"
             self._loop.after(self.settings.timeout_s, self._refused, "GET", "timeout", error, done)
+
+    def _unreached(self, verb: str) -> str:
+        url = f"http://{self.installed.service}.kubeflow.svc.cluster.local:9000/mlpipeline/"
+        return f'{verb} "{url}": dial tcp: i/o timeout: timed out waiting for the condition'
 
     def _copy(self, pod: Pod, takes: float, done: Done) -> None:
         pod.station = self._memory

@@ -36,7 +36,6 @@ from harness.simulator.platform import Platform, Skew
 from harness.simulator.profile import FaultPlan, Profile
 
 SOURCE = "simulator"
-STORE_VOLUME = "seaweedfs-pvc"
 _LOOK_S = 15.0  # between two samples, and two questions whether all is over
 _MOST_METERED = 100  # nodes; summing up the pods of more would cost more than simulating them
 _ACCEPTED = 200
@@ -194,7 +193,7 @@ _Measured = tuple[str, float, float, Mapping[str, str]]
 def _run(platform: Platform, submitted: Sequence[_Submitted], horizon: float) -> Iterator[_Measured]:
     """Let time pass until every run is over; yields samples at intervals."""
     loop, store = platform.loop, platform.store
-    volume = {"volume": STORE_VOLUME, "namespace": platform.profile.namespace}
+    volume = {"volume": store.installed.claim, "namespace": platform.profile.namespace}
     open_runs = list(submitted)
     while True:
         yield STORE_CAPACITY_BYTES, loop.now, store.capacity, volume

@@ -10,11 +10,13 @@ from typing import Annotated
 
 from harness.model.units import parse_duration, parse_quantity
 from harness.simulator.distributions import Amount, Lognormal, Uniform, fixed
+from harness.simulator.store_products import StoreProduct
 
 Seconds = Annotated[float, parse_duration]
 Cores = Annotated[float, parse_quantity]
 Bytes = Annotated[float, parse_quantity]
 DurationAmount = Annotated[Amount, parse_duration]  # draws seconds
+Scalar = str | int | float | bool  # as YAML has it
 QuantityAmount = Annotated[Amount, parse_quantity]  # draws cores or bytes
 
 _MI = 2**20
@@ -145,6 +147,7 @@ class Controller:
     driver_cpu: Cores = 0.1
     driver_memory: Bytes = 64 * _MI
     loop_iterations: int = 3  # of a loop over what only an earlier step knows
+    condition_holds: float = 0.5  # how likely a comparison is true with what only an earlier step knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,7 @@ class Agent:
 class ArtifactStore:
     """The object store that steps write their outputs to."""
 
+    product: StoreProduct = StoreProduct.SEAWEEDFS  # seaweedfs or minio: its names in the cluster, metrics, errors
     capacity: Bytes = 20 * _GI
     min_free: float = 0.01  # share of the capacity below which writes are refused
     bytes_per_s: Bytes = 400 * _MI  # shared by all transfers
@@ -184,6 +188,8 @@ class Step:
     failing: float = 0.0  # share of attempts that fail by themselves
     requests_cpu: Cores = 0.0  # of steps whose pipeline requests nothing
     requests_memory: Bytes = 0.0
+    # Outputs that conditions read: name → values, one of which is drawn for each run. {Output: [heads, tails]}
+    results: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

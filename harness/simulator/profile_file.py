@@ -4,6 +4,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from difflib import get_close_matches
+from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +14,7 @@ import yaml
 
 from harness.model.errors import ConfigError
 from harness.simulator.distributions import FORMS, Amount, parse_amount
-from harness.simulator.profile import Profile
+from harness.simulator.profile import Profile, Scalar
 
 _BUILT_IN = files("harness.simulator") / "profiles"
 
@@ -109,6 +110,8 @@ class _Reader:
         if origin in {Union, types.UnionType}:
             if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null":
                 return None
+            if hint == Scalar and isinstance(node, yaml.ScalarNode):
+                return self._plain(node)
             return self._value(next(each for each in args if each is not types.NoneType), node, key)
         if origin is not None:
             return self._several(origin, args, node, key)
@@ -142,6 +145,11 @@ class _Reader:
 
     def _scalar(self, kind: type, node: yaml.Node, key: str) -> object:
         plain = self._plain(node)
+        if issubclass(kind, StrEnum):
+            try:
+                return kind(str(plain))
+            except ValueError:
+                raise self._error(node, key, f"{plain!r} is unknown", f"give one of: {', '.join(kind)}") from None
         if kind is str and isinstance(plain, str | int | float) and not isinstance(plain, bool):
             return str(plain)
         if kind is bool and isinstance(plain, bool):

@@ -83,7 +83,7 @@ def test_a_planted_fault_is_in_the_records() -> None:
     everything = list(simulate(load_profile("demo"), UNCACHED, burst(40), faults=(plan,), seed=3))
     failed = [event for event in records(Event, everything) if event.kind == "Pod" and event.reason == "Error"]
     assert failed
-    assert all("minimum free disk threshold" in event.message for event in failed)
+    assert all("unable to write outputs: InternalError" in event.message for event in failed)
     assert {event.reason for event in records(Event, everything) if event.kind == "Run"} >= {"FAILED"}
 
 

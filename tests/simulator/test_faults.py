@@ -55,7 +55,7 @@ def duration(runs: list[Run]) -> float:
 
 
 SYMPTOMS: dict[str, Callable[[Platform, Journal, list[Run], Answers], float]] = {
-    "store-full": lambda p, j, r, a: sum("minimum free disk threshold" in run.error for run in r),
+    "store-full": lambda p, j, r, a: sum("unable to write outputs: InternalError" in run.error for run in r),
     "store-slow": lambda p, j, r, a: mean([pod.finished - pod.main_ended for pod in pods(j, "executor")]),
     "store-unreachable-from-old-nodes": lambda p, j, r, a: sum("i/o timeout" in run.error for run in r),
     "api-throttled": lambda p, j, r, a: max(at for at, _ in a),

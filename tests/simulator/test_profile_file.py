@@ -43,6 +43,7 @@ def test_durations_quantities_and_distributions_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "where", "what", "hint"),
     [
+        ("store: {product: ceph}", "x.yaml:1: store.product", "'ceph' is unknown", "seaweedfs, minio"),
         ("pools:\n  - name: a\n    cpus: 3", "x.yaml:3: pools[0].cpus", "no such key", "did you mean 'cpu'?"),
         ("api: {qps: fast}", "x.yaml:1: api.qps", "not a number", "a number"),
         ("api:\n  latency: {lognormal: {median: 5s, p95: 1s}}", "x.yaml:2: api.latency", "median <= p95", "lognormal"),

@@ -6,7 +6,7 @@ from typing import Any
 from harness.model.errors import ConfigError
 from harness.model.units import parse_quantity
 from harness.simulator.cluster import Change, Pod
-from harness.simulator.kube.installation import DATABASE_CLAIM, STORE_CLAIM, Claim
+from harness.simulator.kube.installation import DATABASE_CLAIM, Claim
 from harness.simulator.kube.view import KubernetesView
 from harness.simulator.kubeapi import ApiError
 from harness.simulator.profile import Taint
@@ -105,8 +105,9 @@ class ClusterActions:
             why = "field can not be less than previous value"
             message = f'PersistentVolumeClaim "{name}" is invalid: spec.resources.requests.storage: Forbidden: {why}'
             raise ApiError(422, "Invalid", message, {"name": name, "kind": "PersistentVolumeClaim"})
-        if name == STORE_CLAIM:
-            self._view.platform.store.capacity = size
+        store = self._view.platform.store
+        if name == store.installed.claim:
+            store.capacity = size
         elif name == DATABASE_CLAIM:
             self._view.platform.server.database.capacity = size
         self._view.set_claim(Claim(name, claim.namespace, size))

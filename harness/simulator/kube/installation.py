@@ -8,6 +8,7 @@ from harness.simulator.cluster import Pod, Shape, Toleration
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube.pods import quantity
 from harness.simulator.kube.snapshots import Labels, uid
+from harness.simulator.store_products import Installed
 
 Manifest = dict[str, Any]
 _MI = 2**20
@@ -22,6 +23,7 @@ class Component:
     cpu: int
     memory: int
     namespace: str = ""  # "" is KFP's own
+    claim: str = ""  # of the volume that its pod has mounted
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Claim:
     capacity: float
 
 
+DATABASE_CLAIM = "mysql-pv-claim"
 COMPONENTS = (
     Component("ml-pipeline", "ghcr.io/kubeflow/kfp-api-server:2.17.0", 250, 500 * _MI),
     Component("ml-pipeline-ui", "ghcr.io/kubeflow/kfp-frontend:2.17.0", 10, 70 * _MI),
@@ -53,16 +56,19 @@ COMPONENTS = (
     ),
     Component("metadata-grpc-deployment", "gcr.io/tfx-oss-public/ml_metadata_store_server:1.14.0", 0, 0),
     Component("workflow-controller", "quay.io/argoproj/workflow-controller:v4.0.8", 100, 500 * _MI),
-    Component("mysql", "mysql:8.4", 100, 800 * _MI),
-    Component("seaweedfs", "chrislusf/seaweedfs:4.00", 64, 256 * _MI),
+    Component("mysql", "mysql:8.4", 100, 800 * _MI, claim=DATABASE_CLAIM),
     Component("coredns", "mcr.microsoft.com/oss/kubernetes/coredns:v1.11.3", 100, 70 * _MI, "kube-system"),
     Component(
         "metrics-server", "mcr.microsoft.com/oss/kubernetes/metrics-server:v0.7.2", 100, 150 * _MI, "kube-system"
     ),
 )
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-STORE_CLAIM, DATABASE_CLAIM = "seaweedfs-pvc", "mysql-pv-claim"
 _EVERYWHERE = (Toleration("CriticalAddonsOnly", "Exists"),)
+
+
+def store_component(store: Installed) -> Component:
+    """The deployment of the artifact store."""
+    return Component(store.deployment, store.image, store.cpu, store.memory, claim=store.claim)
 
 
 def system_pod(component: Component, namespace: str, number: int = 0) -> Pod:
@@ -73,7 +79,7 @@ def system_pod(component: Component, namespace: str, number: int = 0) -> Pod:
         namespace,
         Shape(component.cpu, component.memory, tolerations=_EVERYWHERE),
         (component.image,),
-        owner=Labels(app=component.name, deployment=component.name),
+        owner=Labels(app=component.name, deployment=component.name, claim=component.claim),
     )
     pod.usage_cpu, pod.usage_memory = component.cpu / 4000, component.memory * 0.6
     return pod

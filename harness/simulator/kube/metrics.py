@@ -79,7 +79,7 @@ def _by(label: str, counts: Mapping[str, float]) -> list[Series]:
     return [({label: value}, count) for value, count in counts.items()]
 
 
-def store_server(platform: Platform) -> str:
+def seaweedfs(platform: Platform) -> str:
     """SeaweedFS with ``-metricsPort``."""
     store, seconds = platform.store, "SeaweedFS_s3_request_seconds"
     requests: dict[str, float] = {}
@@ -93,6 +93,27 @@ def store_server(platform: Platform) -> str:
         *family(f"{seconds}_sum", "counter", "Time of s3 requests.", _by("type", store.busy_s)),
         *family(f"{seconds}_count", "counter", "Number of s3 requests.", _by("type", requests)),
         *family("SeaweedFS_volumeServer_total_disk_size", "gauge", "Actual disk size used by volumes.", [size]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def minio(platform: Platform) -> str:
+    """MinIO's cluster metrics, version 2 (``/minio/v2/metrics/cluster``)."""
+    store, server = platform.store, {"server": "127.0.0.1:9000"}
+    apis = {"PUT": "putobject", "GET": "getobject"}
+    asked: dict[str, float] = {}
+    failed: dict[str, float] = {}
+    for (kind, status), count in sorted(store.requests.items()):
+        asked[apis[kind]] = asked.get(apis[kind], 0.0) + count
+        if status != "200":
+            failed[apis[kind]] = failed.get(apis[kind], 0.0) + count
+    room: list[Series] = [(server, max(0.0, store.capacity - store.used))]
+    lines = [
+        *family("minio_s3_requests_total", "counter", "Total number S3 requests", _by("api", asked)),
+        *family("minio_s3_requests_errors_total", "counter", "S3 requests with errors", _by("api", failed)),
+        *family("minio_s3_requests_5xx_errors_total", "counter", "S3 requests with 5xx errors", _by("api", failed)),
+        *family("minio_cluster_capacity_usable_total_bytes", "gauge", "Usable capacity", [(server, store.capacity)]),
+        *family("minio_cluster_capacity_usable_free_bytes", "gauge", "Free of the usable capacity", room),
     ]
     return "\n".join(lines) + "\n"
 
@@ -119,7 +140,7 @@ def kubelet(platform: Platform, node: str, claims: Mapping[str, Claim], holder: 
 
 def volume_used(platform: Platform, claim: Claim) -> float:
     """Bytes in use of a claim's volume."""
-    if claim.name == "seaweedfs-pvc":
+    if claim.name == platform.store.installed.claim:
         return min(platform.store.used, claim.capacity)
     return min(platform.server.database.used, claim.capacity)
 

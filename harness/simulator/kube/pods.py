@@ -130,9 +130,8 @@ def _spec(pod: PodSnapshot) -> Manifest:
         terms = [{"key": each.key, "operator": each.operator, "values": list(each.values)} for each in others]
         required = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
         spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    if pod.owner.deployment in {"seaweedfs", "mysql"}:
-        claim = {"seaweedfs": "seaweedfs-pvc", "mysql": "mysql-pv-claim"}[pod.owner.deployment]
-        spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+    if pod.owner.claim:
+        spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": pod.owner.claim}}]
     if pod.node:
         spec["nodeName"] = pod.node
     return spec

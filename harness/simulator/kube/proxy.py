@@ -8,14 +8,13 @@ from aiohttp import web
 from harness.simulator.cluster import Node, Pod
 from harness.simulator.kfp.rest import Gateway
 from harness.simulator.kube import metrics, usage
-from harness.simulator.kube.installation import DATABASE_CLAIM, STORE_CLAIM
 from harness.simulator.kube.pods import pod_uid
-from harness.simulator.kube.snapshots import pod_snapshot
+from harness.simulator.kube.snapshots import Labels, pod_snapshot
 from harness.simulator.kube.view import KubernetesView
 from harness.simulator.kubeapi import ApiError
+from harness.simulator.store_products import StoreProduct
 
 _TEXT = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
-_HOLDERS = {STORE_CLAIM: "seaweedfs", DATABASE_CLAIM: "mysql"}
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -33,7 +32,9 @@ class Proxies:
         router.add_get("/metrics", self._api_metrics)
         router.add_get(f"{api}/nodes/{{node}}/proxy/stats/summary", self._summary)
         router.add_get(f"{api}/nodes/{{node}}/proxy/metrics", self._kubelet)
-        router.add_get(f"{api}/namespaces/{{namespace}}/services/{{service}}/proxy/metrics", self._service)
+        proxied = f"{api}/namespaces/{{namespace}}/services/{{service}}/proxy"
+        router.add_get(f"{proxied}/metrics", self._service)
+        router.add_get(f"{proxied}/minio/v2/metrics/cluster", self._minio)
         router.add_get(f"{api}/namespaces/{{namespace}}/pods/{{pod}}/log", self._log)
 
     def _node(self, request: web.Request) -> Node:
@@ -57,11 +58,21 @@ class Proxies:
                 return await self._api_metrics(request)
             case "workflow-controller-metrics" | "workflow-controller":
                 return web.Response(text=metrics.workflow_controller(platform), headers=_TEXT)
-            case "seaweedfs" | "minio-service":
-                return web.Response(text=metrics.store_server(platform), headers=_TEXT)
+            case "seaweedfs" if self._has(StoreProduct.SEAWEEDFS):
+                return web.Response(text=metrics.seaweedfs(platform), headers=_TEXT)
             case "cluster-autoscaler":
                 return web.Response(text=metrics.cluster_autoscaler(platform), headers=_TEXT)
         raise ApiError(404, "NotFound", f'services "{name}" not found', {"name": name, "kind": "services"})
+
+    async def _minio(self, request: web.Request) -> web.Response:
+        self._advance()
+        name = request.match_info["service"].removeprefix("http:").partition(":")[0]
+        if name != "minio-service" or not self._has(StoreProduct.MINIO):
+            raise ApiError(404, "NotFound", f'services "{name}" not found', {"name": name, "kind": "services"})
+        return web.Response(text=metrics.minio(self._view.platform), headers=_TEXT)
+
+    def _has(self, product: StoreProduct) -> bool:
+        return self._view.platform.store.settings.product is product
 
     async def _kubelet(self, request: web.Request) -> web.Response:
         text = metrics.kubelet(self._view.platform, self._node(request).name, self._view.claims, self._holder)
@@ -69,8 +80,8 @@ class Proxies:
 
     def _holder(self, claim: str) -> Pod | None:
         """The pod that has the volume mounted."""
-        pods = self._view.replicas.get(_HOLDERS.get(claim, ""), [])
-        return pods[0] if pods else None
+        everyone = (pod for pods in self._view.replicas.values() for pod in pods)
+        return next((pod for pod in everyone if isinstance(pod.owner, Labels) and pod.owner.claim == claim), None)
 
     async def _summary(self, request: web.Request) -> web.Response:
         node, now = self._node(request), self._view.platform.loop.now

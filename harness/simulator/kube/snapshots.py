@@ -19,6 +19,7 @@ class Labels(NamedTuple):
     over: bool = False
     app: str = ""
     deployment: str = ""
+    claim: str = ""  # of the volume that the pod has mounted
 
 
 class PodSnapshot(NamedTuple):

@@ -14,13 +14,13 @@ from harness.simulator.kube.installation import (
     COMPONENTS,
     DATABASE_CLAIM,
     NAMESPACES,
-    STORE_CLAIM,
     Claim,
     Component,
     Deployment,
     render_claim,
     render_deployment,
     render_namespace,
+    store_component,
     system_pod,
 )  # fmt: skip
 from harness.simulator.kube.nodes import LEASES, node_fields, node_labels, render_lease, render_node
@@ -74,9 +74,9 @@ class KubernetesView:
         own = platform.profile.namespace
         for name in (*NAMESPACES, own):
             self.store.put("namespaces", "", name, name)
-        for component in COMPONENTS:
+        for component in (*COMPONENTS, store_component(platform.store.installed)):
             self._install(component, component.namespace or own)
-        self.set_claim(Claim(STORE_CLAIM, own, platform.store.capacity))
+        self.set_claim(Claim(platform.store.installed.claim, own, platform.store.capacity))
         self.set_claim(Claim(DATABASE_CLAIM, own, platform.server.database.capacity))
 
     def _install(self, component: Component, namespace: str) -> None:

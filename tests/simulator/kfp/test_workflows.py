@@ -11,6 +11,7 @@ from harness.simulator.distributions import Amount, Uniform, fixed
 from harness.simulator.kfp.errors import Code, RpcError
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Agent, Api, ArtifactStore, Step
+from harness.simulator.store_products import StoreProduct
 from tests.simulator.platforms import GI, TRAINING, UNCACHED, Journal, pool, profile, submit, upload
 
 ONE_SECOND = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
@@ -106,9 +107,18 @@ def test_pods_are_made_at_the_rate_of_the_controllers_client() -> None:
     assert len(made) / (made[-1] - made[0]) <= 10.0
 
 
-@pytest.mark.parametrize(("used", "state"), [(0.0, "SUCCEEDED"), (0.985, "FAILED")])
-def test_a_full_store_fails_the_step_with_the_sentence_of_the_executor(used: float, state: str) -> None:
-    store = ArtifactStore(capacity=GI, used=used * GI, timeout_s=20.0, request_s=0.0)
+@pytest.mark.parametrize(
+    ("product", "used", "state", "said"),
+    [
+        (StoreProduct.SEAWEEDFS, 0.0, "SUCCEEDED", ""),
+        (StoreProduct.SEAWEEDFS, 0.985, "FAILED", "InternalError: We encountered an internal error"),
+        (StoreProduct.MINIO, 0.985, "FAILED", "reached its minimum free disk threshold"),
+    ],
+)
+def test_a_full_store_fails_the_step_with_the_sentence_of_the_executor(
+    product: StoreProduct, used: float, state: str, said: str
+) -> None:
+    store = ArtifactStore(product, capacity=GI, used=used * GI, timeout_s=20.0, request_s=0.0)
     step = replace(ONE_SECOND, output=fixed(10 * 2**20))
     journal = Journal()
     platform = Platform(profile(step=step, store=store), witness=journal)
@@ -121,7 +131,7 @@ def test_a_full_store_fails_the_step_with_the_sentence_of_the_executor(used: flo
         assert (pod.finished or 0) - (pod.main_ended or 0) == pytest.approx(20.0)
         for text in (pod.message, run.error):
             assert "failed to save outputs" in text
-            assert "reached its minimum free disk threshold" in text
+            assert said in text
             assert "timed out waiting for the condition" in text
         assert len(journal.saw(Change.CREATED)) == 3  # nothing of what comes after
 

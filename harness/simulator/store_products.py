@@ -1,0 +1,54 @@
+"""The object stores that KFP installs: what a cluster shows of each, and what each says when it has no room."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+_MI = 2**20
+
+
+class StoreProduct(StrEnum):
+    """Which object store holds the artifacts."""
+
+    SEAWEEDFS = "seaweedfs"
+    MINIO = "minio"
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A product as KFP's manifests install it.
+
+    Attributes:
+        deployment: its name, also that of its pods' label ``app``.
+        service: what clients connect to.
+        claim: of its volume.
+        image: of its container.
+        cpu: thousandths of a core that it requests.
+        memory: bytes that it requests.
+        full_status: the HTTP status of a write that finds no room.
+        full: the error of that write.
+    """
+
+    deployment: str
+    service: str
+    claim: str
+    image: str
+    cpu: int
+    memory: int
+    full_status: str
+    full: str
+
+
+INSTALLED: Mapping[StoreProduct, Installed] = {
+    # SeaweedFS tells its clients nothing of volumes: "no free volumes left" stands in the filer's log alone
+    # (github.com/seaweedfs/seaweedfs, issues 1865 and 1705).
+    StoreProduct.SEAWEEDFS: Installed(
+        "seaweedfs", "seaweedfs", "seaweedfs-pvc", "chrislusf/seaweedfs:4.00", 64, 256 * _MI,
+        "500", "InternalError: We encountered an internal error, please try again.",
+    ),
+    StoreProduct.MINIO: Installed(
+        "minio", "minio-service", "minio-pvc", "gcr.io/ml-pipeline/minio:RELEASE.2019-08-14T20-37-41Z", 20, 100 * _MI,
+        "507", "XMinioStorageFull: Storage backend has reached its minimum free disk threshold. "
+        "Please delete a few objects to proceed.",
+    ),
+}  # fmt: skip
