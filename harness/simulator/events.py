@@ -1,5 +1,6 @@
 """The discrete-event core: a heap of actions, each due at an instant of simulated time."""
 
+from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
@@ -16,33 +17,43 @@ class EventLoop:
     how simulated time passes.
     """
 
-    __slots__ = ("_heap", "_scheduled", "now")
+    __slots__ = ("_heap", "_scheduled", "_soon", "now")
 
     def __init__(self) -> None:
         self.now = 0.0
         self._heap: list[tuple[float, int, Action, tuple[Any, ...]]] = []
+        # Due at this very instant. Whatever the heap holds for it was scheduled before it came, and so goes first.
+        self._soon: deque[tuple[Action, tuple[Any, ...]]] = deque()
         self._scheduled = 0
 
     def at(self, when: float, action: Action, *args: Any) -> None:  # whatever the action takes
         """Run ``action(*args)`` at `when`; an instant in the past means now."""
-        now = self.now
-        heappush(self._heap, (max(now, when), self._scheduled, action, args))
+        if when > self.now:
+            heappush(self._heap, (when, self._scheduled, action, args))
+        else:
+            self._soon.append((action, args))
         self._scheduled += 1
 
     def after(self, delay_s: float, action: Action, *args: Any) -> None:  # whatever the action takes
         """Run ``action(*args)`` `delay_s` from now."""
-        heappush(self._heap, (self.now + delay_s, self._scheduled, action, args))
+        when = self.now + delay_s
+        if when > self.now:
+            heappush(self._heap, (when, self._scheduled, action, args))
+        else:
+            self._soon.append((action, args))
         self._scheduled += 1
 
     @property
     def next_at(self) -> float:
         """When the next action is due; infinity when there is none."""
+        if self._soon:
+            return self.now
         return self._heap[0][0] if self._heap else inf
 
     @property
     def pending(self) -> bool:
         """Whether anything is due at all."""
-        return bool(self._heap)
+        return bool(self._soon or self._heap)
 
     @property
     def scheduled(self) -> int:
@@ -51,9 +62,14 @@ class EventLoop:
 
     def run(self, until: float = inf) -> None:
         """Run everything due up to and including `until`; then it is `until`, unless that is infinity."""
-        heap = self._heap
-        while heap and heap[0][0] <= until:
-            self.now, _, action, args = heappop(heap)
+        heap, soon = self._heap, self._soon
+        while self.now <= until:
+            if soon and not (heap and heap[0][0] <= self.now):
+                action, args = soon.popleft()
+            elif heap and heap[0][0] <= until:
+                self.now, _, action, args = heappop(heap)
+            else:
+                break
             action(*args)
-        if until < inf and until > self.now:
+        if self.now < until < inf:
             self.now = until

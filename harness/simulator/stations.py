@@ -1,10 +1,10 @@
 """Places where work waits: a client's token bucket, and capacity that is shared by all who use it at once."""
 
-from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
+from typing import Any
 
-from harness.simulator.events import EventLoop
+from harness.simulator.events import Action, EventLoop
 
 
 class TokenBucket:
@@ -26,11 +26,12 @@ class TokenBucket:
 
     def take(self, now: float, count: int = 1) -> float:
         """Reserve `count` tokens at `now`; returns the instant from which they may be used."""
-        self._tokens = min(self.burst, self._tokens + (now - self._last) * self.rate) - count
+        tokens = self._tokens + (now - self._last) * self.rate
         self._last = now
-        if self._tokens >= 0:
+        self._tokens = tokens = min(self.burst, tokens) - count
+        if tokens >= 0:
             return now
-        wait = -self._tokens / self.rate
+        wait = -tokens / self.rate
         self.waited_s += wait
         return now + wait
 
@@ -40,14 +41,14 @@ class TokenBucket:
 
 
 class Job:
-    """A piece of work in a `SharedCapacity`."""
+    """A piece of work in a `SharedCapacity`; over, or stopped, when `done` is none."""
 
-    __slots__ = ("demand", "done", "ends")
+    __slots__ = ("args", "demand", "done")
 
-    def __init__(self, ends: float, demand: float, done: Callable[[], object] | None) -> None:
-        self.ends = ends  # in the station's virtual time
+    def __init__(self, demand: float, done: Action, args: tuple[Any, ...]) -> None:
         self.demand = demand
-        self.done = done
+        self.done: Action | None = done
+        self.args = args
 
 
 class SharedCapacity:
@@ -69,7 +70,7 @@ class SharedCapacity:
         self._virtual = 0.0
         self._updated = loop.now
         self._armed = inf
-        self._heap: list[tuple[float, int, Job]] = []
+        self._heap: list[tuple[float, int, Job]] = []  # by the job's end in virtual time
         self._count = 0
         self.demand = 0.0
         self.jobs = 0
@@ -90,11 +91,11 @@ class SharedCapacity:
         """Share of its own pace at which every job progresses now: 1 unless the capacity is oversubscribed."""
         return 1.0 if self.demand <= self._capacity else self._capacity / self.demand
 
-    def add(self, alone_s: float, demand: float, done: Callable[[], object]) -> Job:
-        """Begin a job; `done` is called when it is over."""
+    def add(self, alone_s: float, demand: float, done: Action, *args: Any) -> Job:  # whatever `done` takes
+        """Begin a job; ``done(*args)`` is called when it is over."""
         self._advance()
-        job = Job(self._virtual + alone_s, demand, done)
-        heappush(self._heap, (job.ends, self._count, job))
+        job = Job(demand, done, args)
+        heappush(self._heap, (self._virtual + alone_s, self._count, job))
         self._count += 1
         self.jobs += 1
         self.demand += demand
@@ -126,9 +127,7 @@ class SharedCapacity:
         heap = self._heap
         while heap and heap[0][2].done is None:
             heappop(heap)
-        if not heap:
-            return
-        if self._capacity <= 0:
+        if not heap or self._capacity <= 0:
             return
         left = heap[0][0] - self._virtual
         when = self._loop.now + (left if self.demand <= self._capacity else left * self.demand / self._capacity)
@@ -148,5 +147,5 @@ class SharedCapacity:
             done = job.done
             if done is not None:
                 self._leave(job)
-                done()
+                done(*job.args)
         self._arm()

@@ -31,7 +31,7 @@ class Cluster:
         self._scale_set = {pool.name: f"{self._names.randrange(10**8):08d}" for pool in profile.pools}
         self._made = dict.fromkeys(self._pools, 0)  # machines ever
         self.kubelet = Kubelet(loop, profile.kubelet, Random(f"{seed}/kubelet"), witness, self)
-        self.scheduler = Scheduler(loop, profile.scheduler, witness, self._bind)
+        self.scheduler = Scheduler(loop, profile.scheduler, witness, self.kubelet.bind)
         self.autoscaler: Autoscaler | None = None
         if profile.autoscaler is not None:
             random = Random(f"{seed}/autoscaler")
@@ -62,10 +62,6 @@ class Cluster:
     def gone(self, pod: Pod) -> None:
         """The pod's object is no more."""
         self.pods.pop(pod.name, None)
-
-    def _bind(self, pod: Pod, node: Node) -> None:
-        node.idle_since = None
-        self.kubelet.bind(pod, node)
 
     def freed(self, node: Node) -> None:
         """A pod left the node."""
@@ -155,7 +151,6 @@ class Cluster:
             self.scheduler.node_changed(node)
             pod.created = pod.scheduled = pod.pulling = pod.pulled = pod.started = self._loop.now
             pod.phase = "Running"
-            node.idle_since = None
             self.pods[pod.name] = pod
             self.witness.pod_changed(pod, Change.LABELLED)
             return True

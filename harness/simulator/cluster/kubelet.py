@@ -46,7 +46,7 @@ class Kubelet:
         now = pod.pulling = self._loop.now
         ready = node.complete.get(pod.images)
         if ready is None:
-            ready = max([self._image_ready(node, image) for image in pod.images], default=now)
+            ready = max((self._image_ready(node, image) for image in pod.images), default=now)
             node.complete[pod.images] = ready
         if ready > now:
             self._witness.pod_changed(pod, Change.PULLING)

@@ -69,7 +69,9 @@ class Node:
         self.gpu_free -= shape.gpu
         self.pods_free -= 1
         self.pods[pod.name] = pod
-        assert min(self.cpu_free, self.memory_free, self.gpu_free, self.pods_free) >= 0, f"{self.name} is overcommitted"
+        self.idle_since = None
+        roomy = self.cpu_free >= 0 and self.memory_free >= 0 and self.gpu_free >= 0 and self.pods_free >= 0
+        assert roomy, f"{self.name} is overcommitted"
 
     def give_back(self, pod: Pod) -> None:
         """Free what the pod requested."""

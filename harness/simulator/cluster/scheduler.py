@@ -11,28 +11,29 @@ from harness.simulator.events import EventLoop
 from harness.simulator.profile import Scheduler as Settings
 
 _MOST_SHAPES = 64
+_UNMATCHED = "didn't match Pod's node affinity/selector"
 
 
 class _Ranking:
     """The nodes that take one shape, best first: a heap of (rank, node's number, node's version, node)."""
 
-    __slots__ = ("_by_host", "_costs", "heap", "shape")
+    __slots__ = ("_by_host", "costs", "cpu", "gpu", "heap", "memory", "shape")
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
+        self.cpu, self.memory, self.gpu = shape.cpu, shape.memory, shape.gpu
         self.heap: list[tuple[float, int, int, Node]] = []
         self._by_host = any(each.key == HOSTNAME for each in shape.requirements)
-        self._costs: dict[str, float | None] = {}  # by pool: its nodes are alike
+        self.costs: dict[str, float | None] = {}  # by pool, as far as its nodes are alike to such pods
 
     def cost(self, node: Node) -> float | None:
         """What share of the node's cores plus of its memory such a pod takes; none where it is not admitted."""
         if node.special or self._by_host:
             return self._cost(node)
-        try:
-            return self._costs[node.pool.name]
-        except KeyError:
-            cost = self._costs[node.pool.name] = self._cost(node)
-            return cost
+        pool = node.pool.name
+        if pool not in self.costs:
+            self.costs[pool] = self._cost(node)
+        return self.costs[pool]
 
     def _cost(self, node: Node) -> float | None:
         shape = self.shape
@@ -114,15 +115,15 @@ class Scheduler:
     def node_changed(self, node: Node) -> None:
         """What is free on a node changed, or whether it takes pods at all."""
         node.version = version = node.version + 1
-        if not node.schedulable or node.pods_free < 1:
+        if node.pods_free < 1 or not node.schedulable:
             return
         # The busiest lines of a simulation: `Node.fits`, with what doesn't depend on the shape looked up once.
         cpu, memory, gpu = node.cpu_free, node.memory_free, node.gpu_free
         free, sign, index = node.free, self._sign, node.index
+        pool = "" if node.special else node.pool.name
         for ranking in self._rankings.values():
-            shape = ranking.shape
-            if cpu >= shape.cpu and memory >= shape.memory and gpu >= shape.gpu:
-                cost = ranking.cost(node)
+            if cpu >= ranking.cpu and memory >= ranking.memory and gpu >= ranking.gpu:
+                cost = ranking.costs[pool] if pool in ranking.costs else ranking.cost(node)
                 if cost is not None:
                     heappush(ranking.heap, (sign * (free - cost), index, version, node))
 
@@ -184,18 +185,17 @@ class Scheduler:
 
     def explain(self, shape: Shape) -> str:
         """Why no node fits, worded as kube-scheduler words its FailedScheduling events."""
-        reasons: Counter[str] = Counter()
+        ranking, reasons = self._ranking(shape), Counter[str]()
         for node in self._nodes.values():
-            taint = untolerated(node.taints, shape)
             if node.cordoned:
                 reasons["node(s) were unschedulable"] += 1
-            elif taint is not None:
-                reasons[f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"] += 1
-            elif not all(each.met_by(node.labels) for each in shape.requirements):
-                reasons["node(s) didn't match Pod's node affinity/selector"] += 1
+            elif ranking.cost(node) is None:
+                taint = untolerated(node.taints, shape)
+                unfit = f"had untolerated taint {{{taint.key}: {taint.value}}}" if taint is not None else _UNMATCHED
+                reasons[f"node(s) {unfit}"] += 1
             else:
-                lacking = _lacking(node, shape)
-                reasons.update(lacking)
+                for lacking in _lacking(node, shape):
+                    reasons[lacking] += 1
         total = len(self._nodes)
         listed = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
         helpless = "Preemption is not helpful for scheduling"
