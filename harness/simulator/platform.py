@@ -47,7 +47,7 @@ class Platform:
         self.controller = Controller(
             self.loop, profile.controller, Random(f"{stream}/drivers"),
             cluster=self.cluster, steps=self.steps, changed=self._workflow_changed,
-            quota=profile.quota, caching=profile.caching,
+            conditions=Random(f"{stream}/conditions"), quota=profile.quota, caching=profile.caching,
         )  # fmt: skip
         self.server = Server(self.loop, profile, stream, self.controller)
         self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None

@@ -7,6 +7,7 @@ from random import Random
 from harness.simulator.cluster import Change, Cluster, Pod, Shape
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.events import EventLoop
+from harness.simulator.kfp.conditions import Condition, Given, Known, Source
 from harness.simulator.kfp.graph import CONTAINER_DRIVER, DAG_DRIVER, IMPORTER, Plan, fnv1a
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.workflow import ERROR, FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
@@ -40,6 +41,7 @@ class Controller:
         cluster: Cluster,
         steps: Steps,
         changed: Changed,
+        conditions: Random,
         quota: Limits = _NO_LIMITS,
         caching: bool = True,
     ) -> None:
@@ -53,6 +55,7 @@ class Controller:
         self.running = 0
         self.busy = 0
         self._random = random
+        self._conditions = conditions
         self._cluster = cluster
         self._steps = steps
         self._changed = changed
@@ -180,18 +183,11 @@ class Controller:
 
     def _from_cache(self, workflow: Workflow, index: int) -> bool:
         """With the execution cache on, a step that was computed before is skipped: its driver finds the outputs."""
-        if (
-            not self.caching
-            or not workflow.graph.plans[index].cached
-            or self._cache_key(workflow, index) not in self._cache
-        ):
+        plan = workflow.graph.plans[index]
+        if not self.caching or not plan.cache_key or _cache_key(workflow, plan) not in self._cache:
             return False
         workflow.end_step(index, SKIPPED, self._loop.now)
         return True
-
-    def _cache_key(self, workflow: Workflow, index: int) -> tuple[object, ...]:
-        values = tuple(sorted((name, repr(value)) for name, value in workflow.parameters.items()))
-        return (id(workflow.graph), index, values)
 
     def _make_pod(self, workflow: Workflow, index: int) -> None:
         if workflow.stopping:
@@ -264,9 +260,10 @@ class Controller:
         plan, step = workflow.graph.plans[index], workflow.steps[index]
         assert step is not None
         if pod.phase == "Succeeded":
-            if plan.cached:
-                self._cache.add(self._cache_key(workflow, index))
-            workflow.end_step(index, SUCCEEDED, self._loop.now)
+            if plan.cache_key:
+                self._cache.add(_cache_key(workflow, plan))
+            taken = plan.condition is None or self._holds(workflow, plan.condition)
+            workflow.end_step(index, SUCCEEDED, self._loop.now, taken=taken)
             return
         lost = pod.deleting is not None
         state, message = (ERROR, "pod deleted") if lost else (FAILED, _failure(pod))
@@ -278,6 +275,23 @@ class Controller:
             self._loop.after(min(delay, plan.container.backoff_max_s), self._again, workflow, index)
         else:
             workflow.end_step(index, state, self._loop.now, message)
+
+    def _holds(self, workflow: Workflow, condition: Condition) -> bool:
+        """What a driver finds; values that nobody knows are drawn, once for each run."""
+
+        def read(source: Source) -> object:
+            if isinstance(source, Known):
+                return source.value
+            if isinstance(source, Given):
+                return workflow.parameters[source.name]
+            results = self._steps.model(workflow.graph.plans[source.step].task).results[source.name]
+            return workflow.drawn.setdefault(source, self._conditions.choice(results))
+
+        def draw(key: object) -> bool:
+            holds = self._conditions.random() < self.settings.condition_holds
+            return bool(workflow.drawn.setdefault(key, holds))
+
+        return condition.holds(read, draw)
 
     def _again(self, workflow: Workflow, index: int) -> None:
         workflow.active -= 1
@@ -303,6 +317,10 @@ class Controller:
         if self._postponed:
             self._enqueue(self._postponed.popleft())
         self._loop.after(self.settings.ttl_s, self.remove, workflow)
+
+
+def _cache_key(workflow: Workflow, plan: Plan) -> tuple[str, ...]:
+    return (plan.cache_key, *(repr(workflow.parameters.get(name)) for name in plan.varies))
 
 
 def _failure(pod: Pod) -> str:

@@ -1,0 +1,348 @@
+"""Conditions: CEL as KFP's compiler writes it, and which pods a pipeline with If, Elif, Else, loops and exits makes."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from kfp import compiler, dsl
+
+from harness.simulator.cluster import Change
+from harness.simulator.distributions import fixed
+from harness.simulator.kfp.conditions import Computed, Condition, Given, Known, Source
+from harness.simulator.kfp.records import Run
+from harness.simulator.platform import Platform
+from harness.simulator.profile import Controller, Profile, Step
+from tests.simulator.platforms import Journal, profile, submit, upload
+
+# --- expressions ------------------------------------------------------------------------------------------------------
+
+
+def evaluate(text: str, **known: object) -> bool:
+    names: dict[str, Source] = {name: Known(value) for name, value in known.items()}
+
+    def read(source: Source) -> object:
+        assert isinstance(source, Known)
+        return source.value
+
+    def draw(key: object) -> bool:
+        raise AssertionError(f"{key} should be known")
+
+    return Condition(text, names).holds(read, draw)
+
+
+def x(sign: str, other: str) -> str:
+    return f"inputs.parameter_values['x'] {sign} {other}"
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "holds"),
+    [
+        (x("==", "'a'"), "a", True),
+        (x("==", "'a'"), "b", False),
+        (x("!=", "'a'"), "b", True),
+        (x("==", "true"), True, True),
+        (x("==", "true"), 1, False),
+        (x(">", "0.3"), 0.5, True),
+        (x("<=", "-1"), -1.0, True),
+        ("int(inputs.parameter_values['x']) > 2", "3", True),
+        ("int(inputs.parameter_values['x']) > 2", 2.0, False),
+        ("double(inputs.parameter_values['x']) == 2.5", "2.5", True),
+        ("string(inputs.parameter_values['x']) == '2'", 2, True),
+        (f"!({x('==', chr(39) + 'a' + chr(39))})", "a", False),
+        (f"{x('==', '1')} || {x('==', '2')} && {x('==', '3')}", 1, True),  # && binds tighter
+        (f"({x('==', '1')} || {x('==', '2')}) && {x('==', '3')}", 1, False),
+        (x("==", r"'it\'s'"), "it's", True),
+        (x("==", "null"), None, True),
+    ],
+)
+def test_an_expression_means_what_it_means_in_cel(text: str, value: object, *, holds: bool) -> None:
+    assert evaluate(text, x=value) is holds
+
+
+@given(st.integers(-50, 50), st.integers(-50, 50))
+def test_numbers_are_compared_as_numbers(one: int, other: int) -> None:
+    assert evaluate(x(">=", str(other)), x=one) == (one >= other)
+    assert evaluate(f"!({x('<', str(other))})", x=float(one)) == (one >= other)
+
+
+def unknown(_: Source) -> object:
+    raise LookupError
+
+
+@given(st.dictionaries(st.integers(0, 1), st.booleans(), min_size=2))
+def test_of_if_elif_else_over_what_nobody_knows_exactly_one_is_taken(outcomes: dict[int, bool]) -> None:
+    branches = ["{0}", "!({0}) && {1}", "!({0}) && !({1})"]
+    comparisons = [x("==", "'heads'"), x("==", "'tails'")]
+    drawn: dict[object, bool] = {}
+
+    def draw(key: object) -> bool:
+        if key not in drawn:
+            drawn[key] = outcomes[len(drawn)]
+        return drawn[key]
+
+    source: Source = Computed(3, "Output")
+    taken = [Condition(each.format(*comparisons), {"x": source}).holds(unknown, draw) for each in branches]
+    assert sum(taken) == 1
+
+
+@pytest.mark.parametrize("text", ["", "x in [1, 2]", x("==", ""), x("==", "'a"), "size('a') == 1", x("==", "'a') b")])
+def test_what_is_not_understood_is_drawn_as_a_whole(text: str) -> None:
+    asked: list[object] = []
+
+    def draw(key: object) -> bool:
+        asked.append(key)
+        return True
+
+    assert Condition(text, {"x": Given("x")}).holds(unknown, draw)
+    assert len(asked) == 1
+
+
+# --- pipelines --------------------------------------------------------------------------------------------------------
+
+
+@dsl.container_component
+def step(number: int = 1):  # the SDK reads the signature
+    return dsl.ContainerSpec(image="busybox", command=["true"], args=[number])
+
+
+@dsl.container_component
+def flip(face: dsl.OutputPath(str)):  # type: ignore[valid-type]
+    return dsl.ContainerSpec(image="busybox", command=["true"], args=[face])
+
+
+def compiled(tmp_path: Any, pipeline: Any) -> bytes:
+    target = tmp_path / "pipeline.yaml"
+    compiler.Compiler().compile(pipeline, str(target))
+    return bytes(target.read_bytes())
+
+
+def ran(tmp_path: Any, pipeline: Any, count: int = 1, *, under: Profile | None = None, **parameters: object) -> Any:
+    """The runs, and the pods of each by (role, task)."""
+    package = pipeline if isinstance(pipeline, bytes) else compiled(tmp_path, pipeline)
+    journal = Journal()
+    platform = Platform(replace(under or profile(), caching=False), 5, journal)
+    runs = submit(platform, upload(platform, package), count, **parameters)
+    platform.loop.run(3000)
+    made: dict[str, Counter[tuple[str, str]]] = {run.id: Counter() for run in runs}
+    for pod in journal.saw(Change.CREATED):
+        made[pod.owner.run_id][pod.role, pod.task] += 1  # type: ignore[attr-defined]  # a workflow
+    assert all(run.finished is not None for run in runs)
+    return runs, [made[run.id] for run in runs]
+
+
+def test_a_condition_on_a_parameter_decides_which_pods_a_run_has(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def chosen(rate: float = 0.5):
+        with dsl.If(rate > 0.3):
+            step().set_display_name("high")
+        with dsl.Else():
+            step()
+            step()
+
+    for rate, executors in ((0.9, 1), (0.1, 2)):
+        (run,), (pods,) = ran(tmp_path, chosen, rate=rate)
+        # The root's driver, the branches' driver, one for each branch; 2 for each step of the branch that is taken.
+        assert sum(pods.values()) == 2 + 2 + 2 * executors
+        assert sum(count for (role, _), count in pods.items() if role == "executor") == executors
+        assert run.state == "SUCCEEDED"
+
+
+@dsl.pipeline
+def tossed():
+    face = flip().outputs["face"]
+    with dsl.If(face == "heads"):
+        step(number=1)
+    with dsl.Elif(face == "tails"):
+        step(number=2)
+    with dsl.Else():
+        step(number=3)
+
+
+def branches(pods: Counter[tuple[str, str]]) -> list[str]:
+    return [task for (role, task), _ in pods.items() if role == "executor" and task != "flip"]
+
+
+def test_a_condition_on_a_result_that_the_profile_tells_is_decided_by_it(tmp_path: Any) -> None:
+    still = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
+    coin = replace(still, match="flip", results={"face": ("tails",)})
+    _, pods = ran(tmp_path, tossed, 4, under=profile(steps=(coin, still)))
+    assert {tuple(branches(each)) for each in pods} == {("step-2",)}
+    fair = replace(coin, results={"face": ("heads", "tails")})
+    _, pods = ran(tmp_path, tossed, 200, under=profile(steps=(fair, still)))
+    assert Counter(branches(each)[0] for each in pods).keys() == {"step", "step-2"}
+
+
+@pytest.mark.parametrize(("likely", "taken"), [(1.0, "step"), (0.0, "step-3")])
+def test_a_condition_on_what_nobody_knows_holds_as_often_as_the_profile_says(
+    tmp_path: Any, likely: float, taken: str
+) -> None:
+    quick = profile()
+    under = replace(quick, controller=replace(quick.controller, condition_holds=likely))
+    _, pods = ran(tmp_path, tossed, 3, under=under)
+    assert [branches(each) for each in pods] == [[taken]] * 3
+
+
+def test_undecided_branches_are_taken_in_the_drawn_shares_one_in_each_run(tmp_path: Any) -> None:
+    runs, pods = ran(tmp_path, tossed, 400)
+    counts = Counter(task for each in pods for task in branches(each))
+    assert sum(counts.values()) == len(runs) == 400
+    for task, share in (("step", 0.5), ("step-2", 0.25), ("step-3", 0.25)):  # 4 standard deviations
+        assert abs(counts[task] / 400 - share) < 4 * (share * (1 - share) / 400) ** 0.5
+
+
+def test_what_comes_after_a_skipped_condition_is_omitted_and_the_run_succeeds(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def followed(flag: bool = False):
+        with dsl.If(flag == True):  # noqa: E712  # the SDK records the comparison
+            step()
+        step()
+
+    # The SDK has no way to say it, the specification has.
+    package = compiled(tmp_path, followed)
+    spec = yaml.safe_load(package)
+    spec["root"]["dag"]["tasks"]["step-2"]["dependentTasks"] = ["condition-1"]
+    (run,), (pods,) = ran(tmp_path, yaml.safe_dump(spec).encode())
+    assert pods == {("dag-driver", ""): 1, ("dag-driver", "condition-1"): 1}
+    assert run.state == "SUCCEEDED"
+
+
+def test_what_comes_after_a_pipeline_with_a_skipped_condition_runs(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def inner(flag: bool):
+        with dsl.If(flag == True):  # noqa: E712  # the SDK records the comparison
+            flip()
+
+    @dsl.pipeline
+    def outer():
+        step().after(inner(flag=False))
+
+    (run,), (pods,) = ran(tmp_path, outer)
+    assert branches(pods) == ["step"]
+    assert run.state == "SUCCEEDED"
+
+
+def test_a_condition_inside_a_loop_is_decided_for_each_item(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def looped(items: list = [{"a": 1}, {"a": 2}, {"a": 1}]):  # noqa: B006  # the SDK's way to say a default
+        with dsl.ParallelFor(items) as item, dsl.If(item.a == 1):
+            step()
+
+    _, (pods,) = ran(tmp_path, looped)
+    assert pods["executor", "step"] == 2
+    # Root, loop, each iteration, each condition; and two for each step.
+    assert sum(pods.values()) == 1 + 1 + 3 + 3 + 2 * 2
+
+
+def failing(match: str) -> Profile:
+    still = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
+    return profile(steps=(replace(still, match=match, failing=1.0), still))
+
+
+def test_an_exit_task_runs_after_a_failure_and_the_run_has_failed(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def guarded():
+        with dsl.ExitHandler(step()):
+            flip()
+
+    (run,), (pods,) = ran(tmp_path, guarded, under=failing("flip"))
+    assert pods["executor", "step"] == 1
+    assert run.state == "FAILED"
+
+
+def test_a_failure_inside_a_nested_pipeline_omits_what_comes_after_it(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def inner():
+        flip()
+
+    @dsl.pipeline
+    def outer():
+        step().after(inner())
+
+    (run,), (pods,) = ran(tmp_path, outer, under=failing("flip"))
+    assert {task for role, task in pods if role == "executor"} == {"flip"}
+    assert run.state == "FAILED"
+
+
+def states(run: Run) -> dict[str, str]:
+    assert run.workflow is not None
+    return {plan.path: step.state for plan, step in run.workflow.made() if plan.role == "join"}
+
+
+def test_a_nested_pipelines_node_ends_as_argo_ends_it(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def outer(flag: bool = False):
+        with dsl.If(flag == True):  # noqa: E712  # the SDK records the comparison
+            step()
+        with dsl.ExitHandler(step()):
+            flip()
+
+    (run,), _ = ran(tmp_path, outer, under=failing("flip"))
+    assert states(run) == {"root.condition-1": "Skipped", "root.exit-handler-2": "Failed", "root": "Failed"}
+
+
+def test_a_retried_run_does_not_take_a_branch_that_was_not_taken(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def mixed(flag: bool = False):
+        with dsl.If(flag == True):  # noqa: E712  # the SDK records the comparison
+            step(number=7)
+        flip()
+
+    package = compiled(tmp_path, mixed)
+    journal = Journal()
+    under = failing("flip")
+    platform = Platform(replace(under, controller=replace(under.controller, ttl_s=1e6)), 5, journal)
+    run = submit(platform, upload(platform, package))[0]
+    platform.loop.run(100)
+    assert run.state == "FAILED"
+    platform.steps.models = (under.steps[1],)
+    platform.steps._matched.clear()
+    platform.server.retry(run.id)
+    platform.loop.run(200)
+    assert run.state == "SUCCEEDED"
+    assert Counter(pod.task for pod in journal.saw(Change.CREATED) if pod.role == "executor") == {"flip": 2}
+
+
+# --- the cache --------------------------------------------------------------------------------------------------------
+
+
+def test_the_cache_answers_a_step_whose_own_inputs_are_the_same(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def two(number: int = 1, other: int = 1):
+        step(number=number)
+        step(number=other)
+
+    package = compiled(tmp_path, two)
+    journal = Journal()
+    platform = Platform(profile(), 5, journal)
+    version = upload(platform, package)
+    executors = []
+    for number, other in ((1, 2), (1, 3), (4, 3), (2, 1)):
+        journal.pods.clear()
+        submit(platform, version, number=number, other=other)
+        platform.loop.run(platform.loop.now + 100)
+        executors.append([pod.task for pod in journal.saw(Change.CREATED) if pod.role == "executor"])
+    # The last run's steps were computed before, each as the other's task: equal components with equal inputs.
+    assert executors == [["step", "step-2"], ["step-2"], ["step"], []]
+
+
+def test_steps_inside_loops_are_answered_from_the_cache_too(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def looped(items: list = [1, 2]):  # noqa: B006  # the SDK's way to say a default
+        with dsl.ParallelFor(items) as item:
+            step(number=item)
+
+    package = compiled(tmp_path, looped)
+    journal = Journal()
+    platform = Platform(profile(controller=Controller(requeue_s=0.0)), 5, journal)
+    version = upload(platform, package)
+    executors = []
+    for items in ([1, 2], [2, 3], [3, 1]):
+        journal.pods.clear()
+        submit(platform, version, items=items)
+        platform.loop.run(platform.loop.now + 1000)
+        executors.append(sum(pod.role == "executor" for pod in journal.saw(Change.CREATED)))
+    assert executors == [2, 1, 0]
