@@ -57,7 +57,7 @@ class ObserverSettings:
     connect_timeout_s: float = 5.0
     answer_timeout_s: float = 30.0
     least_poll_s: float = 1.0
-    most_poll_s: float = 15.0
+    most_poll_s: float = 60.0
     request_share: float = 0.05
     requests_per_s: float = 20.0
     volumes_every_s: float = 3.0

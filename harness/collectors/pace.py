@@ -1,7 +1,7 @@
 """How often the runs are listed: seldom while nothing can have ended, quickly when the last ones do."""
 
-_STRETCH = 0.35  # of the time that the runs have been going: an end is seen at most so much later, relatively
-_FREE_REQUESTS = 5  # so that short tests are watched too
+_STRETCH = 0.4  # of the time that the runs have been going: an end is seen at most so much later, relatively
+_FREE_REQUESTS = 3  # so that short tests are watched too
 _SLOWER = 1.5
 
 
@@ -9,9 +9,9 @@ class Pace:
     """How long to wait between polls.
 
     Waits grow with the time since the first run was seen: a test of 40 s is listed every few seconds, at first every
-    second. The longest wait is `calm_s` while polls are within a share of the platform's requests, and grows to
-    `most_s` beyond it. The platform has served one request for each run that was created, and one for each change of a
-    run's state that its controller reported; it serves more, which we can't see.
+    second. The longest wait is `calm_s` while our requests are within a share of the runs that were submitted, and
+    grows to `most_s` beyond it. A run costs the platform's API more requests than its submission, its controller's
+    reports above all; those are not counted, since they can't be seen.
 
     Args:
         least_s: at most so often …
@@ -30,11 +30,11 @@ class Pace:
 
         Args:
             own: requests so far.
-            served: that the platform is known to have served.
+            served: submissions so far.
             going_s: seconds since the first run was seen.
             left_s: seconds until the last run will be over at the pace at which they end now, where that is known.
         """
-        affordable = self._affords(own, served)
+        affordable = self._bounded(own, served)
         wait_s = min(_STRETCH * going_s, self._bound_s)
         if affordable and left_s is not None:
             wait_s = min(wait_s, left_s)
@@ -42,16 +42,20 @@ class Pace:
 
     def before_next_page(self, own: int, served: int) -> float:
         """Seconds until the next page of a listing that has been begun."""
-        return self._least_s if self._affords(own, served) else self._bound_s
+        return self._least_s if self._bounded(own, served) else self._bound_s
 
-    def _affords(self, own: int, served: int) -> bool:
+    def affords(self, own: int, served: int) -> bool:
+        """Whether so many requests are within the share."""
+        return own < _FREE_REQUESTS + self._share * served
+
+    def _bounded(self, own: int, served: int) -> bool:
         """Whether a poll is within the share; moves the bound on waits."""
-        affordable = own < _FREE_REQUESTS + self._share * served
+        affordable = self.affords(own, served)
         self._bound_s = self._calm_s if affordable else min(self._bound_s * _SLOWER, self._most_s)
         return affordable
 
     def while_idle(self) -> float:
-        """Seconds until the next poll when the test's last pods are over: the platform is about to say so.
+        """Seconds until the next poll when what is waited for has happened: the platform is about to say so.
 
         They grow from poll to poll, since it may also be a controller that is stuck.
         """
@@ -59,5 +63,5 @@ class Pace:
         return wait_s
 
     def busy(self) -> None:
-        """Pods live again."""
+        """It is not so yet, or no more."""
         self._idle_s = self._least_s

@@ -1,16 +1,19 @@
 """The test's runs, from the platform's bulk listing: never a request per run, never more than one page a poll."""
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Mapping
+from enum import Enum, auto
 
 from harness.collectors.collector import Observation
 from harness.collectors.contact import Contact
 from harness.collectors.http import Http, Timeouts
 from harness.collectors.pace import Pace
+from harness.collectors.run_details import RunDetails
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange
-from harness.model.phases import RUN, RUNS_IN_FLIGHT, TERMINAL_STATES
+from harness.model.phases import LIST_SECONDS, RUN, RUNS_IN_FLIGHT, TERMINAL_STATES
 from harness.model.records import Event, Sample, Span, Submission
 from harness.targets.target import ListedRun, Listing, RunPage
 
@@ -19,6 +22,16 @@ _CALM_S = 5.0
 _SLICE_S = 0.25  # of a wait, after which the pods are looked at
 # A run is stamped when its request comes in, and listed when it has been started: a throttled API takes a minute.
 _LATE_NS = 90 * 10**9
+_NO_NEWS_S = 15.0  # so long nothing is listed while the cluster shows that no run has ended
+_LEAST_DETAILS = 3  # requests for task details at the end of a test, however small it was
+
+
+class _Expected(Enum):
+    """What a poll would show now."""
+
+    NOTHING = auto()  # no run has begun, or none has ended since the last poll
+    CHANGES = auto()  # ends of runs, or it can't be known
+    ENDS = auto()  # those that a test or its next arrivals wait for
 
 
 class Runs:
@@ -31,33 +44,42 @@ class Runs:
         self._observation = observation
         self._listing = listing
         self._exchange = exchange
+        self._details = RunDetails(observation, exchange)
+        self._submissions = observation.folder.tail(Submission)
+        self._accepted: set[str] = set()
         self._contact = Contact("runs", observation.journal)
         settings = observation.settings
-        # In the closed model the next run is sent when an end is seen: how soon is part of the load.
-        closed = observation.plan.schedule.get("name") == _CLOSED
-        calm_s = settings.least_poll_s if closed else max(settings.least_poll_s, _CALM_S)
-        self._pace = Pace(settings.least_poll_s, settings.most_poll_s, calm_s, settings.request_share)
+        # In the closed model the next run is sent when an end is seen: how soon is part of the load, at any cost.
+        self._closed = observation.plan.schedule.get("name") == _CLOSED
+        calm_s, most_s = max(settings.least_poll_s, _CALM_S), settings.most_poll_s
+        if self._closed:
+            calm_s, most_s = settings.least_poll_s, calm_s
+        self._pace = Pace(settings.least_poll_s, most_s, calm_s, settings.request_share)
         self._open: dict[str, ListedRun] = {}
         self._over: set[str] = set()
         self._states: Counter[str] = Counter()
-        self._polls = self._served = 0
+        self._requests = 0
         self._page = ""
         self._newest = self._known_to = 0  # every run created before `_known_to` is known
         self._missing: set[str] = set()  # open runs that the current sweep has not come across
-        self._looked = False
+        # The load has just found that the platform answers: nothing is listed before there can be something.
+        self._looked = observation.plan.intended > 0
         self._first_at: int | None = None  # when the first run was seen
         self._last = (0, 0)  # when the last poll was, and how many runs were over then
         self._resume()
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
+        if self._observation.plan.intended and not self._open:
+            self._wait(0.0, stop)
         while not stop.is_set():
             self._wait(self._try(), stop)
         self._page = ""
-        if self._accepted() - self._over - self._open.keys():
+        if self._started() - self._over - self._open.keys():
             self._known_to = 0  # some were overlooked: go through the whole listing
         while self._try_last() and self._page:
             pass
+        self._read_last_details()
         self._contact.end()
 
     def live(self) -> Mapping[str, object]:
@@ -78,13 +100,17 @@ class Runs:
             self._page = ""
             self._looked = True
             return self._contact.failed(error)
+        served = max(len(self._started()), len(self._open) + len(self._over))
         if self._page:
-            return self._pace.before_next_page(self._polls, self._served)
+            return self._pace.before_next_page(self._requests, served)
+        if self._details.wanted and self._pace.affords(self._requests + 1, served):
+            self._requests += 1
+            self._details.read()
         now_at = self._observation.journal.now()
         if self._first_at is None and (self._open or self._over):
             self._first_at = now_at
         going_s = (now_at - self._first_at) / 1e9 if self._first_at is not None else 0.0
-        return self._pace.after(self._polls, self._served, going_s, self._left_s(now_at))
+        return self._pace.after(self._requests, served, going_s, self._left_s(now_at))
 
     def _left_s(self, now_at: int) -> float | None:
         """When the last run will be over, if runs go on to end as they did since the poll before."""
@@ -95,17 +121,36 @@ class Runs:
         return left * (now_at - before_at) / 1e9 / ended if before_at and ended else None
 
     def _wait(self, seconds: float, stop: threading.Event) -> None:
-        """Wait, but not so long when every arrival was seen and no pod of a run lives any more: the test is ending."""
+        """Wait: shorter when a poll will show what somebody waits for, longer when there is nothing to be seen."""
         waited_s = 0.0
         idle_s: float | None = None
-        while waited_s < seconds and not stop.wait(min(_SLICE_S, seconds - waited_s)):
+        while not stop.wait(_SLICE_S):
             waited_s += _SLICE_S
-            if self._observation.activity.pods != 0:
-                self._pace.busy()
-            elif self._open and len(self._open) + len(self._over) >= self._observation.plan.intended > 0:
+            expected, limit_s = self._expected(), seconds
+            if expected is _Expected.ENDS:
                 idle_s = idle_s or self._pace.while_idle()
-                if waited_s >= idle_s:
-                    return
+                limit_s = min(seconds, idle_s)
+            else:
+                self._pace.busy()
+            if expected is _Expected.NOTHING:
+                limit_s = max(seconds, _NO_NEWS_S) if self._started() else float("inf")
+            if waited_s >= limit_s:
+                return
+
+    def _expected(self) -> _Expected:
+        """What a poll would show, by what the cluster shows of the runs."""
+        plan, activity = self._observation.plan, self._observation.activity
+        going = self._started() | self._open.keys()
+        going -= self._over
+        if plan.intended and not (going or self._over):
+            return _Expected.NOTHING
+        whole = bool(going) and len(going) + len(self._over) >= plan.intended > 0
+        if activity.kept is None:
+            return _Expected.ENDS if whole and activity.pods == 0 and self._open else _Expected.CHANGES
+        ended = sum(run in activity.kept for run in going)
+        if not ended:
+            return _Expected.CHANGES if plan.intended == 0 else _Expected.NOTHING
+        return _Expected.ENDS if self._closed or (whole and ended == len(going)) else _Expected.CHANGES
 
     def _try_last(self) -> bool:
         try:
@@ -119,9 +164,13 @@ class Runs:
         """One page of the sweep; afterwards `_page` is the next one, or "" to begin anew."""
         if not self._page:
             self._missing = set(self._open)
-        self._polls += 1
+        self._requests += 1
+        begun_s = time.perf_counter()
         page = self._listing.list_runs(self._exchange, self._page)
+        taken_s = time.perf_counter() - begun_s
         self._contact.made()
+        journal = self._observation.journal
+        journal.write(Sample(LIST_SECONDS, journal.now(), taken_s, {"endpoint": "ListRuns"}))
         for run in page.runs:
             self._see(run)
         self._page = page.next_page if self._goes_on(page) else ""
@@ -154,16 +203,14 @@ class Runs:
         if run.id in self._over:
             return
         before = self._open.get(run.id)
-        if before is None:
-            self._served += 1
-        elif before.state != run.state:
-            self._served += 1
+        if before is not None and before.state != run.state:
             self._states[before.state] -= 1
         if before is None or before.state != run.state:
             self._states[run.state] += 1
         if run.state in TERMINAL_STATES:
             self._open.pop(run.id, None)
             self._over.add(run.id)
+            self._details.offer(run)
             self._write(run, over=True)
         else:
             self._open[run.id] = run
@@ -189,9 +236,19 @@ class Runs:
             at = run.said_at or ended_at or journal.now()
             journal.write(Event(at, "Run", run.id, run.state, run.error, source, run.id, type=kind))
 
-    def _accepted(self) -> set[str]:
-        """The runs that the load has started."""
-        return {each.run for each in self._observation.folder.records(Submission) if each.run}
+    def _started(self) -> set[str]:
+        """The runs that the load has started so far."""
+        self._accepted.update(each.run for each in self._submissions.read() if each.run)
+        return self._accepted
+
+    def _read_last_details(self) -> None:
+        """Task details that can still be afforded: few, where the test was small."""
+        served = max(len(self._started()), len(self._over))
+        for k in range(self._details.wanted):
+            if self._contact.lost or not (k < _LEAST_DETAILS or self._pace.affords(self._requests + 1, served)):
+                return
+            self._requests += 1
+            self._details.read()
 
     def _resume(self) -> None:
         """An observer that was started again knows what the one before it has recorded."""

@@ -3,6 +3,9 @@
 # Phases of a run as a whole (Span.step == "").
 RUN = "run"  # from the platform's creation stamp to its own end stamp
 
+# Phase of a task as the platform tells of it (Span.step == the platform's id of the task), for a sample of runs.
+TASK = "task"
+
 # Phases of one pod (Span.step == pod name), in the order in which a pod passes them.
 UNSCHEDULABLE = "unschedulable"  # waits for room: no node fits
 SCHEDULING = "scheduling"  # waits for the scheduler, a node fits
@@ -42,6 +45,9 @@ CANCELED = "CANCELED"
 SKIPPED = "SKIPPED"
 TERMINAL_STATES = frozenset({SUCCEEDED, FAILED, CANCELED, SKIPPED})
 
+# Event.kind "Task": Event.reason is the state of a task that did not succeed by being executed, or CACHED.
+CACHED = "CACHED"
+
 # Event.kind "Observer": gaps and doubts of our own.
 GAP = "Gap"
 
@@ -50,6 +56,7 @@ STORE_CAPACITY_BYTES = "store_capacity_bytes"  # labels: volume (the PVC's name)
 STORE_AVAILABLE_BYTES = "store_available_bytes"
 CLAIM_CAPACITY_BYTES = "claim_capacity_bytes"  # of a bound volume claim; labels: volume, namespace
 RUNS_IN_FLIGHT = "runs_in_flight"
+LIST_SECONDS = "kfp_list_seconds"  # of one of our own requests for a page of runs; labels: endpoint
 OBSERVER_REQUESTS = "observer_requests"  # cumulative; labels: endpoint
 NODE_CPU_CORES = "node_cpu_cores"  # used; labels: node
 NODE_MEMORY_BYTES = "node_memory_bytes"  # used; labels: node

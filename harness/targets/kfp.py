@@ -21,7 +21,8 @@ from harness.model.plan import Plan
 from harness.model.scenario import Scenario
 from harness.targets.cleaning import Cleanup
 from harness.targets.kfp_pipeline import inputs_of, read_pipeline
-from harness.targets.target import ListedRun, Prepared, RejectedError, RunPage, SetUp
+from harness.targets.kfp_tasks import instant, tasks_of
+from harness.targets.target import ListedRun, Prepared, RejectedError, RunPage, SetUp, TaskDetail
 
 _API = "/apis/v2beta1"
 _JSON = {"content-type": "application/json"}
@@ -132,6 +133,10 @@ class KfpTarget:
         listing = _Api(exchange).get("/runs", query)
         runs = tuple(_listed(run) for run in listing.get("runs", ()))
         return RunPage(runs, listing.get("next_page_token", ""))
+
+    def read_tasks(self, exchange: Exchange, run: str) -> tuple[TaskDetail, ...]:
+        """``GET /runs/{id}`` with its task details; see `Detailing.read_tasks`."""
+        return tasks_of(_Api(exchange).get(f"/runs/{quote(run)}"))
 
     def clean(self, run: str, how: Cleanup, exchange: Exchange) -> None:
         """End, archive or delete a run; see `Cleaning.clean`."""
@@ -311,12 +316,3 @@ def _said(run: Mapping[str, Any], state: str) -> int | None:
         (instant(each.get("update_time")) for each in run.get("state_history") or () if each.get("state") == state),
         None,
     )
-
-
-def instant(text: str | None) -> int | None:
-    """UTC ns of an RFC 3339 stamp. KFP writes 1970 for what has not happened yet: none."""
-    if not text:
-        return None
-    at = datetime.fromisoformat(text)
-    seconds = int(at.timestamp()) if at.tzinfo else int(at.replace(tzinfo=UTC).timestamp())
-    return seconds * 10**9 + at.microsecond * 1000 if seconds > 0 else None

@@ -158,6 +158,35 @@ class CalledBack(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class TaskDetail:
+    """A task of a run as the platform tells of it; stamps are its own, in UTC ns.
+
+    `cached` says that it was answered from the platform's cache instead of being executed.
+    """
+
+    id: str
+    name: str
+    state: str
+    started_at: int
+    ended_at: int | None
+    error: str = ""
+    cached: bool = False
+
+
+@runtime_checkable
+class Detailing(Protocol):
+    """A target whose platform tells of a single run what became of its tasks."""
+
+    def read_tasks(self, exchange: Exchange, run: str) -> tuple[TaskDetail, ...]:
+        """The tasks of a run: one request, worth making for a few runs only.
+
+        Raises:
+            TargetUnreachableError: there was no answer, or none that is understood.
+        """
+        ...
+
+
 class Platform(Protocol):
     """What a target's module offers; third parties may register any object that does."""
 

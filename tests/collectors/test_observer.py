@@ -32,6 +32,7 @@ from harness.model.phases import (
 )
 from harness.store import RunFolder
 from harness.targets import kfp
+from harness.targets.kfp_tasks import instant
 from tests.collectors.servers import Proxy, kubeconfig, proxied, until
 
 TOKEN = "a-bearer-token-of-the-test"
@@ -152,8 +153,8 @@ class TestWholeTest:
             told = simulator.get(f"/apis/v2beta1/runs/{run}")
             assert ends(folder)[run] == told["state"]
             assert (of_runs[run].started_at, of_runs[run].ended_at) == (
-                kfp.instant(told["created_at"]),
-                kfp.instant(told["finished_at"]),
+                instant(told["created_at"]),
+                instant(told["finished_at"]),
             )
             assert of_runs[run].task == told["display_name"]
         assert Counter(event.object for event in folder.records(Event) if event.kind == "Run") == Counter(runs)
@@ -171,13 +172,13 @@ class TestWholeTest:
         assert len(pods) == 6 * 7  # a root driver, and a driver and an executor for each of three steps
         for pod in pods:
             spans = steps[pod["metadata"]["name"]]
-            created = kfp.instant(pod["metadata"]["creationTimestamp"]) or 0
+            created = instant(pod["metadata"]["creationTimestamp"]) or 0
             assert 0 <= spans[0].started_at - created <= 10**9
             assert all(one.ended_at == other.started_at for one, other in pairwise(spans))
             finished = max(each["state"]["terminated"]["finishedAt"] for each in pod["status"]["containerStatuses"])
             ended = spans[-1].ended_at
             assert ended is not None
-            assert 0 <= ended - (kfp.instant(finished) or 0) <= 10**9
+            assert 0 <= ended - (instant(finished) or 0) <= 10**9
             assert spans[-1].node == pod["spec"]["nodeName"]
         assert {span.task for spans in steps.values() for span in spans if span.phase == RUNNING} >= {
             "prepare",

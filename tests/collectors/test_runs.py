@@ -15,7 +15,7 @@ from harness.collectors.pace import Pace
 from harness.collectors.runs import Runs
 from harness.model import Event, Outcome, Plan, Sample, Scenario, Span, Submission, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
-from harness.model.phases import FAILED, GAP, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES
+from harness.model.phases import FAILED, GAP, LIST_SECONDS, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES
 from harness.store import RunFolder
 from harness.targets.target import ListedRun, RunPage, SetUp
 
@@ -80,6 +80,12 @@ class Scene:
 
     def ends(self) -> list[tuple[str, str]]:
         return [(event.object, event.reason) for event in self.folder.records(Event) if event.kind == "Run"]
+
+
+def accept(scene: Scene, run: str) -> None:
+    """The load has submitted a run."""
+    with scene.folder.recorder() as recorder:
+        recorder.write(Submission(0, "1", "n", T0, T0, T0, Outcome.ACCEPTED, run, 0, 200, None))
 
 
 @pytest.fixture
@@ -159,7 +165,11 @@ class TestFollowing:
         scene.platform.put("a", "RUNNING", 0)
         scene.platform.put("b", SUCCEEDED, 1, 2)
         scene.sweep()
-        assert [(s.metric, s.value) for s in scene.folder.records(Sample)] == [(RUNS_IN_FLIGHT, 1.0)]
+        samples = scene.folder.records(Sample)
+        assert [s.value for s in samples if s.metric == RUNS_IN_FLIGHT] == [1.0]
+        (took,) = (s for s in samples if s.metric == LIST_SECONDS)
+        assert took.value > 0
+        assert took.labels == {"endpoint": "ListRuns"}
 
     @settings(max_examples=60, deadline=None)
     @given(
@@ -234,8 +244,7 @@ class TestReliability:
             scene.platform.put(f"r{k:02d}", SUCCEEDED, 1000 * k, 1000 * k + 1)
         scene.sweep()
         scene.platform.put("old", SUCCEEDED, 1, 2)
-        with scene.folder.recorder() as recorder:
-            recorder.write(Submission(0, "1", "n", T0, T0, T0, Outcome.ACCEPTED, "old", 0, 200, None))
+        accept(scene, "old")
         scene.runs.collect(stop)
         assert ("old", SUCCEEDED) in scene.ends()
 
@@ -244,11 +253,11 @@ class TestPace:
     def test_waits_grow_with_the_time_that_runs_have_been_going(self) -> None:
         pace = Pace(1.0, 15.0, 5.0, 0.05)
         waits = [pace.after(1, served=1000, going_s=going_s) for going_s in (0.0, 2.0, 4.0, 10.0, 14.0, 300.0)]
-        assert waits == pytest.approx([1.0, 1.0, 1.4, 3.5, 4.9, 5.0])
+        assert waits == pytest.approx([1.0, 1.0, 1.6, 4.0, 5.0, 5.0])
 
     def test_beyond_its_share_it_slows_down_to_its_bound_and_recovers(self) -> None:
         pace = Pace(1.0, 15.0, 5.0, 0.05)
-        assert [pace.after(5 + k, 0, 100.0) for k in range(4)] == [7.5, 11.25, 15.0, 15.0]
+        assert [pace.after(3 + k, 0, 100.0) for k in range(4)] == [7.5, 11.25, 15.0, 15.0]
         assert pace.after(10, served=400, going_s=100.0) == 5.0
 
     def test_it_is_there_when_the_last_run_is_expected_to_end(self) -> None:
@@ -264,6 +273,13 @@ class TestPace:
         scene = Scene(tmp_path, schedule=schedule)
         assert scene.runs._pace.after(4, 100, 100.0) == wait_s
 
+    @pytest.mark.parametrize(("schedule", "wait_s"), [("concurrency", 5.0), ("spread", 60.0)])
+    def test_the_closed_model_is_looked_after_even_where_that_costs_more_than_its_share(
+        self, tmp_path: Path, schedule: str, wait_s: float
+    ) -> None:
+        scene = Scene(tmp_path, schedule=schedule)
+        assert max(scene.runs._pace.after(100 + k, 100, 1000.0) for k in range(20)) == wait_s
+
     def test_idle_waits_grow_until_pods_live_again(self) -> None:
         pace = Pace(1.0, 2.0, 5.0, 0.05)
         assert [pace.while_idle() for _ in range(4)] == [1.0, 1.5, 2.0, 2.0]
@@ -274,12 +290,11 @@ class TestPace:
         ("runs", "minutes"), [(200, 2.0), (300, 5.0), (1000, 10.0), (3000, 60.0), (10_000, 30.0)]
     )  # fmt: skip
     def test_a_test_of_minutes_costs_at_most_five_percent_but_for_a_few_polls(self, runs: int, minutes: float) -> None:
-        pace, own, now_s, length_s = Pace(1.0, 15.0, 5.0, 0.05), 0, 0.0, minutes * 60
+        pace, own, now_s, length_s = Pace(1.0, 60.0, 5.0, 0.05), 0, 0.0, minutes * 60
         while now_s < length_s:
             own += 1
-            served = 3 * int(runs * now_s / length_s)  # a creation, a start and an end each
-            now_s += pace.after(own, served, now_s)
-        assert own <= max(0.05 * 3 * runs + 5, length_s / 15 + 9)
+            now_s += pace.after(own, int(runs * now_s / length_s), now_s)
+        assert own <= max(0.05 * runs + 4, length_s / 60 + 9)
 
 
 class TestWaiting:
@@ -315,6 +330,53 @@ class TestWaiting:
         scene.platform.put("a", SUCCEEDED, 0, 3)
         scene.sweep()
         assert self.waits(scene, 10.0) == 10.0
+
+    def test_while_the_cluster_shows_no_end_it_is_listed_seldom(self, scene: Scene) -> None:
+        scene.runs._observation = replace(scene.observation, plan=replace(scene.observation.plan, intended=2))
+        activity = scene.observation.activity
+        activity.kept = set()
+        for name in ("a", "b"):
+            scene.platform.put(name, "RUNNING", 0)
+            accept(scene, name)
+        scene.sweep()
+        assert self.waits(scene, 3.0) == 15.0
+        assert self.waits(scene, 20.0) == 20.0
+        activity.kept = {"a", "of another test"}
+        assert self.waits(scene, 3.0) == 3.0
+        activity.kept = {"a", "b"}
+        assert [self.waits(scene, 3.0) for _ in range(3)] == [1.0, 1.5, 2.25]
+        scene.platform.put("a", SUCCEEDED, 0, 3)
+        scene.sweep()
+        activity.kept = {"a"}
+        assert self.waits(scene, 3.0) == 15.0
+
+    def test_nothing_is_listed_before_something_was_submitted(self, scene: Scene) -> None:
+        plan = replace(scene.observation.plan, intended=2)
+        scene.runs._observation = replace(scene.observation, plan=plan)
+
+        class Stop(threading.Event):
+            """The test accepts a run after a minute."""
+
+            waited_s = 0.0
+
+            def wait(self, timeout: float | None = None) -> bool:
+                self.waited_s += timeout or 0.0
+                if self.waited_s == 60.0:
+                    accept(scene, "a")
+                return False
+
+        stop = Stop()
+        scene.runs._wait(0.0, stop)
+        assert stop.waited_s == 60.0
+
+    def test_in_the_closed_model_each_end_is_looked_for_at_once(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path, schedule="concurrency")
+        scene.runs._observation = replace(scene.observation, plan=replace(scene.observation.plan, intended=9))
+        scene.platform.put("a", "RUNNING", 0)
+        scene.platform.put("b", "RUNNING", 0)
+        scene.sweep()
+        scene.observation.activity.kept = {"a"}
+        assert self.waits(scene, 5.0) == 1.0
 
     def test_it_waits_on_while_arrivals_are_to_come(self, scene: Scene) -> None:
         scene.observation.activity.pods = 0

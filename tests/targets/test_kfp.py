@@ -10,8 +10,9 @@ import yaml
 from harness.model import ConfigError, Scenario, TargetUnreachableError
 from harness.model.http import HttpAnswer
 from harness.targets import RejectedError
-from harness.targets.kfp import KfpTarget, instant, prepare
+from harness.targets.kfp import KfpTarget, prepare
 from harness.targets.kfp_pipeline import read_pipeline
+from harness.targets.kfp_tasks import instant
 
 IR = {
     "pipelineInfo": {"name": "nightly"},
