@@ -10,7 +10,7 @@ from harness.simulator.profile import ArtifactStore as Settings
 from harness.simulator.stations import SharedCapacity
 from harness.simulator.store_products import INSTALLED
 
-Done = Callable[[str], None]  # gets the error, "" when it went well
+Done = Callable[[Pod, float, str], None]  # gets the pod, the bytes, and the error, "" when it went well
 
 
 class ArtifactStore:
@@ -46,7 +46,7 @@ class ArtifactStore:
     def write(self, pod: Pod, size: float, done: Done) -> None:
         """Store a step's output."""
         if self.settings.memory_bytes_per_s:
-            self._copy(pod, size / self.settings.memory_bytes_per_s, done)
+            self._copy(pod, size, size / self.settings.memory_bytes_per_s, done)
         elif self._reaches(pod) and not self.full_for(size):
             self._put(pod, size, done)
         else:
@@ -56,17 +56,18 @@ class ArtifactStore:
         if pod.deleting is not None:
             return
         if not self._reaches(pod):
-            self._refused("PUT", "timeout", f"unable to write outputs: {self._unreached('Put')}", done)
+            error = f"unable to write outputs: {self._unreached('Put')}"
+            self._refused("PUT", "timeout", pod, size, error, done)
         elif self.full_for(size):
             error = f"unable to write outputs: {self.installed.full}: timed out waiting for the condition"
-            self._refused("PUT", self.installed.full_status, error, done)
+            self._refused("PUT", self.installed.full_status, pod, size, error, done)
         else:
             self._put(pod, size, done)
 
-    def _refused(self, kind: str, status: str, error: str, done: Done) -> None:
+    def _refused(self, kind: str, status: str, pod: Pod, size: float, error: str, done: Done) -> None:
         self.requests[kind, status] += 1
         self.busy_s[kind] += self.settings.timeout_s
-        done(error)
+        done(pod, size, error)
 
     def _put(self, pod: Pod, size: float, done: Done) -> None:
         self.used += size
@@ -75,32 +76,31 @@ class ArtifactStore:
     def read(self, pod: Pod, size: float, done: Done) -> None:
         """Fetch a step's inputs."""
         if self.settings.memory_bytes_per_s:
-            self._copy(pod, self.request_s, done)
+            self._copy(pod, size, self.request_s, done)
         elif self._reaches(pod):
             self._transfer("GET", pod, size, done)
         else:
             error = f"unable to read inputs: {self._unreached('Get')}"
-            self._loop.after(self.settings.timeout_s, self._refused, "GET", "timeout", error, done)
+            self._loop.after(self.settings.timeout_s, self._refused, "GET", "timeout", pod, size, error, done)
 
     def _unreached(self, verb: str) -> str:
         url = f"http://{self.installed.service}.kubeflow.svc.cluster.local:9000/mlpipeline/"
         return f'{verb} "{url}": dial tcp: i/o timeout: timed out waiting for the condition'
 
-    def _copy(self, pod: Pod, takes: float, done: Done) -> None:
+    def _copy(self, pod: Pod, size: float, takes: float, done: Done) -> None:
         pod.station = self._memory
-        pod.job = self._memory.add(takes, 0.0, lambda: done(""))
+        pod.job = self._memory.add(takes, 0.0, done, pod, size, "")
 
     def _transfer(self, kind: str, pod: Pod, size: float, done: Done) -> None:
         stream = self.settings.stream_bytes_per_s
-        begun = self._loop.now
-
-        def over() -> None:
-            self.requests[kind, "200"] += 1
-            self.busy_s[kind] += self._loop.now - begun
-            done("")
-
+        alone_s = self.request_s + size / stream
         pod.station = self.link
-        pod.job = self.link.add(self.request_s + size / stream, stream, over)
+        pod.job = self.link.add(alone_s, stream, self._transferred, kind, self._loop.now, pod, size, done)
+
+    def _transferred(self, kind: str, begun: float, pod: Pod, size: float, done: Done) -> None:
+        self.requests[kind, "200"] += 1
+        self.busy_s[kind] += self._loop.now - begun
+        done(pod, size, "")
 
     def _reaches(self, pod: Pod) -> bool:
         return pod.node is None or not self.unreachable(pod.node)

@@ -86,6 +86,7 @@ class Pod:
 
     Attributes:
         owner: what made it (a workflow); witnesses read names and labels from it.
+        index: which node of its owner's graph it is.
         role: ``dag-driver``, ``container-driver``, ``executor``, ``importer``.
         task: the step's name in the pipeline, "" for the root driver.
         path: where it stands in its workflow (Argo's node name).
@@ -95,7 +96,7 @@ class Pod:
     """
 
     __slots__ = (
-        "created", "deleting", "exit_code", "finished", "images", "job", "labels", "limit_cpu", "limit_memory",
+        "created", "deleting", "exit_code", "finished", "images", "index", "job", "labels", "limit_cpu", "limit_memory",
         "main_ended", "message", "name", "namespace", "node", "on_over", "on_running", "owner", "path", "phase",
         "pulled", "pulling", "reason", "role", "scale_up", "scheduled", "shape", "started", "station", "task",
         "unschedulable", "usage_cpu", "usage_memory",
@@ -111,6 +112,7 @@ class Pod:
         on_running: "Callable[[Pod], None] | None" = None,
         on_over: "Callable[[Pod], None] | None" = None,
         owner: object = None,
+        index: int = 0,
         role: str = "",
         task: str = "",
         path: str = "",
@@ -122,6 +124,7 @@ class Pod:
         self.on_running = on_running
         self.on_over = on_over
         self.owner = owner
+        self.index = index
         self.role = role
         self.task = task
         self.path = path

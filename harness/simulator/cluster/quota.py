@@ -16,9 +16,12 @@ class Quota:
     def limit_to(self, limits: Limits) -> None:
         """Change the limits; pods that are there stay."""
         self.limits = limits
+        self._none = limits == Limits()
 
     def refusal(self, pod: Pod) -> str:
         """Why kube-apiserver would not let such a pod in, in its words; "" when it would."""
+        if self._none:
+            return ""
         shape, limits = pod.shape, self.limits
         asked = (
             ("pods", 1, self._pods, limits.pods, str),

@@ -8,7 +8,7 @@ from harness.simulator.cluster import Change, Cluster, Pod, Shape
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.events import EventLoop
 from harness.simulator.kfp.conditions import Condition, Given, Known, Source
-from harness.simulator.kfp.graph import CONTAINER_DRIVER, DAG_DRIVER, IMPORTER, Plan, fnv1a
+from harness.simulator.kfp.graph import CONTAINER_DRIVER, DAG_DRIVER, IMPORTER, TEMPLATES, Plan, fnv1a_on
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.workflow import ERROR, FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
 from harness.simulator.profile import Controller as Settings
@@ -137,8 +137,8 @@ class Controller:
         if workflow.started is None and not self._begin(workflow):
             self._free_worker()
             return
-        for index, pod in workflow.news:
-            self._assess(workflow, index, pod)
+        for pod in workflow.news:
+            self._assess(workflow, pod)
         workflow.news.clear()
         done_at = self._loop.now
         if workflow.stopping:
@@ -215,8 +215,8 @@ class Controller:
     def _pod(self, workflow: Workflow, plan: Plan, index: int, attempt: int) -> Pod:
         own = plan.path + (f"({attempt - 1})" if plan.container.retries else "")
         # An attempt that the pipeline did not ask for has the same path, but another name.
-        number = fnv1a(own if attempt == 1 or plan.container.retries else f"{own}{attempt}", workflow.hash)
-        name = f"{workflow.name}-{workflow.template(plan)}-{number}"
+        number = fnv1a_on(workflow.hash, own if attempt == 1 or plan.container.retries else f"{own}{attempt}")
+        name = f"{workflow.name}-{TEMPLATES[plan.role]}-{number}"
         container = plan.container
         driver = plan.role in {DAG_DRIVER, CONTAINER_DRIVER, IMPORTER}
         pod = Pod(
@@ -225,38 +225,42 @@ class Controller:
             self._driver_shape if driver else self._steps.shape(plan),
             (DRIVER_IMAGE, EXEC_IMAGE) if driver else (container.image, LAUNCHER_IMAGE, EXEC_IMAGE),
             owner=workflow,
+            index=index,
+            on_over=self._pod_over,
             role=plan.role,
             task=plan.task,
             path=f"{workflow.name}.{own}",
         )
-        pod.on_over = lambda over: self._pod_over(workflow, index, over)
         if driver:
             pod.limit_cpu, pod.limit_memory = 500, 512 * 2**20
             pod.usage_cpu, pod.usage_memory = 0.05, 40.0 * 2**20
             pod.on_running = self._run_driver
         else:
             pod.limit_cpu, pod.limit_memory = container.limit_cpu, container.limit_memory
-            pod.on_running = lambda running: self._steps.run(running, workflow, index)
+            pod.on_running = self._steps.run
         return pod
 
     def _run_driver(self, pod: Pod) -> None:
         takes = self.settings.driver.sample(self._random, {}) * self.driver_factor
         assert pod.node is not None
         pod.station = pod.node.processor
-        pod.job = pod.station.add(takes, pod.usage_cpu, lambda: self._driver_done(pod))
+        pod.job = pod.station.add(takes, pod.usage_cpu, self._driver_done, pod)
 
     def _driver_done(self, pod: Pod) -> None:
         self._cluster.kubelet.end_main(pod)
         self._cluster.kubelet.finish(pod)
 
-    def _pod_over(self, workflow: Workflow, index: int, pod: Pod) -> None:
+    def _pod_over(self, pod: Pod) -> None:
+        workflow = pod.owner
+        assert isinstance(workflow, Workflow)
         workflow.active -= 1
         self.quota.give_back(pod)
-        workflow.news.append((index, pod))
+        workflow.news.append(pod)
         self._requeue(workflow)
 
-    def _assess(self, workflow: Workflow, index: int, pod: Pod) -> None:
+    def _assess(self, workflow: Workflow, pod: Pod) -> None:
         """What a pod's end means for its step: done, again, or failed."""
+        index = pod.index
         plan, step = workflow.graph.plans[index], workflow.steps[index]
         assert step is not None
         if pod.phase == "Succeeded":

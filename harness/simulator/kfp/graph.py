@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import md5
 from typing import Any
 
@@ -401,7 +402,7 @@ def _requirements(platform: Spec) -> tuple[Requirement, ...]:
     return tuple(wanted)
 
 
-_FNV_BASIS = 0x811C9DC5
+_FNV_BASIS, _FNV_PRIME = 0x811C9DC5, 0x01000193
 
 
 def fnv1a(text: str, begun: int = _FNV_BASIS) -> int:
@@ -411,5 +412,20 @@ def fnv1a(text: str, begun: int = _FNV_BASIS) -> int:
     """
     value = begun
     for byte in text.encode():
-        value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF
+        value = ((value ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
     return value
+
+
+def fnv1a_on(begun: int, text: str) -> int:
+    """``fnv1a(text, begun)`` where the same few texts come again and again.
+
+    The exclusive or changes the lowest byte only, so the text does to the rest what one multiplication does.
+    """
+    lowest = begun & 0xFF
+    hashed, factor = _fnv1a_after(lowest, text)
+    return (hashed + (begun - lowest) * factor) & 0xFFFFFFFF
+
+
+@lru_cache(2**16)
+def _fnv1a_after(lowest: int, text: str) -> tuple[int, int]:
+    return fnv1a(text, lowest), pow(_FNV_PRIME, len(text.encode()), 2**32)

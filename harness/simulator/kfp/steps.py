@@ -49,20 +49,25 @@ class Steps:
             cpu=shape.cpu or round(model.requests_cpu * 1000), memory=shape.memory or int(model.requests_memory)
         )
 
-    def run(self, pod: Pod, workflow: Workflow, index: int) -> None:
+    def run(self, pod: Pod) -> None:
         """The main container has started."""
-        parts = (workflow.steps[each] for each in workflow.graph.plans[index].reads)
-        size = sum(part.output for part in parts if part is not None)
+        workflow, size = pod.owner, 0.0
+        assert isinstance(workflow, Workflow)
+        for each in workflow.graph.plans[pod.index].reads:
+            step = workflow.steps[each]
+            if step is not None:
+                size += step.output
         if size:
-            self._store.read(pod, size, lambda error: self._compute(pod, workflow, index, error))
+            self._store.read(pod, size, self._compute)
         else:
-            self._compute(pod, workflow, index, "")
+            self._compute(pod, size, "")
 
-    def _compute(self, pod: Pod, workflow: Workflow, index: int, error: str) -> None:
+    def _compute(self, pod: Pod, _: float, error: str) -> None:
         if error:
             self._kubelet.finish(pod, _EXIT, "Error", error)
             return
-        model, random, parameters = self.model(pod.task), self._random, workflow.parameters
+        assert isinstance(pod.owner, Workflow)
+        model, random, parameters = self.model(pod.task), self._random, pod.owner.parameters
         takes = model.duration.sample(random, parameters)
         cpu = model.cpu.sample(random, parameters) * self.cpu_factor
         output = model.output.sample(random, parameters)
@@ -76,26 +81,23 @@ class Steps:
         pod.station = pod.node.processor
         if pod.limit_memory and pod.usage_memory > pod.limit_memory:
             pod.usage_memory = float(pod.limit_memory)
-            pod.job = pod.station.add(takes * _OOM_AT, cpu, lambda: self._killed(pod))
+            pod.job = pod.station.add(takes * _OOM_AT, cpu, self._kubelet.finish, pod, SIGKILLED, "OOMKilled", "")
         elif fails:
-            pod.job = pod.station.add(takes, cpu, lambda: self._kubelet.finish(pod, _EXIT, "Error", ""))
+            pod.job = pod.station.add(takes, cpu, self._kubelet.finish, pod, _EXIT, "Error", "")
         else:
-            pod.job = pod.station.add(takes, cpu, lambda: self._store_output(pod, workflow, index, output))
+            pod.job = pod.station.add(takes, cpu, self._store_output, pod, output)
 
-    def _killed(self, pod: Pod) -> None:
-        self._kubelet.finish(pod, SIGKILLED, "OOMKilled", "")
-
-    def _store_output(self, pod: Pod, workflow: Workflow, index: int, size: float) -> None:
+    def _store_output(self, pod: Pod, size: float) -> None:
         pod.station = pod.job = None
         self._kubelet.end_main(pod)
+        self._store.write(pod, size, self._stored)
 
-        def stored(error: str) -> None:
-            if error:
-                self._kubelet.finish(pod, _EXIT, "Error", f"failed to save outputs: {error}")
-                return
-            step = workflow.steps[index]
-            assert step is not None
-            step.output = size
-            self._kubelet.finish(pod)
-
-        self._store.write(pod, size, stored)
+    def _stored(self, pod: Pod, size: float, error: str) -> None:
+        if error:
+            self._kubelet.finish(pod, _EXIT, "Error", f"failed to save outputs: {error}")
+            return
+        assert isinstance(pod.owner, Workflow)
+        step = pod.owner.steps[pod.index]
+        assert step is not None
+        step.output = size
+        self._kubelet.finish(pod)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from harness.simulator.cluster import Pod
-from harness.simulator.kfp.graph import EXECUTOR, JOIN, TEMPLATES, Graph, Plan, fnv1a
+from harness.simulator.kfp.graph import EXECUTOR, JOIN, Graph, Plan, fnv1a
 
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
 ERROR, OMITTED, SKIPPED = "Error", "Omitted", "Skipped"
@@ -78,7 +78,7 @@ class Workflow:
         self.stopping = False  # somebody asked to terminate it
         self.queued = False  # for a reconciliation
         self.active = 0  # pods that are made or about to be
-        self.news: list[tuple[int, Pod]] = []  # pods that are over, not yet looked at
+        self.news: list[Pod] = []  # pods that are over, not yet looked at
         self.steps: list[Step | None] = [None] * len(graph.plans)
         self._waits = [plan.waits for plan in graph.plans]
         self._fates: dict[int, str] = {}  # how those end that wait for what went wrong
@@ -95,10 +95,6 @@ class Workflow:
         for plan, step in zip(self.graph.plans, self.steps, strict=True):
             if step is not None:
                 yield plan, step
-
-    def template(self, plan: Plan) -> str:
-        """The Argo template a node is made from."""
-        return TEMPLATES.get(plan.role, "")
 
     def end_step(self, index: int, state: str, now: float, message: str = "", *, taken: bool = True) -> None:
         """A node of the graph is over: whoever waited only for it is due, or ends with it.
