@@ -2,27 +2,28 @@
 
 from collections.abc import Callable, Mapping
 
-from harness.store.folder import RunFolder
+from harness.store.baselines import kept_baseline
+from harness.store.folder import REPORT, RunFolder
 from reports.report import Report, build
 from reports.summary import summary
 
 __all__ = ["HTML", "JSON", "JUNIT", "MARKDOWN", "Report", "build", "rebuild", "summary", "write"]
 
-HTML, JSON, MARKDOWN, JUNIT = "report.html", "report.json", "report.md", "junit.xml"
+HTML, JSON, MARKDOWN, JUNIT = "report.html", REPORT, "report.md", "junit.xml"
 
 
 def rebuild(folder: RunFolder) -> Report:
     """Analyse a recorded run and write its reports into its folder; the same folder gives the same bytes, anywhere.
 
     Raises:
-        ConfigError: the folder's manifest or an objective in it can't be understood.
+        ConfigError: the folder's manifest, an objective in it, or its baseline can't be understood.
     """
     from harness.analysis.timeline import Timeline
     from harness.detectors import diagnose
     from harness.store.tables import load
 
     timeline = Timeline.from_frames(folder.read_plan(), load(folder))
-    report = build(timeline, diagnose(timeline))
+    report = build(timeline, diagnose(timeline), kept_baseline(folder))
     write(folder, report)
     return report
 

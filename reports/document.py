@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from harness.analysis.baseline import Regression, batches
 from harness.analysis.quantiles import Summary
 from harness.analysis.slo import SloResult
 from harness.model.findings import Finding
@@ -56,24 +57,27 @@ def document(report: Report) -> dict[str, Any]:
         "degradation": asdict(report.degradation) if report.degradation else None,
         "bounds": [asdict(bound) for bound in report.bounds],
         "knee": asdict(report.knee) if report.knee else None,
+        "batches_s": batches(report.timeline).tolist(),
+        "baseline": _baseline(report.regression),
         "errors": [
             {"message": g.message, "count": g.count, "first_s": g.first_s, "last_s": g.last_s, "example": g.example}
             for g in report.errors
         ],
-        "plan": {
-            "target": plan.target,
-            "host": plan.host,
-            "simulated": plan.simulated,
-            "schedule": dict(plan.schedule),
-            "intended": plan.intended,
-            "seed": plan.seed,
-            "workers": plan.workers,
-            "command": list(plan.command),
-            "digests": dict(plan.digests),
-            "versions": dict(plan.versions),
-        },
     }
     rounded: dict[str, Any] = tidy(whole)
+    # What was given, to the last digit: a later test is held against it.
+    rounded["plan"] = {
+        "target": plan.target,
+        "host": plan.host,
+        "simulated": plan.simulated,
+        "schedule": dict(plan.schedule),
+        "intended": plan.intended,
+        "seed": plan.seed,
+        "workers": plan.workers,
+        "command": list(plan.command),
+        "digests": dict(plan.digests),
+        "versions": dict(plan.versions),
+    }
     return rounded
 
 
@@ -97,6 +101,21 @@ def _slo(result: SloResult) -> dict[str, Any]:
         "unit": result.slo.unit,
         "interval": [result.low, result.high],
         "why": result.why,
+    }
+
+
+def _baseline(found: Regression | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    change = found.comparison
+    return {
+        "name": found.baseline,
+        "worse": list(found.reasons),
+        "duration_change": change.change if change else None,
+        "interval": [change.low, change.high] if change else [None, None],
+        "said": found.sentence,
+        "failed_ratio": list(found.failed),
+        "differences": list(found.differences),
     }
 
 

@@ -1,14 +1,16 @@
-"""``junit.xml``: a case for the test's validity and one for each objective, for CI servers."""
+"""``junit.xml``: a case for the test's validity, one for each objective, and one for the baseline, for CI servers."""
 
 import re
 from xml.etree import ElementTree as ET
 
+from harness.analysis.baseline import Regression
 from harness.analysis.slo import SloResult
 from reports.report import Report
 from reports.summary import measured_text, summary
 
 # What XML 1.0 allows; a platform's message may hold anything.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NO_VERDICT = "the test is invalid: no verdict on the platform"
 
 
 def render(report: Report) -> bytes:
@@ -21,6 +23,8 @@ def render(report: Report) -> bytes:
         ET.SubElement(case, "error", message=_clean(reasons[0])).text = _clean("\n".join(reasons))
     for result in report.slos:
         _judge(_case(suite, result.slo.text, report), result, valid=valid)
+    if report.regression is not None:
+        _hold(_case(suite, f"baseline {report.regression.baseline}", report), report.regression, valid=valid)
     ET.SubElement(suite, "system-out").text = _clean(summary(report))
     for kind, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         suite.set(attribute, str(len(suite.findall(f"testcase/{kind}"))))
@@ -38,11 +42,20 @@ def _case(suite: ET.Element, name: str, report: Report) -> ET.Element:
 
 def _judge(case: ET.Element, result: SloResult, *, valid: bool) -> None:
     if not valid:
-        ET.SubElement(case, "skipped", message="the test is invalid: no verdict on the platform")
+        ET.SubElement(case, "skipped", message=_NO_VERDICT)
     elif not result.met:
         said = measured_text(result) or "not measured"
         word = "failed" if result.met is False else "can't be judged"
         ET.SubElement(case, "failure", message=_clean(f"{word}: {said}")).text = _clean(f"{result.slo.text}: {said}")
+
+
+def _hold(case: ET.Element, found: Regression, *, valid: bool) -> None:
+    if not valid:
+        ET.SubElement(case, "skipped", message=_NO_VERDICT)
+    elif found.reasons:
+        ET.SubElement(case, "failure", message=_clean(found.reasons[0])).text = _clean("\n".join(found.reasons))
+    elif found.comparison is None:
+        ET.SubElement(case, "skipped", message=_clean(found.sentence))
 
 
 def _clean(text: str) -> str:

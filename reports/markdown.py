@@ -5,7 +5,7 @@ import shlex
 from harness.model.findings import Finding
 from harness.model.phases import RUN_PHASES
 from reports.report import Report, schedule_text
-from reports.summary import ledger_line, measured_text
+from reports.summary import baseline_word, ledger_line, measured_text
 from reports.tables import seconds_text
 
 _SIGNS = {True: "✅ met", False: "❌ failed", None: "❔ not judged"}
@@ -13,7 +13,15 @@ _SIGNS = {True: "✅ met", False: "❌ failed", None: "❔ not judged"}
 
 def render(report: Report) -> bytes:
     """GitHub-flavoured Markdown as UTF-8."""
-    parts = [*_head(report), *_slos(report), *_findings(report), *_figures(report), *_phases(report), *_rest(report)]
+    parts = [
+        *_head(report),
+        *_slos(report),
+        *_baseline(report),
+        *_findings(report),
+        *_figures(report),
+        *_phases(report),
+        *_rest(report),
+    ]
     return ("\n".join(parts) + "\n").encode()
 
 
@@ -28,6 +36,15 @@ def _slos(report: Report) -> list[str]:
         return []
     rows = [f"| `{r.slo.text}` | {_SIGNS[r.met]} | {cell(measured_text(r))} |" for r in report.slos]
     return ["| Objective | | Measured |", "|---|---|---|", *rows, ""]
+
+
+def _baseline(report: Report) -> list[str]:
+    found = report.regression
+    if found is None:
+        return []
+    sign = "❌" if found.reasons else "❔" if found.comparison is None else "✅"
+    lines = [f"{sign} Against the baseline `{found.baseline}`, {baseline_word(found)}: {cell(found.sentence)}"]
+    return [*lines, *(f"- the tests differ in {cell(difference)}" for difference in found.differences), ""]
 
 
 def _findings(report: Report) -> list[str]:

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from harness.model.units import format_duration
 from reports.figures import Figure, figures
 from reports.report import Report, schedule_text
+from reports.summary import baseline_word
 from reports.tables import bound_table, cost_table, error_table, latency_table, phase_table, raw_tables, seconds_text
 
 
@@ -46,6 +47,7 @@ def render(report: Report) -> bytes:
         bound_table=bound_table(report),
         raw=raw_tables(report),
         schedule=schedule_text(report.timeline),
+        baseline_word=baseline_word(report.regression).lower() if report.regression else "",
         command=shlex.join(plan.command),
         options=sorted((name, value) for name, value in plan.target_options.items() if value not in {"", None}),
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.analysis.baseline import Regression, regression
 from harness.analysis.bounds import Bound, bounds
 from harness.analysis.charges import Charges, Pending, charges, pending
 from harness.analysis.failures import Group, failure_groups
@@ -18,6 +19,7 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.trend import Trend, degradation
 from harness.analysis.volumes import Volume, volumes
 from harness.analysis.waits import Waits, waits
+from harness.model.baseline import Baseline
 from harness.model.errors import ExitCode
 from harness.model.findings import Diagnosis
 from harness.model.units import format_duration
@@ -44,6 +46,7 @@ class Report:
     degradation: Trend | None
     bounds: tuple[Bound, ...]
     knee: Knee | None
+    regression: Regression | None  # against the baseline, where there is one
 
     @property
     def name(self) -> str:
@@ -58,12 +61,16 @@ class Report:
 
     @property
     def exit_code(self) -> ExitCode:
-        """Interrupted beats invalid, invalid beats a failed objective. An objective that can't be judged is not met."""
+        """Interrupted beats invalid, invalid beats a failed objective and a regression, which count the same.
+
+        An objective that can't be judged is not met.
+        """
         if self.timeline.interrupted:
             return ExitCode.INTERRUPTED
         if not self.diagnosis.validity.valid:
             return ExitCode.INVALID
-        return ExitCode.OK if all(result.met for result in self.slos) else ExitCode.SLO_FAILED
+        worse = self.regression is not None and self.regression.reasons
+        return ExitCode.OK if all(result.met for result in self.slos) and not worse else ExitCode.SLO_FAILED
 
     @property
     def headline(self) -> str:
@@ -88,12 +95,14 @@ class Report:
         return int((begun - over).max(initial=0))
 
 
-def build(timeline: Timeline, diagnosis: Diagnosis) -> Report:
+def build(timeline: Timeline, diagnosis: Diagnosis, baseline: Baseline | None = None) -> Report:
     """Compute everything a report says.
 
     Raises:
-        ConfigError: an objective of the plan can't be understood.
+        ConfigError: an objective of the plan can't be understood, or the baseline is of another load.
     """
+    if baseline is not None:
+        baseline.demand_same_load(timeline.plan)
     return Report(
         timeline=timeline,
         diagnosis=diagnosis,
@@ -111,6 +120,7 @@ def build(timeline: Timeline, diagnosis: Diagnosis) -> Report:
         degradation=degradation(timeline),
         bounds=bounds(timeline),
         knee=knee(timeline),
+        regression=regression(baseline, timeline) if baseline is not None else None,
     )
 
 

@@ -1,5 +1,6 @@
 """The verdict for a terminal: what a person reads before they open the report."""
 
+from harness.analysis.baseline import Regression
 from harness.analysis.slo import SloResult
 from harness.model.units import format_duration
 from reports.report import Report
@@ -10,7 +11,9 @@ _MOST_REASONS = 4
 
 def summary(report: Report) -> str:
     """Ten to twenty lines of plain text: verdict, objectives, top finding, its commands, ledger."""
-    return "\n".join([*_verdict(report), *map(slo_line, report.slos), *_finding(report), *_figures(report)])
+    return "\n".join(
+        [*_verdict(report), *map(slo_line, report.slos), *_baseline(report), *_finding(report), *_figures(report)]
+    )
 
 
 def slo_line(result: SloResult) -> str:
@@ -51,6 +54,21 @@ def _verdict(report: Report) -> list[str]:
     if len(reasons) > _MOST_REASONS:
         lines.append(f"  and {len(reasons) - _MOST_REASONS} reasons more")
     return lines
+
+
+def baseline_word(found: Regression) -> str:
+    """What the comparison with the baseline came to, in a word or two."""
+    if found.reasons:
+        return "WORSE"
+    return "not judged" if found.comparison is None else "no regression"
+
+
+def _baseline(report: Report) -> list[str]:
+    found = report.regression
+    if found is None:
+        return []
+    lines = [f"Baseline {found.baseline}: {baseline_word(found)}", f"  - {found.sentence}"]
+    return [*lines, *(f"  - the tests differ in {difference}" for difference in found.differences)]
 
 
 def _finding(report: Report) -> list[str]:

@@ -13,13 +13,11 @@ from harness.analysis.compare import Comparison, Measurement, compare
 from harness.analysis.latency import duration
 from harness.analysis.ledger import ledger
 from harness.analysis.timeline import Floats, Timeline
+from harness.model.baseline import BATCHES, LEAST_BATCHES, LEAST_RUNS, Baseline, differences
 from harness.model.phases import SUCCEEDED
 
 RUN_DURATION, FAILED_RATIO = "run.duration", "failed_ratio"
 TOLERANCE = 0.10  # equal tests differ by some 5 %: twice that is a change
-_BATCHES = 20
-_LEAST_RUNS = 60
-_LEAST_BATCHES = 8
 _FAILED_TOLERANCE = 0.01
 _SEED = 7
 
@@ -29,59 +27,56 @@ class Regression:
     """What a test says against a former one.
 
     Attributes:
+        baseline: the former test's name.
         comparison: of the runs' durations by batches; none when too few runs succeeded.
         failed: share of failed runs, before and after.
         reasons: what is significantly worse; empty when nothing is.
         differences: settings in which the two tests differ; with any, the comparison may say something else.
     """
 
+    baseline: str
     comparison: Comparison | None
     failed: tuple[float, float]
     reasons: tuple[str, ...]
     differences: tuple[str, ...]
 
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        if self.reasons:
+            return " ".join(self.reasons)
+        if self.comparison is None:
+            return f"Durations can't be compared: fewer than {LEAST_RUNS} runs succeeded."
+        return self.comparison.sentence
 
-def regression(baseline: Timeline, timeline: Timeline, *, tolerance: float = TOLERANCE) -> Regression:
+
+def regression(baseline: Baseline, timeline: Timeline, *, tolerance: float = TOLERANCE) -> Regression:
     """Compare the durations of runs that succeeded, and the share that failed."""
-    before, after = _batches(baseline), _batches(timeline)
+    before, after = np.array(baseline.batches_s, dtype=float), batches(timeline)
     found = None
     both = np.flatnonzero(np.isfinite(before) & np.isfinite(after)).tolist()
-    if len(both) >= _LEAST_BATCHES:
+    if len(both) >= LEAST_BATCHES:
         rows = [Measurement("baseline", "", str(k), RUN_DURATION, float(before[k])) for k in both]
         rows += [Measurement("this test", "", str(k), RUN_DURATION, float(after[k])) for k in both]
         (found,) = compare(rows, np.random.default_rng(_SEED), paired=True)
-    failed = _failed(baseline), _failed(timeline)
+    failed = baseline.failed_ratio, _failed(timeline)
     reasons = []
     if found is not None and found.significant and found.low is not None and found.low > tolerance:
         reasons.append(found.sentence)
     if failed[1] > failed[0] + max(_FAILED_TOLERANCE, 3 * _deviation(failed, timeline)):
         reasons.append(f"{FAILED_RATIO}: {failed[1]:.1%} of the runs failed, {failed[0]:.1%} in the baseline.")
-    return Regression(found, failed, tuple(reasons), differences(baseline, timeline))
+    return Regression(baseline.name, found, failed, tuple(reasons), differences(baseline.plan, timeline.plan))
 
 
-def differences(baseline: Timeline, timeline: Timeline) -> tuple[str, ...]:
-    """Settings in which two tests differ, for people."""
-    a, b = baseline.plan, timeline.plan
-    named = {
-        "target": (a.target, b.target),
-        "runs": (a.intended, b.intended),
-        "schedule": (dict(a.schedule), dict(b.schedule)),
-        **{
-            name: (a.digests.get(name), b.digests.get(name)) for name in sorted({*a.digests, *b.digests} - {"schedule"})
-        },
-    }
-    return tuple(f"{name}: {old} and {new}" for name, (old, new) in named.items() if old != new)
-
-
-def _batches(timeline: Timeline) -> Floats:
+def batches(timeline: Timeline) -> Floats:
     """Mean duration by batch of arrivals, of runs that succeeded; NaN where none did, or all are too few."""
     succeeded = (timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool)
-    if np.count_nonzero(succeeded) < _LEAST_RUNS:
-        return np.full(_BATCHES, np.nan)
-    batch = np.arange(succeeded.size) * _BATCHES // succeeded.size
+    if np.count_nonzero(succeeded) < LEAST_RUNS:
+        return np.full(BATCHES, np.nan)
+    batch = np.arange(succeeded.size) * BATCHES // succeeded.size
     seconds = np.where(succeeded, duration(timeline), 0.0)
-    count = np.bincount(batch[succeeded], minlength=_BATCHES)
-    total = np.bincount(batch, weights=seconds, minlength=_BATCHES)
+    count = np.bincount(batch[succeeded], minlength=BATCHES)
+    total = np.bincount(batch, weights=seconds, minlength=BATCHES)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 

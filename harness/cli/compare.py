@@ -102,8 +102,8 @@ def _read_runs(variants: Sequence[str], warnings: list[str], *, force: bool) -> 
     Raises:
         ConfigError: a folder can't be read, or the tests differ in scale.
     """
-    from harness.analysis.baseline import differences
     from harness.analysis.validity import validity
+    from harness.model.baseline import differences
 
     arms = {name: [timeline_of(Path(path)) for path in name.split(",")] for name in variants}
     if len(arms) < len(variants):
@@ -111,7 +111,7 @@ def _read_runs(variants: Sequence[str], warnings: list[str], *, force: bool) -> 
     tests = [timeline for arm in arms.values() for timeline in arm]
     first = tests[0]
     for timeline in tests[1:]:
-        for difference in differences(first, timeline):
+        for difference in differences(first.plan, timeline.plan):
             if difference.startswith(("runs:", "target:")) and not force:
                 raise ConfigError(
                     f"the tests differ in scale or target: {difference}", "compare equal tests, or say --force"

@@ -42,4 +42,4 @@ def run(arguments: argparse.Namespace) -> int:
         raise
     found = ", ".join(f"{count:,} × {kind}" for kind, count in sorted(counts.items())) or "nothing"
     print(f"imported {found} into {folder.path}", file=sys.stderr)
-    return report.run(argparse.Namespace(run=folder.path, open=False, json=arguments.json, quiet=arguments.quiet))
+    return report.write(folder, arguments)

@@ -101,7 +101,7 @@ def _observe_alone(arguments: argparse.Namespace, stop: threading.Event) -> int:
     timer.start()
     observe(folder, target, reached, stop)
     timer.cancel()
-    return report.run(argparse.Namespace(run=folder.path, open=False, json=arguments.json, quiet=arguments.quiet))
+    return report.write(folder, arguments)
 
 
 def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> "Plan":

@@ -207,4 +207,4 @@ def _tell(arguments: argparse.Namespace, folder: "RunFolder") -> int:
     if arguments.no_report:
         printing.show(arguments, lambda: f"run: {folder.path}", lambda: json.dumps({"run": str(folder.path)}))
         return ExitCode.OK
-    return report.run(argparse.Namespace(**vars(arguments) | {"run": folder.path, "open": False}))
+    return report.write(folder, arguments)

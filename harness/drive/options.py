@@ -61,6 +61,7 @@ _OPTIONS: tuple[Option, ...] = (
     ("param-mode", "columns", "columns: a column a parameter · json:NAME: the whole row as a JSON list in NAME", {}),
     ("seed", "7", "of the schedule's jitter, the generated scenarios and the simulated platform", {}),
     ("slo", "", "what must hold, as 'p95(run.duration) < 20m'; may be given several times", {"action": _Join}),
+    ("baseline", "", "a former run of the same load, or its report.json; being significantly slower ends with 3", {}),
     ("abort-on", "", "when to give up, as 'failed_ratio > 0.2 for 1m'; may be given several times", {"action": _Join}),
     ("max-runs", "10000", "more than that are not sent to a host that is not the simulator, except with --yes", {}),
     ("yes", False, "send more than --max-runs", {"action": "store_true"}),

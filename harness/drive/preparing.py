@@ -11,10 +11,12 @@ from pathlib import Path
 
 from harness.drive import processes
 from harness.drive.options import Settings
+from harness.model.baseline import Baseline
 from harness.model.errors import ConfigError
 from harness.model.scenario import Scenario
 from harness.model.schedule import Replay
 from harness.model.slo import parse_slo
+from harness.store.baselines import find_baseline
 from harness.store.folder import PIPELINE, SCENARIOS
 from harness.targets.scenarios import Input, ParamMode, read_scenarios
 from harness.targets.target import Platform, Prepared
@@ -30,6 +32,7 @@ class Checked:
     target: str
     prepared: Prepared
     scenarios: tuple[Scenario, ...] | None  # none: the inputs are not known yet, or they are to be generated
+    baseline: tuple[Baseline, bytes] | None = None  # and what is kept of it
 
 
 def check(settings: Settings, target: str, platform: Platform) -> Checked:
@@ -52,7 +55,8 @@ def check(settings: Settings, target: str, platform: Platform) -> Checked:
     ParamMode.parse(settings.text("param-mode"))
     if settings.schedule is not None or scenarios is not None:
         guard(settings, settings.arrivals(len(scenarios or ())))
-    return Checked(settings, target, prepared, scenarios)
+    baseline = find_baseline(Path(settings.text("baseline"))) if settings.text("baseline") else None
+    return Checked(settings, target, prepared, scenarios, baseline)
 
 
 def guard(settings: Settings, arrivals: int) -> None:

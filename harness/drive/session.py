@@ -28,7 +28,8 @@ from harness.model.errors import ConfigError, ExitCode, PipeswarmError
 from harness.model.plan import Plan
 from harness.model.records import Event, Outcome, Submission
 from harness.model.schedule import Schedule, to_mapping
-from harness.store.folder import PIPELINE, SCENARIOS, RunFolder, run_name
+from harness.store.baselines import keep_baseline
+from harness.store.folder import PIPELINE, SCENARIOS, RunFolder, run_name, schedule_digest
 from harness.targets.cleaning import Cleaning, Cleanup, clean_up
 from harness.targets.target import Platform
 
@@ -161,12 +162,18 @@ class Session:
                 raise ConfigError("the schedule holds no arrival", "give a higher rate or a longer time")
         guard(settings, len(self._offsets))
         self._target = self._platform.from_plan(plan)
+        intended = (schedule.runs or 0) if isinstance(schedule, Concurrency) else len(self._offsets)
+        plan = replace(plan, schedule=to_mapping(schedule), intended=intended)
+        if checked.baseline is not None:
+            same = {} if isinstance(schedule, Concurrency) else {"schedule": schedule_digest(self._offsets)}
+            checked.baseline[0].demand_same_load(replace(plan, digests=same))
         self.folder = folder = self._make_folder(plan, schedule)
+        if checked.baseline is not None:
+            keep_baseline(folder, checked.baseline[1])
         digests = {"scenarios": folder.keep(SCENARIOS, kept)}
         if checked.prepared.package is not None:
             digests["pipeline"] = folder.keep(PIPELINE, checked.prepared.package)
-        intended = (schedule.runs or 0) if isinstance(schedule, Concurrency) else len(self._offsets)
-        self._plan = replace(plan, schedule=to_mapping(schedule), intended=intended, digests=digests)
+        self._plan = replace(plan, digests=digests)
         self._write_plan()
         self._recorder = folder.recorder()
         self.ledger = Ledger(self._recorder, intended)

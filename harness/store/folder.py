@@ -35,6 +35,7 @@ SCHEDULE = "schedule.csv"
 SCENARIOS = "scenarios.csv"
 PIPELINE = "pipeline.yaml"
 LIVE = "live.json"
+REPORT = "report.json"
 TABLES = "tables"
 
 R = TypeVar("R")
@@ -117,13 +118,10 @@ class RunFolder:
     def write_schedule(self, offsets: Iterable[float]) -> tuple[int, str]:
         """Write ``seq,due_s`` and return the count of arrivals and the file's SHA-256."""
         digest = hashlib.sha256()
-        count = 0
-        with (self.path / SCHEDULE).open("w", encoding="ascii", newline="") as out:
-            digest.update(b"seq,due_s\n")
-            out.write("seq,due_s\n")
-            for seq, due_s in enumerate(offsets):
-                line = f"{seq},{due_s!r}\n"
-                digest.update(line.encode())
+        count = -1  # the first line is the heading
+        with (self.path / SCHEDULE).open("wb") as out:
+            for line in _schedule_lines(offsets):
+                digest.update(line)
                 out.write(line)
                 count += 1
         return count, digest.hexdigest()
@@ -273,6 +271,20 @@ def _decoder(kind: type[R]) -> Any:
         return kind(**values)
 
     return decode
+
+
+def schedule_digest(offsets: Iterable[float]) -> str:
+    """The SHA-256 that the schedule's file will have."""
+    digest = hashlib.sha256()
+    for line in _schedule_lines(offsets):
+        digest.update(line)
+    return digest.hexdigest()
+
+
+def _schedule_lines(offsets: Iterable[float]) -> Iterator[bytes]:
+    yield b"seq,due_s\n"
+    for seq, due_s in enumerate(offsets):
+        yield f"{seq},{due_s!r}\n".encode()
 
 
 def run_name(target: str, schedule: str, runs: int, now_at: int) -> str:

@@ -4,9 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.analysis.baseline import differences, regression
 from harness.analysis.compare import Measurement, compare, holm, mann_whitney, sign_flip
-from tests.timelines import burst
 
 
 @pytest.fixture
@@ -122,25 +120,3 @@ def test_too_few_tests_can_not_tell():
 
 def test_a_zero_has_no_percentage():
     assert "no change in percent" in only([0, 0], [1, 1]).sentence
-
-
-def test_an_equal_test_is_no_regression_and_a_slower_one_is(tmp_path):
-    base = burst(200).timeline(tmp_path / "a")
-    assert regression(base, burst(200, step=3.05).timeline(tmp_path / "b")).reasons == ()
-    slow = regression(base, burst(200, step=4.5).timeline(tmp_path / "c"))
-    assert len(slow.reasons) == 1
-    assert "higher than baseline" in slow.reasons[0]
-    assert regression(burst(200, step=4.5).timeline(tmp_path / "d"), base).reasons == ()
-
-
-def test_more_failures_are_a_regression(tmp_path):
-    base = burst(200).timeline(tmp_path / "a")
-    found = regression(base, burst(200, store_full_from=0.9).timeline(tmp_path / "b"))
-    assert found.failed[1] == pytest.approx(0.1, abs=0.01)
-    assert any("failed_ratio" in reason for reason in found.reasons)
-
-
-def test_tests_of_other_size_say_so(tmp_path):
-    base, other = burst(200).timeline(tmp_path / "a"), burst(100).timeline(tmp_path / "b")
-    assert differences(base, other) == ("runs: 200 and 100",)
-    assert differences(base, base) == ()
