@@ -170,16 +170,23 @@ def _tasks(report: Report) -> Table:
     pods = report.timeline.pods
     if not len(pods):
         return _table("Pods by task", (), [], 0)
-    length = floats(pods, "end_s") - floats(pods, "start_s")
-    sums = pods.assign(length=length).groupby(["task", "phase"], sort=True)["length"].sum()
-    counts = pods.groupby("task", sort=True)["pod"].nunique()
-    seen = sorted({int(phase) for phase in pods["phase"].unique()})
+    names, task = pods["task"].cat.categories, pods["task"].cat.codes.to_numpy()
+    length = np.nan_to_num(floats(pods, "end_s") - floats(pods, "start_s"))
+    cell = task.astype(np.int64) * len(POD_PHASES) + pods["phase"].to_numpy()
+    shape = (len(names), len(POD_PHASES))
+    sums = np.bincount(cell, length, names.size * len(POD_PHASES)).reshape(shape)
+    sums[np.bincount(cell, minlength=sums.size).reshape(shape) == 0] = np.nan
+    counts = np.bincount(task[np.flatnonzero(np.diff(pods["pod"].to_numpy(), prepend=-1))], minlength=len(names))
+    seen = np.flatnonzero(np.isfinite(sums).any(axis=0)).tolist()
     rows = [
-        (str(task) or "(none)", f"{count:,}", *(
-            seconds_text(float(sums.get((task, phase), np.nan)) / count) for phase in seen
-        ))
-        for task, count in counts.items()
-    ]  # fmt: skip
+        (
+            names[k] or "(none)",
+            f"{counts[k]:,}",
+            *(seconds_text(value) for value in (sums[k, seen] / counts[k]).tolist()),
+        )
+        for k in sorted(range(len(names)), key=names.__getitem__)
+        if counts[k]
+    ]
     columns = _numbers("Task", "Pods", *(POD_PHASES[phase] for phase in seen))
     return _table("Pods by task, mean seconds a phase", columns, rows, len(rows))
 

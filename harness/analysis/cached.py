@@ -6,7 +6,7 @@ the task's outputs in the cache is the last that is seen of it. The run ends as 
 
 import numpy as np
 
-from harness.analysis.timeline import Ints, Timeline
+from harness.analysis.timeline import Bools, Ints, Timeline
 from harness.model.phases import GAP, SUCCEEDED
 
 _DRIVER_POD, _EXECUTOR_POD = "-system-container-driver-", "-system-container-impl-"
@@ -23,14 +23,23 @@ def runs_with_cached_tasks(timeline: Timeline) -> Ints:
     gaps = (events["kind"] == "Observer") & (events["reason"] == GAP) & events["object"].str.startswith(_KUBERNETES)
     if gaps.any() or not len(timeline.pods):
         return np.zeros(0, dtype=np.int64)
-    pods = timeline.pods[["row", "pod", "step", "task"]].drop_duplicates("pod")
-    pods = pods[(pods["row"] >= 0).to_numpy(dtype=bool)]
-    names, tasks = pods["step"].astype(str), pods["task"].astype(str)
-    drivers = (names.str.contains(_DRIVER_POD, regex=False) & tasks.str.endswith(_DRIVER_TASK)).to_numpy(dtype=bool)
-    executors = names.str.contains(_EXECUTOR_POD, regex=False).to_numpy(dtype=bool)
-    rows = pods["row"].to_numpy(dtype=np.int64)
-    executed = set(zip(rows[executors], tasks[executors], strict=True))
-    driven = zip(rows[drivers], tasks[drivers].str.removesuffix(_DRIVER_TASK), strict=True)
-    found = {int(row) for row, task in driven if (row, task) not in executed}
+    pods = timeline.pods
+    number = pods["pod"].to_numpy()
+    first = np.flatnonzero(np.diff(number, prepend=-1))  # a row a pod
+    first = first[pods["row"].to_numpy()[first] >= 0]
+    row, task = pods["row"].to_numpy(dtype=np.int64)[first], pods["task"].cat.codes.to_numpy()[first]
+    tasks = pods["task"].cat.categories.astype("str")
+    driving = tasks.str.endswith(_DRIVER_TASK)
+    driven = tasks.get_indexer(tasks.str.removesuffix(_DRIVER_TASK))  # by driver's task; -1 when it never had a pod
+    drivers = _called(timeline, _DRIVER_POD)[number[first]] & np.asarray(driving)[task]
+    executors = _called(timeline, _EXECUTOR_POD)[number[first]]
+    executed = row[executors] * len(tasks) + task[executors]
+    wanted = np.where(driven[task] >= 0, row * len(tasks) + driven[task], -1)[drivers]
+    found = np.unique(row[drivers][~np.isin(wanted, executed)])
     succeeded = (timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool)
-    return np.array(sorted(row for row in found if succeeded[row]), dtype=np.int64)
+    return np.asarray(found[succeeded[found]], dtype=np.int64)
+
+
+def _called(timeline: Timeline, part: str) -> Bools:
+    """Per pod number: whether its name has this part."""
+    return timeline.names.str.contains(part, regex=False).to_numpy(dtype=bool)

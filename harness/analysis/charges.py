@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.analysis.curves import merged
 from harness.analysis.quantiles import Summary, summarize
-from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline import Timeline, distinct, floats
 from harness.model.phases import POD_PHASES, RUNNING, UNSCHEDULABLE
 
 _WITHIN_S = (2.0, 5.0, 60.0)
@@ -91,7 +91,7 @@ def pending(timeline: Timeline) -> Pending | None:
     end = floats(pods, "end_s")[waiting]
     open_ = ~np.isfinite(end)
     waited = np.where(open_, timeline.end_s, end) - floats(pods, "start_s")[waiting]
-    rest = int(pods["pod"][mine].nunique()) - waited.size
+    rest = distinct(pods["pod"].to_numpy()[mine]) - waited.size
     values = np.concatenate((waited, np.zeros(max(rest, 0))))
     over = np.concatenate((~open_, np.ones(max(rest, 0), dtype=bool)))
     return Pending(summarize(values, over), {bound: float((values < bound).mean()) for bound in _WITHIN_S})

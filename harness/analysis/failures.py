@@ -77,7 +77,7 @@ def _bad_pods(timeline: Timeline) -> dict[str, list[tuple[str, str, str]]]:
     events = timeline.events
     events = events[(events["kind"] == "Pod").to_numpy(dtype=bool) & events["reason"].isin(BAD_ENDS).to_numpy()]
     names = set(events["object"])
-    pods = timeline.pods[timeline.pods["step"].isin(names)]
+    pods = timeline.pods_called(names)
     place = {step: (node, task) for step, node, task in zip(pods["step"], pods["node"], pods["task"], strict=True)}
     run_of = {
         step: str(timeline.runs["run"].iat[row])

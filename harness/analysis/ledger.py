@@ -46,12 +46,11 @@ class Ledger:
 def ledger(timeline: Timeline) -> Ledger:
     """Fold the arrivals into counts. Without a load of ours what was observed is what was intended."""
     runs = timeline.runs
-    state = runs["state"].to_numpy(dtype=object)
-    outcome = runs["outcome"].to_numpy(dtype=object)
-    accepted = outcome == Outcome.ACCEPTED.value
+    outcomes = runs["outcome"].value_counts()
+    of_accepted = runs["state"][runs["outcome"] == Outcome.ACCEPTED.value].value_counts()
 
     def states(name: str) -> int:
-        return int(np.count_nonzero(accepted & (state == name)))
+        return int(of_accepted.get(name, 0))
 
     return Ledger(
         intended=timeline.plan.intended or len(runs),
@@ -60,8 +59,8 @@ def ledger(timeline: Timeline) -> Ledger:
         canceled=states(CANCELED),
         skipped=states(SKIPPED),
         in_flight=int(timeline.is_open.sum()),
-        rejected=int(np.count_nonzero(outcome == Outcome.REJECTED.value)),
-        missed=int(np.count_nonzero(outcome == Outcome.MISSED.value)),
+        rejected=int(outcomes.get(Outcome.REJECTED.value, 0)),
+        missed=int(outcomes.get(Outcome.MISSED.value, 0)),
         foreign=timeline.foreign,
     )
 

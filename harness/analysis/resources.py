@@ -119,7 +119,8 @@ def step_needs(timeline: Timeline, current: Mapping[str, Resources]) -> tuple[St
         current: what the pipeline asks for, by task.
     """
     pods = timeline.pods[(timeline.pods["row"] >= 0) & (timeline.pods["phase"] == POD_PHASES.index(RUNNING))]
-    tasks = pods.drop_duplicates("step").set_index("step")["task"].astype(str)
+    first = pods.drop_duplicates("pod")
+    tasks = pd.Series(first["task"].astype(str).to_numpy(), index=timeline.names.take(first["pod"].to_numpy()))
     cpu, memory = _use(timeline, POD_CPU_CORES, tasks), _use(timeline, POD_MEMORY_BYTES, tasks)
     killed = _killed(timeline)
     order = pods.groupby("task", observed=True)["start_s"].median().sort_values().index.astype(str)
@@ -147,7 +148,7 @@ def _use(timeline: Timeline, metric: str, tasks: "pd.Series[str]") -> pd.DataFra
 def _killed(timeline: Timeline) -> dict[str, int]:
     events = timeline.events
     mine = (events["kind"] == "Pod") & ((events["reason"] == _OOM) | events["message"].fillna("").str.contains(_OOM))
-    pods = timeline.pods[timeline.pods["step"].isin(set(events["object"][mine]))].drop_duplicates("step")
+    pods = timeline.pods_called(events["object"][mine]).drop_duplicates("pod")
     return {str(task): int(count) for task, count in pods["task"].astype(str).value_counts().items()}
 
 

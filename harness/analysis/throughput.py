@@ -67,7 +67,7 @@ def throughput(timeline: Timeline) -> Throughput:
     begun = np.where(over_s <= answered, floats(runs, "sent_s"), answered)  # the answer may be the result
     begun = np.where(over | timeline.is_open, begun, np.nan)
     ready, gone = floats(nodes, "ready_s"), floats(nodes, "gone_s")
-    phase = pods["phase"].to_numpy(dtype=np.int64)
+    phase = pods["phase"].to_numpy()
     start, end = floats(pods, "start_s"), floats(pods, "end_s")
 
     def pods_in(name: str) -> Floats:

@@ -4,8 +4,9 @@ Instants become float seconds after the test's start (t0), so that every later s
 instant is NaN. Names end in ``_s`` as in ``schedule.csv``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,9 @@ class Timeline:
             answered_s, created_s, over_s (the platform's stamp), said_s (when the platform was first seen to say so),
             state ("" while the run goes on), message (the platform's error).
         foreign: number of observed runs that are not in the ledger.
-        pods: a row a stretch of a pod: row (of `runs`, -1 when foreign), pod (a number of its own), step (its name),
-            task, phase (index into POD_PHASES), start_s, end_s, node.
+        pods: a row a stretch of a pod, all of a pod and all pods of a run together: row (of `runs`, -1 when foreign),
+            pod (position in `names`), task, phase (index into POD_PHASES), start_s, end_s, node.
+        names: of the pods; "" where the number stands for a run as a whole.
         events: at_s, kind, object, reason, message, source, run, count, type.
         samples: metric, at_s, value, labels (a JSON text).
         nodes: name, pool, created_s, ready_s, gone_s, cpu, memory, gpu, pods, spot, price.
@@ -54,6 +56,7 @@ class Timeline:
     runs: pd.DataFrame
     foreign: int
     pods: pd.DataFrame
+    names: "pd.Series[str]"
     events: pd.DataFrame
     samples: pd.DataFrame
     nodes: pd.DataFrame
@@ -61,14 +64,17 @@ class Timeline:
 
     @classmethod
     def from_frames(cls, plan: Plan, frames: Mapping[str, pd.DataFrame]) -> "Timeline":
-        """Join the five tables of a run folder (`harness.store.tables.load`)."""
+        """Join the tables of a run folder (`harness.store.tables.load`)."""
         submissions, spans, events = frames["submissions"], frames["spans"], frames["events"]
         start_at = _start(plan, submissions, spans, events)
-        of_run = (spans["step"] == "").to_numpy(dtype=bool) & (spans["phase"] == RUN).to_numpy(dtype=bool)
-        observed = _observed_runs(_as_texts(spans[of_run]), events, start_at)
+        names = frames["steps"]["step"]
+        whole = (names == "").to_numpy(dtype=bool)[spans["step"].to_numpy()]
+        observed = _observed_runs(
+            _as_texts(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)]), events, start_at
+        )
         runs = _runs(submissions, observed, start_at)
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
-        pods = _pods(spans, ~of_run, runs["run"], start_at)
+        pods = _pods(spans, ~whole, runs["run"], start_at)
         happened = _shifted(events, start_at, at="at_s")
         nodes = _shifted(frames["nodes"], start_at, created_at="created_s", ready_at="ready_s", gone_at="gone_s")
         if skew_s:
@@ -81,6 +87,7 @@ class Timeline:
             runs=runs,
             foreign=int(np.count_nonzero(position(observed["run"], runs["run"]) < 0)),
             pods=pods,
+            names=names,
             events=happened,
             samples=samples,
             nodes=nodes,
@@ -104,6 +111,12 @@ class Timeline:
         """The rows of `pods` in one phase."""
         return self.pods[(self.pods["phase"] == POD_PHASES.index(phase)).to_numpy(dtype=bool)]
 
+    def pods_called(self, names: Iterable[str]) -> pd.DataFrame:
+        """The rows of `pods` of the pods with these names, and the names as a column `step`."""
+        number = np.flatnonzero(self.names.isin(list(names)).to_numpy(dtype=bool))
+        found = self.pods[np.isin(self.pods["pod"].to_numpy(), number)] if number.size else self.pods[:0]
+        return found.assign(step=self.names.take(found["pod"].to_numpy()).to_numpy())
+
     @property
     def namespace(self) -> str:
         """Of the platform's runs; KFP's own when the plan does not say."""
@@ -112,9 +125,7 @@ class Timeline:
     @property
     def workers(self) -> pd.DataFrame:
         """The nodes of the pools that the runs' pods ran on; all nodes when that was not seen."""
-        hosts = self.pods["node"][(self.pods["row"] >= 0).to_numpy(dtype=bool)].unique()
-        pools = set(self.nodes["pool"][self.nodes["name"].isin(list(hosts))])
-        return self.nodes[self.nodes["pool"].isin(pools)] if pools else self.nodes
+        return _workers(self)
 
     @property
     def answers_are_results(self) -> bool:
@@ -139,17 +150,30 @@ class Timeline:
         return (self.runs["outcome"] == Outcome.ACCEPTED.value).to_numpy(dtype=bool) & ~self.is_over
 
 
+@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+def _workers(timeline: Timeline) -> pd.DataFrame:
+    nodes, homes = timeline.nodes, timeline.pods["node"].cat
+    of_runs = homes.codes.to_numpy()[timeline.pods["row"].to_numpy() >= 0]
+    hosts = homes.categories[np.bincount(of_runs, minlength=len(homes.categories)) > 0]
+    pools = set(nodes["pool"][nodes["name"].isin(hosts)])
+    return nodes[nodes["pool"].isin(pools)] if pools else nodes
+
+
 def floats(frame: pd.DataFrame, name: str) -> Floats:
-    """A numeric column as an array; what is missing is NaN."""
+    """A numeric column as an array, not to be written to; what is missing is NaN."""
+    if frame[name].dtype == np.float64:
+        return frame[name].to_numpy()
     return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def after(instants: "pd.Series[int]", start_at: int) -> Floats:
     """UTC nanoseconds (Int64) as seconds after `start_at`; subtracted as integers, so no digit is lost."""
     missing = instants.isna().to_numpy(dtype=bool)
-    shifted = (instants.to_numpy(dtype=np.int64, na_value=start_at) - start_at) / 1e9
+    integers = instants.to_numpy(dtype=np.int64, na_value=start_at, copy=True)
+    integers -= start_at
+    shifted: Floats = integers / 1e9
     shifted[missing] = np.nan
-    return np.asarray(shifted, dtype=np.float64)
+    return shifted
 
 
 def _start(plan: Plan, submissions: pd.DataFrame, spans: pd.DataFrame, events: pd.DataFrame) -> int:
@@ -182,9 +206,6 @@ def _set_back(skew_s: float, runs: pd.DataFrame, pods: pd.DataFrame, events: pd.
 
 def position(values: "pd.Series[str]", among: "pd.Series[str]") -> Ints:
     """Where each value first stands in `among`; -1 where it does not."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        of_category = position(pd.Series(values.cat.categories, dtype="str"), among)
-        return np.append(of_category, -1)[values.cat.codes.to_numpy()]
     found = pc.index_in(pa.array(values), value_set=pa.array(among))
     return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
@@ -276,22 +297,21 @@ def _unsent(observed: pd.DataFrame) -> pd.DataFrame:
 
 def _pods(spans: pd.DataFrame, of_pod: Bools, runs: "pd.Series[str]", start_at: int) -> pd.DataFrame:
     """Stretches of pods; texts that repeat are categories, so that millions of rows stay small."""
-    phase = position(spans["phase"], pd.Series(POD_PHASES, dtype="str")).astype(np.int8)
+    of_category = position(pd.Series(spans["phase"].cat.categories), pd.Series(POD_PHASES, dtype="str"))
+    phase = np.append(of_category, -1).astype(np.int8)[spans["phase"].cat.codes.to_numpy()]
     kept = of_pod & (phase >= 0)
-    names = {name: _category(spans[name]) for name in ("run", "step", "task", "node")}
+    of_run = spans["run"].cat.categories
+    row_of_run = np.where(of_run != "", position(pd.Series(of_run), runs), -1).astype(np.int32)
     # Column by column: a copy of all columns at once would double the memory of the largest table.
-    row = position(names["run"], runs).astype(np.int32)[kept]
-    mine = (names["run"] != "").to_numpy(dtype=bool)[kept]
     return pd.DataFrame(
         {
-            "row": np.where(mine, row, np.int32(-1)),
-            "pod": _numbered(*(names[name].cat.codes.to_numpy()[kept] for name in ("run", "step"))),
-            "step": names["step"].array[kept],
-            "task": names["task"].array[kept],
+            "row": row_of_run[spans["run"].cat.codes.to_numpy()[kept]],
+            "pod": spans["step"].to_numpy()[kept],
+            "task": _category(spans["task"]).array[kept],
             "phase": phase[kept],
             "start_s": after(spans["started_at"], start_at)[kept],
             "end_s": after(spans["ended_at"], start_at)[kept],
-            "node": names["node"].array[kept],
+            "node": _category(spans["node"]).array[kept],
         },
         copy=False,
     )
@@ -305,20 +325,13 @@ def _category(column: "pd.Series[str]") -> "pd.Series[Any]":
     return known.fillna("")
 
 
-def _numbered(
-    *keys: "np.ndarray[tuple[int], np.dtype[np.integer[Any]]]",
-) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
-    """A number for each run of equal keys; records come sorted by run and step, so that is a number for each pod."""
-    count = keys[0].size
-    new = np.zeros(count, dtype=bool)
-    for key in keys:
-        new[1:] |= key[1:] != key[:-1]
-    return np.cumsum(new, dtype=np.int32)
+def distinct(numbers: "NDArray[np.integer[Any]]") -> int:
+    """How many different numbers; equal ones stand together."""
+    return int(np.count_nonzero(np.diff(numbers))) + 1 if numbers.size else 0
 
 
 def _last(runs: pd.DataFrame, *frames: pd.DataFrame) -> float:
     stamps = [floats(runs, name) for name in ("due_s", "answered_s", "over_s")]
     stamps += [floats(frame, name) for frame in frames for name in ("start_s", "end_s", "at_s") if name in frame]
-    every = np.concatenate(stamps)
-    every = every[np.isfinite(every)]
-    return float(every.max()) if every.size else 0.0
+    latest = max(float(np.fmax.reduce(each, initial=-np.inf)) for each in stamps)
+    return latest if np.isfinite(latest) else 0.0

@@ -8,8 +8,10 @@ different clocks, the platform with whole seconds: a stretch may come out negati
 clamping it would break the sum.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -36,6 +38,8 @@ from harness.model.phases import (
 # The furthest first: what a run with pods in several phases is said to do.
 PRECEDENCE = (RUNNING, STORING, STARTING, PULLING, SCHEDULING, UNSCHEDULABLE, *reversed(SERVICE_PHASES))
 
+_LEVEL = np.array([PRECEDENCE.index(phase) for phase in POD_PHASES], dtype=np.int8)
+_BLOCK = 2**19  # stretches that are sorted at once
 _COLUMN = {name: k for k, name in enumerate(RUN_PHASES)}
 
 
@@ -120,31 +124,30 @@ class _Sweep:
 
 def _sweep(timeline: Timeline, over: Bools) -> _Sweep:
     """From a run's first to its last pod: seconds in each pod phase, and between pods."""
-    count = len(timeline.runs)
-    row, phase, start, end = _stretches(timeline, over)
-    whole = end >= start
-    row, phase, start, end = row[whole], phase[whole], start[whole], end[whole]
-
-    first, last = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(first, row, start)
-    np.maximum.at(last, row, end)
-    segment = _segments(row, phase, start, end)
-
-    def total(stretches: Floats) -> Floats:
-        return np.bincount(segment.row, weights=stretches, minlength=count).astype(np.float64)
-
-    seconds = {
-        name: total(np.where(segment.level == k, segment.length, 0.0))
-        for k, name in enumerate((*PRECEDENCE, CONTROLLER))
-    }
-    waiting = segment.level == PRECEDENCE.index(UNSCHEDULABLE)
-    covered = np.zeros(segment.row.size)
-    covered[waiting] = _coverage(*provisioning(timeline), segment.start[waiting], segment.end[waiting])
-    seconds[PROVISIONING] = total(covered)
-    seconds[UNSCHEDULABLE] = seconds[UNSCHEDULABLE] - seconds[PROVISIONING]
-    nothing = np.isinf(first)
-    first[nothing], last[nothing] = np.nan, np.nan
-    return _Sweep(first, last, seconds, int(np.count_nonzero(~whole)))
+    count, levels = len(timeline.runs), len(PRECEDENCE) + 1
+    unschedulable = PRECEDENCE.index(UNSCHEDULABLE)
+    coming = provisioning(timeline)
+    first, last = np.full(count, np.nan), np.full(count, np.nan)
+    seconds, provisioned = np.zeros((count, levels)), np.zeros(count)
+    reversed_ = 0
+    for block in _blocks(timeline, over):
+        whole = block.end >= block.start
+        reversed_ += int(np.count_nonzero(~whole))
+        segment = _segments(block.of(whole))
+        if not segment.row.size:
+            continue
+        new = np.flatnonzero(np.diff(segment.row, prepend=-1))
+        rows, place = segment.row[new], np.repeat(np.arange(new.size), np.diff(new, append=segment.row.size))
+        first[rows], last[rows] = segment.start[new], segment.end[np.append(new[1:], segment.row.size) - 1]
+        cell = place * levels + segment.level
+        seconds[rows] = np.bincount(cell, segment.length, rows.size * levels).reshape(-1, levels)
+        waiting = segment.level == unschedulable
+        covered = _coverage(*coming, segment.start[waiting], segment.end[waiting])
+        provisioned[rows] = np.bincount(place[waiting], covered, rows.size)
+    found = {name: seconds[:, k] for k, name in enumerate((*PRECEDENCE, CONTROLLER))}
+    found[PROVISIONING] = provisioned
+    found[UNSCHEDULABLE] = found[UNSCHEDULABLE] - provisioned
+    return _Sweep(first, last, found, reversed_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,36 +174,55 @@ class Segments:
 
 def segments(timeline: Timeline, chosen: Bools) -> Segments:
     """What the chosen runs (a mask over `Timeline.runs`) did between their first and their last pod."""
-    row, phase, start, end = _stretches(timeline, chosen)
-    whole = end >= start
-    return _segments(row[whole], phase[whole], start[whole], end[whole])
+    found = [_segments(block.of(block.end >= block.start)) for block in _blocks(timeline, chosen)]
+    return Segments(*(np.concatenate([getattr(each, name) for each in found]) for name in Segments.__slots__))
 
 
-def _stretches(timeline: Timeline, chosen: Bools) -> tuple[Ints, Ints, Floats, Floats]:
-    """Rows, phases, starts and ends of the pods of the chosen runs; what is open ends with its run."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stretches:
+    """Of some runs, all that their pods did; the stretches of a run stand together."""
+
+    row: Ints
+    phase: "np.ndarray[tuple[int], np.dtype[np.int8]]"
+    start: Floats
+    end: Floats
+
+    def of(self, chosen: Bools) -> "_Stretches":
+        return _Stretches(self.row[chosen], self.phase[chosen], self.start[chosen], self.end[chosen])
+
+
+def _blocks(timeline: Timeline, chosen: Bools) -> Iterator[_Stretches]:
+    """The pods of the chosen runs, whole runs at a time; what is open ends with its run."""
     pods = timeline.pods
-    row = pods["row"].to_numpy(dtype=np.int64)
-    mine = row >= 0
-    mine[mine] = chosen[row[mine]]
-    row, phase = row[mine], pods["phase"].to_numpy()[mine]
-    start, end = floats(pods, "start_s")[mine], floats(pods, "end_s")[mine]
-    until = np.nan_to_num(floats(timeline.runs, "over_s"), nan=timeline.end_s)[row]
-    return row, phase, start, np.where(np.isfinite(end), end, np.maximum(until, start))
+    row, phase = pods["row"].to_numpy(), pods["phase"].to_numpy()
+    start, end = floats(pods, "start_s"), floats(pods, "end_s")
+    until = np.nan_to_num(floats(timeline.runs, "over_s"), nan=timeline.end_s)
+    new_run = np.append(np.flatnonzero(np.diff(row)) + 1, row.size)
+    cuts = np.unique(new_run[np.searchsorted(new_run, np.arange(_BLOCK, row.size, _BLOCK))])
+    for low, high in pairwise([0, *cuts[cuts < row.size].tolist(), row.size]):
+        here = slice(low, high)
+        kept = (row[here] >= 0) & np.append(chosen, False)[row[here]]
+        rows = row[here][kept].astype(np.int64)
+        begun, ended = start[here][kept], end[here][kept]
+        yield _Stretches(
+            rows, phase[here][kept], begun, np.where(np.isfinite(ended), ended, np.maximum(until[rows], begun))
+        )
 
 
-def _segments(row: Ints, phase: Ints, start: Floats, end: Floats) -> Segments:
+def _segments(of: _Stretches) -> Segments:
     """Sort all beginnings and ends by run and time; between two neighbours the counts by phase are constant."""
-    runs, at = np.concatenate((row, row)), np.concatenate((start, end))
-    order = np.lexsort((at, runs))
+    runs, at = np.tile(of.row, 2), np.concatenate((of.start, of.end))
+    # By time, and then stably by run: numbers of 16 bits are sorted in one pass, as those of a block's runs are.
+    run = np.tile(np.cumsum(np.diff(of.row, prepend=-1) != 0, dtype=np.int64), 2)
+    order = np.argsort(at)
+    order = order[np.argsort(run.astype(np.min_scalar_type(run.max(initial=0)))[order], kind="stable")]
     runs, at = runs[order], at[order]
-    phases = np.concatenate((phase, phase))[order]
-    step = np.repeat(np.array([1, -1], dtype=np.int8), row.size)[order]
-    del order
+    levels = np.tile(_LEVEL[of.phase], 2)[order]
+    step = np.repeat(np.array([1, -1], dtype=np.int8), of.row.size)[order]
     level = np.full(runs.size, len(PRECEDENCE), dtype=np.int8)
-    for k in reversed(range(len(PRECEDENCE))):
+    for k in reversed(np.flatnonzero(np.bincount(levels))):
         # Each run's counts are back at 0 at its end, so one running sum serves them all.
-        mine = phases == POD_PHASES.index(PRECEDENCE[k])
-        level[np.cumsum(step * mine, dtype=np.int32) > 0] = k
+        level[np.cumsum(step * (levels == k), dtype=np.int32) > 0] = k
     same = runs[1:] == runs[:-1]
     return Segments(runs[:-1][same], level[:-1][same].astype(np.int64), at[:-1][same], at[1:][same])
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.analysis.room import room
 from harness.analysis.starts import starts
-from harness.analysis.timeline import Timeline
+from harness.analysis.timeline import Timeline, distinct
 from harness.analysis.waits import waits_so_far
 from harness.detectors import parallelism_cap, quota
 from harness.detectors.detector import PODS, RUNS, CannotJudgeError, slowed
@@ -33,7 +33,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     if share < _SHARE or parallelism_cap.detect(timeline):
         return []
     early, late = _quarters(waited)
-    pods = timeline.pods["pod"][timeline.pods["row"] >= 0].nunique() / waited.size
+    pods = distinct(timeline.pods["pod"][timeline.pods["row"] >= 0].to_numpy()) / waited.size
     grows = late > _GROWTH * max(early, _A_POD_S)
     if waited.mean() < _A_POD_S * max(pods, 1.0) and not grows:
         return []

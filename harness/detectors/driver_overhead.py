@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline import Timeline, distinct, floats
 from harness.analysis.waits import waits_so_far
 from harness.detectors.detector import PODS, RUNS, slowed
 from harness.model.findings import Evidence, Finding
@@ -31,7 +31,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     whole = float(waits_so_far(timeline).total.sum())
     if share < _SHARE or of_drivers < 0.1 * whole:
         return []
-    count, steps = int(pods["pod"][driver & mine].nunique()), int(pods["pod"][~driver & mine].nunique())
+    count, steps = distinct(pods["pod"].to_numpy()[driver & mine]), distinct(pods["pod"].to_numpy()[~driver & mine])
     return [
         Finding(
             NAME,

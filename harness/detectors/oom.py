@@ -23,7 +23,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     said = [f for f in failures(timeline) if f.says(KILLED)]
     if not len(killed) and not said:
         return []
-    pods = timeline.pods[timeline.pods["step"].isin(set(killed["object"]))]
+    pods = timeline.pods_called(killed["object"])
     tasks = sorted({task for task in pods["task"] if task} | {task for f in said for task in f.tasks})
     share = len(said) / max(len(timeline.runs), 1)
     where = f" in {', '.join(tasks[:5])}" if tasks else ""

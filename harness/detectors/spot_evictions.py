@@ -30,7 +30,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     if not lost.size:
         return []
     nodes = timeline.nodes.set_index("name")
-    names = timeline.pods["node"].to_numpy(dtype=object)[lost]
+    names = timeline.pods["node"].take(lost).to_numpy(dtype=object)
     taken_back = set(timeline.events["object"][timeline.events["reason"].isin(_TAKEN_BACK)])
     of_spot = nodes["spot"].reindex(names).fillna(value=False).to_numpy(dtype=bool)
     spot = float((of_spot | np.isin(names, list(taken_back))).mean())
@@ -73,7 +73,8 @@ def _lost_pods(timeline: Timeline) -> "np.ndarray[tuple[int], np.dtype[np.int64]
     """Rows of `pods` whose running stretch ended with their node."""
     pods = timeline.pods
     gone = timeline.nodes.set_index("name")["gone_s"]
-    gone_s = gone.reindex(pods["node"]).to_numpy(dtype=np.float64, na_value=np.nan)
+    of_node = np.append(gone.reindex(pods["node"].cat.categories).to_numpy(dtype=np.float64, na_value=np.nan), np.nan)
+    gone_s = of_node[pods["node"].cat.codes.to_numpy()]
     running = (pods["phase"] == POD_PHASES.index(RUNNING)).to_numpy(dtype=bool) & (pods["row"] >= 0).to_numpy(
         dtype=bool
     )
@@ -93,6 +94,6 @@ def _lost_pods(timeline: Timeline) -> "np.ndarray[tuple[int], np.dtype[np.int64]
             ]
         )
     ]
-    ended_badly = pods["step"].isin(set(bad["object"])).to_numpy(dtype=bool)
+    ended_badly = pods["pod"].isin(timeline.pods_called(bad["object"])["pod"]).to_numpy(dtype=bool)
     with_it = (end >= gone_s - _SOON_S) & (ended_badly | (end >= gone_s)) | np.isnan(end)
     return np.flatnonzero(running & np.isfinite(gone_s) & with_it)

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from harness.model.errors import ConfigError
 from harness.model.records import Event, Node, Sample, Span, Submission
+from harness.store import spans
 from harness.store.folder import KINDS, TABLES, RunFolder
 
 # Of records with the same key the last one counts, and rows are sorted by it; kinds without a key keep every record.
@@ -28,9 +29,7 @@ _KEYS: Mapping[type, tuple[str, ...]] = {
     Span: ("run", "step", "phase", "attempt"),
     Node: ("name",),
 }
-# What is read of spans, and which of it are texts.
-_NAMES = ("run", "step", "phase", "task", "node")
-_OF_SPANS = (*_NAMES, "started_at", "ended_at")
+STEPS = "steps"  # of `load`
 _SORT: Mapping[type, tuple[str, ...]] = {Sample: ("at", "metric", "labels"), Event: ("at", "kind", "object", "reason")}
 
 
@@ -84,29 +83,28 @@ def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
     """The frames by kind ("submissions", "spans", …), from the sealed tables, or from the lines of an unsealed run.
 
     Instants stay integer nanoseconds; a missing one is pandas' `<NA>` (columns are `Int64`). Of spans, the largest
-    table by far, only what analysis reads is loaded, and texts are categories: a name is kept once.
+    table by far, only what analysis reads is loaded; the names of their steps are apart, as "steps"
+    (`harness.store.spans.numbered`).
     """
     frames: dict[str, pd.DataFrame] = {}
     for kind, name in KINDS.items():
         sealed = folder.path / TABLES / f"{name}.parquet"
-        if not sealed.is_file():
-            frames[name], _ = _read_lines(folder, kind)
-        elif kind is Span:
-            frames[name] = _read_spans(sealed)
+        if kind is Span:
+            frames[name], frames[STEPS] = _spans(folder, sealed)
         else:
-            frames[name] = _frame(pq.read_table(sealed))
-    spans = frames[KINDS[Span]]
-    frames[KINDS[Span]] = spans[list(_OF_SPANS)].astype(dict.fromkeys(_NAMES, "category"))
+            frames[name] = _frame(pq.read_table(sealed)) if sealed.is_file() else _read_lines(folder, kind)[0]
+    pa.default_memory_pool().release_unused()  # what was read in between is larger than what is kept
     return frames
 
 
-def _read_spans(path: Path) -> pd.DataFrame:
-    """Column by column, each given back before the next: what is read in between is larger than what is kept."""
-    columns: dict[str, Any] = {}
-    for name in _OF_SPANS:
-        columns[name] = _frame(pq.read_table(path, columns=[name], read_dictionary=list(_NAMES)))[name]
-        pa.default_memory_pool().release_unused()
-    return pd.DataFrame(columns, copy=False)
+def _spans(folder: RunFolder, sealed: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    if sealed.is_file():
+        with pq.ParquetFile(sealed, read_dictionary=spans.DICTIONARIES) as table:
+            pieces = table.iter_batches(spans.ROWS, columns=list(spans.COLUMNS))
+            return spans.numbered(pieces, table.metadata.num_rows)
+    frame, _ = _read_lines(folder, Span)
+    pieces = pa.Table.from_pandas(frame, schema=schema(Span), preserve_index=False).to_batches()
+    return spans.numbered(pieces, len(frame))
 
 
 def _read_lines(folder: RunFolder, kind: type) -> tuple[pd.DataFrame, int]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.analysis.timeline import floats
+from harness.analysis.timeline import distinct, floats
 from harness.model.phases import (
     BACKEND,
     COMPUTING,
@@ -125,7 +125,7 @@ def pending(report: Report) -> Figure | None:
         return None
     edges = np.linspace(min(0.0, float(waited.min())), float(waited.max()) * (1 + 1e-9) + 1e-9, 41)
     counts = np.histogram(waited, bins=edges)[0].astype(np.float64)
-    every = int(pods["pod"].nunique())
+    every = distinct(pods["pod"].to_numpy())
     soon = 1 - np.count_nonzero(waited > 5) / max(every, 1)
     caption = (
         f"{waited.size:,} of {every:,} pods found no node at first; half of those waited {np.median(waited):.1f} s "

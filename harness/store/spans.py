@@ -1,0 +1,106 @@
+"""Reading spans, by far the largest table: in pieces, so that no text is held twice.
+
+Rows are sorted by run and step. A run or a step is told from the one before it by comparison alone, and gets a number.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+_FEW = ("phase", "task", "node")  # texts that repeat
+_INSTANTS = ("started_at", "ended_at")
+COLUMNS = ("run", "step", *_FEW, *_INSTANTS)
+DICTIONARIES = list(_FEW)
+ROWS = 2**17  # of a piece
+
+
+def numbered(pieces: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Join pieces of the sorted table, each with all COLUMNS, `count` rows in all.
+
+    Returns:
+        The spans: run (a category), step (int32, the position in the second frame), phase, task and node (categories),
+        started_at and ended_at (`Int64`). And the steps: step (its name, "" for a run as a whole), in their order.
+    """
+    run, step = _Sorted(count), _Sorted(count)
+    few = {name: _Few(count) for name in _FEW}
+    instants = {name: _Instants(count) for name in _INSTANTS}
+    low = 0
+    for piece in pieces:
+        new = run.add(low, piece["run"], np.zeros(len(piece), dtype=bool))
+        step.add(low, piece["step"], new)
+        for name, column in (few | instants).items():
+            column.add(low, piece[name])
+        low += len(piece)
+    columns = {
+        "run": pd.Categorical.from_codes(run.number, pd.Index(run.names())),
+        "step": step.number,
+        **{name: few.pop(name).categories() for name in _FEW},
+        **{name: pd.arrays.IntegerArray(column.values, column.missing) for name, column in instants.items()},
+    }
+    return pd.DataFrame(columns, copy=False), pd.DataFrame({"step": step.names()}, copy=False)
+
+
+class _Sorted:
+    """Texts of which equal ones stand together: a number each, and each text once."""
+
+    def __init__(self, count: int) -> None:
+        self.number = np.empty(count, dtype=np.int32)
+        self._texts: list[pa.Array] = []
+        self._last: tuple[Any, int] = (None, -1)
+
+    def add(self, low: int, column: pa.Array, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Append a piece; where `new` is set already, a text is another one though it reads the same."""
+        if not len(column):
+            return new
+        text, last = self._last
+        new[1:] |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+        new[0] |= last < 0 or column[0] != text
+        self._texts.append(column.filter(pa.array(new)))
+        number = np.cumsum(new, dtype=np.int32) + np.int32(last)
+        self.number[low : low + number.size] = number
+        self._last = column[-1], int(number[-1])
+        return new
+
+    def names(self) -> "pd.Series[str]":
+        texts: pd.Series[str] = pa.chunked_array(self._texts, pa.string()).to_pandas().astype("str")
+        self._texts.clear()
+        return texts
+
+
+class _Few:
+    """Texts that repeat."""
+
+    def __init__(self, count: int) -> None:
+        self._codes = np.empty(count, dtype=np.int32)
+        self._known: dict[str, int] = {}
+
+    def add(self, low: int, column: pa.Array) -> None:
+        texts = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        code = [self._known.setdefault(text, len(self._known)) for text in texts.dictionary.to_pylist()]
+        at = texts.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        self._codes[low : low + at.size] = np.array([*code, -1], dtype=np.int32)[at]
+
+    def categories(self) -> pd.Categorical:
+        """In the order of the alphabet, with -1 for what is missing."""
+        names = sorted(self._known)
+        place = {name: k for k, name in enumerate(names)}
+        order = np.array([*(place[name] for name in self._known), -1], dtype=np.min_scalar_type(-len(names) - 1))
+        return pd.Categorical.from_codes(order[self._codes], pd.Index(names, dtype="str"))
+
+
+class _Instants:
+    """Nanoseconds of 19 digits, which no float holds, and where there are none."""
+
+    def __init__(self, count: int) -> None:
+        self.values = np.empty(count, dtype=np.int64)
+        self.missing = np.empty(count, dtype=bool)
+
+    def add(self, low: int, column: pa.Array) -> None:
+        here = slice(low, low + len(column))
+        self.values[here] = column.fill_null(0).to_numpy(zero_copy_only=False)
+        self.missing[here] = column.is_null().to_numpy(zero_copy_only=False)
