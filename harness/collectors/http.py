@@ -1,5 +1,6 @@
 """Requests of the observer over urllib3: one attempt each, counted."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
 
 _USER_AGENT = "pipeswarm-observer"
+_ID = re.compile(r"/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # which one is asked for makes no endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,8 @@ class Http:
         Raises:
             TargetUnreachableError: refused, timed out, closed without an answer, or not HTTP.
         """
-        self._count(f"{self._source} {request.method} {request.path.partition('?')[0]}")
+        path = _ID.sub("/*", request.path.partition("?")[0])
+        self._count(f"{self._source} {request.method} {path}")
         try:
             answer = self._pool.request(
                 request.method,

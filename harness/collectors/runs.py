@@ -133,7 +133,7 @@ class Runs:
             else:
                 self._pace.busy()
             if expected is _Expected.NOTHING:
-                limit_s = max(seconds, _NO_NEWS_S) if self._started() else float("inf")
+                limit_s = max(seconds, _NO_NEWS_S if self._started() else self._observation.settings.most_poll_s)
             if waited_s >= limit_s:
                 return
 

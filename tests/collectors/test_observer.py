@@ -18,9 +18,10 @@ from urllib.parse import urlsplit
 import pytest
 import urllib3
 
-from harness.model import Event, Node, Plan, Sample, Scenario, Span
+from harness.model import Event, Node, Outcome, Plan, Sample, Scenario, Span, Submission
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.phases import (
+    CLAIM_CAPACITY_BYTES,
     NODE_CPU_CORES,
     OBSERVER_REQUESTS,
     RUN,
@@ -28,6 +29,7 @@ from harness.model.phases import (
     STORE_AVAILABLE_BYTES,
     STORE_CAPACITY_BYTES,
     SUCCEEDED,
+    TASK,
     TERMINAL_STATES,
 )
 from harness.store import RunFolder
@@ -118,8 +120,14 @@ def ends(folder: RunFolder) -> dict[str, str]:
     return {event.object: event.reason for event in folder.records(Event) if event.kind == "Run"}
 
 
-def submitted(simulator: Simulator, target: kfp.KfpTarget, count: int) -> list[str]:
-    return [target.submit(Scenario(str(k), "test", {}, {}), simulator) for k in range(count)]
+def submitted(simulator: Simulator, target: kfp.KfpTarget, folder: RunFolder, count: int) -> list[str]:
+    """Runs that are in the ledger, as a load would have them."""
+    runs = [target.submit(Scenario(str(k), "test", {}, {}), simulator) for k in range(count)]
+    now_at = time.time_ns()
+    with folder.recorder() as ledger:
+        for k, run in enumerate(runs):
+            ledger.write(Submission(k, "", "test", now_at, now_at, now_at, Outcome.ACCEPTED, run, 0, 200, None))
+    return runs
 
 
 def last_spans(folder: RunFolder) -> Mapping[str, list[Span]]:
@@ -137,7 +145,7 @@ def observed(simulator: Simulator, tmp_path_factory: pytest.TempPathFactory) -> 
     folder, target = prepared(simulator, tmp_path_factory.mktemp("runs"), "whole")
     with observing(folder, simulator.kubeconfig):
         assert folder.read_live("observer")["ready_nodes"] == 3
-        runs = submitted(simulator, target, 6)
+        runs = submitted(simulator, target, folder, 6)
         until(lambda: len(ends(folder)) == 6, "six ends", 90)
     return folder, runs
 
@@ -198,11 +206,35 @@ class TestWholeTest:
         } == {20 * 2.0**30}
         assert any(s.metric == NODE_CPU_CORES and s.value > 0 for s in samples)
 
+    def test_workflows_claims_and_the_tasks_of_a_few_runs_are_recorded(
+        self, observed: tuple[RunFolder, list[str]]
+    ) -> None:
+        folder, runs = observed
+        events, samples = folder.records(Event), folder.records(Sample)
+        over = {
+            event.run: event.at for event in events if (event.kind, event.reason) == ("Workflow", SUCCEEDED.title())
+        }
+        assert set(over) == set(runs)
+        said = {event.object: event.at for event in events if event.kind == "Run"}
+        assert all(-(10**9) <= said[run] - over[run] < 20 * 10**9 for run in runs)
+        bound = {event.object for event in events if (event.kind, event.reason) == ("PersistentVolumeClaim", "Bound")}
+        assert bound == {"seaweedfs-pvc", "mysql-pv-claim"}
+        assert {
+            s.value for s in samples if s.metric == CLAIM_CAPACITY_BYTES and s.labels["volume"] == "seaweedfs-pvc"
+        } == {20 * 2.0**30}
+        tasks = [span for span in folder.records(Span) if span.phase == TASK]
+        assert len({span.run for span in tasks}) == 3
+        assert {"prepare", "train", "evaluate", "train-driver"} <= {span.task for span in tasks}
+        assert all(span.ended_at and span.ended_at >= span.started_at for span in tasks)
+
     def test_its_own_requests_are_counted_and_few(self, observed: tuple[RunFolder, list[str]]) -> None:
         folder, _ = observed
         last = {s.labels["endpoint"]: s.value for s in folder.records(Sample) if s.metric == OBSERVER_REQUESTS}
-        assert 0 < last["kfp GET /apis/v2beta1/runs"] <= 20 + 0.05 * 12 + 90 / 1.5
-        assert sum(count for endpoint, count in last.items() if "WATCH" in endpoint) <= 10
+        assert 0 < last["kfp GET /apis/v2beta1/runs"] <= 10
+        assert last["kfp GET /apis/v2beta1/runs/*"] == 3
+        assert (
+            sum(count for endpoint, count in last.items() if "WATCH" in endpoint) <= 12
+        )  # six, and each once more at the end
         assert folder.read_live("observer")["runs"] == {SUCCEEDED: 6}
 
     def test_no_secret_is_in_the_folder(self, observed: tuple[RunFolder, list[str]]) -> None:
@@ -216,7 +248,7 @@ def test_killed_and_started_again_it_goes_on_and_tells_nothing_twice(simulator: 
     folder, target = prepared(simulator, tmp_path, "killed")
     first = start(folder, simulator.kubeconfig)
     until(lambda: folder.read_live("observer"), "the first look")
-    runs = submitted(simulator, target, 3)
+    runs = submitted(simulator, target, folder, 3)
     until(lambda: any(span.phase == RUNNING for span in folder.records(Span)), "a pod that runs")
     first.kill()
     first.wait()
@@ -236,7 +268,7 @@ def test_a_network_that_breaks_all_the_time_loses_no_run_and_no_pod(simulator: S
         address = f"http://127.0.0.1:{proxy.port}"
         folder, target = prepared(simulator, tmp_path, "broken", host=address)
         with observing(folder, kubeconfig(tmp_path / "config", address)):
-            runs = submitted(simulator, target, 3)
+            runs = submitted(simulator, target, folder, 3)
             _torment(proxy, folder, len(runs))
     assert {ends(folder)[run] for run in runs} <= TERMINAL_STATES
     steps = last_spans(folder)
@@ -267,7 +299,7 @@ def test_without_a_cluster_the_runs_are_recorded_and_the_rest_is_said_to_be_out_
 ) -> None:
     folder, target = prepared(simulator, tmp_path, "blind")
     with observing(folder, str(tmp_path / "no-such-kubeconfig")):
-        (run,) = submitted(simulator, target, 1)
+        (run,) = submitted(simulator, target, folder, 1)
         until(lambda: ends(folder), "the end", 90)
     assert ends(folder) == {run: SUCCEEDED}
     said = {event.object: event.message for event in folder.records(Event) if event.reason == "NotReachable"}
