@@ -1,18 +1,21 @@
 """What the analysis costs on a large run: seconds and peak memory, beside plain pandas for the same answers.
 
-    python benchmarks/analysis.py [--runs 1000000] [--pods 6]
+    python benchmarks/analysis.py [--runs 1000000] [--pods 6] [--alike 200000]
 
-A sealed run folder is drawn at random (a million runs of six pods with three stretches each are 19 million spans); each
-side works in a process of its own. Plain pandas gives fewer answers: seconds by phase without the parallel steps of a
-run being merged, quantiles without intervals, throughput in windows, pods by task. It writes no report.
+Sealed run folders are drawn at random (a million runs of six pods with three stretches each are 19 million spans); each
+side works in a process of its own and starts from the Parquet files. First both sides give the same answers on
+`--alike` runs, which are compared: where the runs' time went, quantiles of their duration, throughput and pods at work
+by window, and how long pods took by task. Then everything that a report says is computed and written for `--runs` runs.
 """
 
 import argparse
+import json
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -27,67 +30,138 @@ from harness.store.tables import schema
 ORIGIN_AT = 1_790_000_000 * 10**9
 NODES = 1000
 LIMIT_S, LIMIT_GB = 40.0, 3.0  # for a million runs on two cores
+LIMIT_RATIO = 0.5  # of plain pandas' time
+WINDOWS = 100
+
+Answers = Mapping[str, list[float]]
 
 
 def main() -> int:
-    """Print seconds and memory of both sides; 1 when a million runs take more than is promised."""
+    """Print seconds and memory of both sides; 1 when more than is promised, or when they disagree."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1_000_000)
+    parser.add_argument("--alike", type=int, default=200_000)
     parser.add_argument("--pods", type=int, default=6)
-    parser.add_argument("--side", choices=("report", "pandas"), help=argparse.SUPPRESS)
+    parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.side:
-        return measure(options.side, options.folder)
+        return _measure(SIDES[options.side], options.folder)
     with tempfile.TemporaryDirectory() as place:
-        folder = draw(Path(place), options.runs, options.pods)
-        sides = {}
-        for side in ("pandas", "report"):
-            command = [sys.executable, __file__, "--side", side, "--folder", str(folder)]
-            said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-            sides[side] = float(said[-2]), float(said[-1])
-    print(f"{options.runs:,} runs of {options.pods} pods{'':12}{'seconds':>10}{'GB':>8}")
-    for side, (seconds, memory) in sides.items():
-        what = "plain pandas, part of the answers" if side == "pandas" else "analysis, diagnosis, all reports"
-        print(f"{what:40}{seconds:10.1f}{memory:8.2f}")
-    ratio = [sides["report"][k] / sides["pandas"][k] for k in (0, 1)]
-    print(f"{'ratio':40}{ratio[0]:10.2f}{ratio[1]:8.2f}")
+        folder = draw(Path(place), options.alike, options.pods)
+        theirs, ours = (_side(side, folder) for side in ("pandas", "numpy"))
+    ratio = ours[0] / theirs[0]
+    print(f"{f'{options.alike:,} runs of {options.pods} pods, the same answers':48}{'seconds':>10}{'GB':>8}")
+    print(f"{'plain pandas':48}{theirs[0]:10.1f}{theirs[1]:8.2f}")
+    print(f"{'analysis':48}{ours[0]:10.1f}{ours[1]:8.2f}")
+    print(f"{'ratio':48}{ratio:10.2f}{ours[1] / theirs[1]:8.2f}\n", flush=True)
+    wrong = [name for name in theirs[2] if not np.allclose(theirs[2][name], ours[2][name], rtol=1e-6, atol=1e-6)]
+    if wrong:
+        print(f"the answers differ: {', '.join(wrong)}")
+    with tempfile.TemporaryDirectory() as place:
+        seconds, memory, _ = _side("report", draw(Path(place), options.runs, options.pods))
+    print(f"{f'{options.runs:,} runs of {options.pods} pods':48}{'seconds':>10}{'GB':>8}")
+    print(f"{'analysis, diagnosis, all reports':48}{seconds:10.1f}{memory:8.2f}")
     large = options.runs >= 1_000_000
-    return int(large and (sides["report"][0] > LIMIT_S or sides["report"][1] > LIMIT_GB))
+    return int(bool(wrong) or ratio > LIMIT_RATIO or (large and (seconds > LIMIT_S or memory > LIMIT_GB)))
 
 
-def measure(side: str, path: Path) -> int:
-    """One side, in this process: prints its wall-clock seconds and its peak memory in GB."""
+def _side(side: str, folder: Path) -> tuple[float, float, Answers]:
+    command = [sys.executable, __file__, "--side", side, "--folder", str(folder)]
+    seconds, memory, answers = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return seconds, memory, answers
+
+
+def _measure(work: Callable[[Path], Answers], path: Path) -> int:
+    """One side, in this process: prints its wall-clock seconds, its peak memory in GB, and its answers."""
     begun = time.perf_counter()
-    if side == "report":
-        import reports
-
-        reports.rebuild(RunFolder.open(path))
-    else:
-        plain(path / "tables")
+    answers = work(path)
     taken = time.perf_counter() - begun
-    print(taken, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9)
+    print(json.dumps([taken, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9, answers]))
     return 0
 
 
-def plain(tables: Path) -> None:
-    """What one would write with pandas alone."""
+def report(path: Path) -> Answers:
+    """Everything."""
+    import reports
+
+    reports.rebuild(RunFolder.open(path))
+    return {}
+
+
+def with_numpy(path: Path) -> Answers:
+    """The answers by the analysis."""
+    from harness.analysis.curves import mean_active
+    from harness.analysis.latency import latencies
+    from harness.analysis.tasks import tasks
+    from harness.analysis.timeline import Timeline, floats
+    from harness.analysis.waits import waits
+    from harness.model.phases import CONTROLLER, PUBLISHING
+    from harness.store.tables import load
+
+    folder = RunFolder.open(path)
+    timeline = Timeline.from_frames(folder.read_plan(), load(folder))
+    split = waits(timeline)
+    phases = (SCHEDULING, STARTING, RUNNING, CONTROLLER, PUBLISHING)
+    over, running = floats(timeline.runs, "over_s"), timeline.stretches(RUNNING)
+    edges = np.linspace(0.0, float(over.max()) + 1, WINDOWS + 1)
+    at_work = mean_active(floats(running, "start_s"), floats(running, "end_s"), edges)
+    found = tasks(timeline)
+    return {
+        "phases": [float(split.of(name).mean()) for name in phases],
+        "durations": [latencies(timeline).duration.at(level).value or 0.0 for level in (0.5, 0.95, 0.99)],
+        "throughput": np.histogram(over, edges)[0].tolist(),
+        "at work": at_work.tolist(),
+        "tasks": (np.nansum(found.seconds, axis=1) / found.pods).tolist(),
+    }
+
+
+def with_pandas(path: Path) -> Answers:
+    """The same answers, as one would write them with pandas alone."""
     import pandas as pd
 
-    spans = pd.read_parquet(tables / "spans.parquet")
-    submissions = pd.read_parquet(tables / "submissions.parquet")
-    of_run = spans[spans["step"] == ""].set_index("run")
+    columns = ["run", "step", "phase", "task", "started_at", "ended_at"]
+    spans = pd.read_parquet(path / "tables" / "spans.parquet", columns=columns)
+    submissions = pd.read_parquet(path / "tables" / "submissions.parquet")
+    start_at = submissions["due_at"].min()
+    for name in ("started_at", "ended_at"):
+        spans[name] = (spans[name] - start_at) / 1e9
+    runs = submissions.merge(spans.loc[spans["step"] == "", ["run", "ended_at"]], on="run").set_index("run")
+    answered, over = (runs["answered_at"] - start_at) / 1e9, runs["ended_at"]
+    duration = over - (runs["due_at"] - start_at) / 1e9
     pods = spans[spans["step"] != ""]
-    pods = pods.assign(seconds=(pods["ended_at"] - pods["started_at"]) / 1e9)
-    by_phase = pods.pivot_table(index="run", columns="phase", values="seconds", aggfunc="sum")
-    runs = submissions.merge(of_run[["ended_at"]], left_on="run", right_index=True).merge(
-        by_phase, left_on="run", right_index=True
-    )
-    duration = (runs["ended_at"] - runs["due_at"]) / 1e9
-    found = duration.quantile([0.5, 0.95, 0.99]), by_phase.mean(), pods.groupby("task")["seconds"].mean()
-    windows = pd.cut(runs["ended_at"], 100).value_counts()
-    first, last = pods.groupby("run")["started_at"].min(), pods.groupby("run")["ended_at"].max()
-    assert len(found) + len(windows) + len(first) + len(last)
+    of_run = pods.groupby("run").agg(first=("started_at", "min"), last=("ended_at", "max"))
+
+    # Of what the pods of a run do at once, the furthest counts: sort beginnings and ends, count, and take the lengths.
+    begun = pods[["run", "phase", "started_at"]].rename(columns={"started_at": "at"}).assign(change=1)
+    ended = pods[["run", "phase", "ended_at"]].rename(columns={"ended_at": "at"}).assign(change=-1)
+    changes = pd.concat([begun, ended]).sort_values(["run", "at"])
+    changes["length"] = (changes.groupby("run")["at"].shift(-1) - changes["at"]).fillna(0.0)
+    changes["level"] = "between"
+    for phase in (SCHEDULING, STARTING, RUNNING):
+        alive = changes["change"].where(changes["phase"] == phase, 0).cumsum() > 0
+        changes["level"] = changes["level"].mask(alive, phase)
+    seconds = changes.groupby("level")["length"].sum() / len(runs)
+    controller = (of_run["first"] - answered).mean() + seconds.get("between", 0.0)
+
+    edges = np.linspace(0.0, float(over.max()) + 1, WINDOWS + 1)
+    running = changes[changes["phase"] == RUNNING].sort_values("at")
+    active = running["change"].cumsum()
+    area = (active.shift(fill_value=0) * running["at"].diff().fillna(0.0)).cumsum()
+    at_work = np.diff(np.interp(edges, running["at"], area)) / np.diff(edges)
+    tasks = pods.assign(length=pods["ended_at"] - pods["started_at"]).groupby("task")
+    of_task = tasks["length"].sum() / tasks["step"].nunique()
+    found = [seconds.get(phase, 0.0) for phase in (SCHEDULING, STARTING, RUNNING)]
+    return {
+        "phases": [*found, controller, (over - of_run["last"]).mean()],
+        "durations": duration.quantile([0.5, 0.95, 0.99], interpolation="lower").tolist(),
+        "throughput": pd.cut(over, edges, right=False).value_counts(sort=False).tolist(),
+        "at work": at_work.tolist(),
+        "tasks": of_task.tolist(),
+    }
+
+
+SIDES: Mapping[str, Callable[[Path], Answers]] = {"report": report, "numpy": with_numpy, "pandas": with_pandas}
 
 
 def draw(place: Path, runs: int, pods: int) -> Path:

@@ -7,6 +7,7 @@ import numpy as np
 
 from harness.analysis.charges import Charges
 from harness.analysis.quantiles import Summary
+from harness.analysis.tasks import tasks
 from harness.analysis.timeline import floats
 from harness.model.phases import POD_PHASES, RUN_PHASES
 from harness.model.units import format_bytes, format_duration
@@ -167,25 +168,11 @@ def _runs(report: Report) -> Table:
 
 def _tasks(report: Report) -> Table:
     """Pods by task: how many, and their mean seconds in each phase."""
-    pods = report.timeline.pods
-    if not len(pods):
-        return _table("Pods by task", (), [], 0)
-    names, task = pods["task"].cat.categories, pods["task"].cat.codes.to_numpy()
-    length = np.nan_to_num(floats(pods, "end_s") - floats(pods, "start_s"))
-    cell = task.astype(np.int64) * len(POD_PHASES) + pods["phase"].to_numpy()
-    shape = (len(names), len(POD_PHASES))
-    sums = np.bincount(cell, length, names.size * len(POD_PHASES)).reshape(shape)
-    sums[np.bincount(cell, minlength=sums.size).reshape(shape) == 0] = np.nan
-    counts = np.bincount(task[np.flatnonzero(np.diff(pods["pod"].to_numpy(), prepend=-1))], minlength=len(names))
-    seen = np.flatnonzero(np.isfinite(sums).any(axis=0)).tolist()
+    found = tasks(report.timeline)
+    seen = np.flatnonzero(np.isfinite(found.seconds).any(axis=0)).tolist()
     rows = [
-        (
-            names[k] or "(none)",
-            f"{counts[k]:,}",
-            *(seconds_text(value) for value in (sums[k, seen] / counts[k]).tolist()),
-        )
-        for k in sorted(range(len(names)), key=names.__getitem__)
-        if counts[k]
+        (name or "(none)", f"{count:,}", *(seconds_text(total / count) for total in seconds))
+        for name, count, seconds in zip(found.names, found.pods.tolist(), found.seconds[:, seen].tolist(), strict=True)
     ]
     columns = _numbers("Task", "Pods", *(POD_PHASES[phase] for phase in seen))
     return _table("Pods by task, mean seconds a phase", columns, rows, len(rows))

@@ -1,0 +1,38 @@
+"""What the pods of each step of the pipeline did, all runs together."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.timeline import Floats, Ints, Timeline, floats
+from harness.model.phases import POD_PHASES
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tasks:
+    """One entry a task, in the order of their names.
+
+    Attributes:
+        names: of the tasks; "" for pods that belong to none.
+        pods: how many there were, shape (n,).
+        seconds: in each of POD_PHASES, all pods together, shape (n, len(POD_PHASES)); NaN where no pod was in it.
+    """
+
+    names: tuple[str, ...]
+    pods: Ints
+    seconds: Floats
+
+
+def tasks(timeline: Timeline) -> Tasks:
+    """Fold the stretches of all pods; those that are still going on count with no length."""
+    pods = timeline.pods
+    names = pods["task"].cat.categories.astype("str")
+    task, shape = pods["task"].cat.codes.to_numpy(), (len(names), len(POD_PHASES))
+    length = np.nan_to_num(floats(pods, "end_s") - floats(pods, "start_s"))
+    cell = task.astype(np.int64) * shape[1] + pods["phase"].to_numpy()
+    seconds = np.bincount(cell, length, shape[0] * shape[1]).astype(np.float64)
+    seconds[np.bincount(cell, minlength=seconds.size) == 0] = np.nan
+    first = np.flatnonzero(np.diff(pods["pod"].to_numpy(), prepend=-1))
+    counts = np.bincount(task[first], minlength=len(names)).astype(np.int64)
+    order = np.array([k for k in sorted(range(len(names)), key=names.__getitem__) if counts[k]], dtype=np.int64)
+    return Tasks(tuple(str(names[k]) for k in order), counts[order], seconds.reshape(shape)[order])
