@@ -5,6 +5,7 @@ was overlooked between two polls, and the same seed gives the same records.
 """
 
 import gc
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,6 +41,7 @@ _LOOK_S = 15.0  # between two samples, and two questions whether all is over
 _MOST_METERED = 100  # nodes; summing up the pods of more would cost more than simulating them
 _ACCEPTED = 200
 _EXPLAINED_ANEW_S = 1.0
+_ALWAYS_SHOWN = {SCHEDULING, UNSCHEDULABLE, RUNNING}  # phases of no length, too
 # Looked up once: these are compared with every change of every pod.
 _UNSCHEDULABLE, _SCALE_UP = Change.UNSCHEDULABLE, Change.SCALE_UP
 _NO_SCALE_UP, _REFUSED = Change.NO_SCALE_UP, Change.REFUSED
@@ -145,6 +147,7 @@ def simulate(
             platform.loop.at(each.arrival.due_s, _submit, platform, pipeline.id, each)
         horizon = (arrivals[-1].due_s if arrivals else 0.0) + drain_s
         samples = list(_run(platform, submitted, horizon))
+        samples += _in_flight(submitted, [at for metric, at, _, _ in samples if metric == STORE_CAPACITY_BYTES])
         yield from _records(platform, notes, submitted, samples, origin_at)
 
 
@@ -165,6 +168,9 @@ def _without_collections() -> Iterator[None]:
         yield
     finally:
         if enabled:
+            # What was made meanwhile counts as old: to look through it now would find next to no garbage.
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
 
 
@@ -194,17 +200,16 @@ def _run(platform: Platform, submitted: Sequence[_Submitted], horizon: float) ->
     """Let time pass until every run is over; yields samples at intervals."""
     loop, store = platform.loop, platform.store
     volume = {"volume": store.installed.claim, "namespace": platform.profile.namespace}
-    open_runs = list(submitted)
+    unseen = list(submitted)  # but for the last ones that are over: looking at all of them each time adds up
     while True:
         yield STORE_CAPACITY_BYTES, loop.now, store.capacity, volume
         yield STORE_AVAILABLE_BYTES, loop.now, store.free, volume
-        open_runs = [each for each in open_runs if not _over(each)]
-        in_flight = sum(each.run is not None for each in open_runs)
-        yield RUNS_IN_FLIGHT, loop.now, float(in_flight), {}
         nodes = platform.cluster.nodes
         for node in nodes.values() if len(nodes) <= _MOST_METERED else ():
             yield NODE_CPU_CORES, loop.now, of_node(node, loop.now).cpu, {"node": node.name}
-        if not open_runs or loop.now >= horizon or not loop.pending:
+        while unseen and _over(unseen[-1]):
+            unseen.pop()
+        if not unseen or loop.now >= horizon or not loop.pending:
             return
         loop.run(min(horizon, loop.now + _LOOK_S))
 
@@ -212,6 +217,15 @@ def _run(platform: Platform, submitted: Sequence[_Submitted], horizon: float) ->
 def _over(submitted: _Submitted) -> bool:
     run = submitted.run
     return submitted.error is not None or (run is not None and run.state in OVER)
+
+
+def _in_flight(submitted: Sequence[_Submitted], looks: Sequence[float]) -> Iterator[_Measured]:
+    """How many runs had been accepted and were not over, as far as the API server knew."""
+    runs = [(each.answered or 0.0, each.run) for each in submitted if each.run is not None]
+    begun = sorted(answered for answered, _ in runs)
+    ended = sorted(run.history[-1][0] for _, run in runs if run.state in OVER)
+    for at in looks:
+        yield RUNS_IN_FLIGHT, at, float(bisect_right(begun, at) - bisect_right(ended, at)), {}
 
 
 # --- records ----------------------------------------------------------------------------------------------------
@@ -224,7 +238,9 @@ class _Stamps:
 
     def at(self, t: float) -> int:
         """UTC ns of simulated seconds."""
-        return self.origin_at + round((t + self.skew.at(t) if self.skew.by_s else t) * 1e9)
+        if self.skew.by_s:
+            t += self.skew.at(t)
+        return self.origin_at + round(t * 1e9)
 
     def when(self, t: float | None) -> int | None:
         """The same, where it has happened."""
@@ -273,60 +289,42 @@ def _node(node: cluster.Node, stamps: _Stamps) -> Node:
     )  # fmt: skip
 
 
-def _run_records(run: Run, stamps: _Stamps) -> Iterator[Span | Event]:
+def _run_records(run: Run, stamps: _Stamps) -> list[Span | Event]:
     """A run's span and end, and those of its pods."""
     over = run.state in OVER
     ended_at = stamps.when(run.finished) if over else None
-    yield Span(run.id, "", RUN, stamps.at(run.created), ended_at, task=run.name, source=SOURCE)
+    found: list[Span | Event] = [Span(run.id, "", RUN, stamps.at(run.created), ended_at, task=run.name, source=SOURCE)]
     if ended_at is not None:
         kind = "Normal" if run.state == "SUCCEEDED" else "Warning"
         said_at = stamps.at(run.history[-1][0])  # when the API server learned of it
-        yield Event(said_at, "Run", run.id, run.state, run.error, SOURCE, run.id, type=kind)
+        found.append(Event(said_at, "Run", run.id, run.state, run.error, SOURCE, run.id, type=kind))
     assert run.workflow is not None
-    for _, step in run.workflow.made():
-        for pod in step.pods:
-            yield from _pod_records(run.id, pod, stamps)
+    for step in run.workflow.steps:
+        for pod in step.pods if step is not None else ():
+            _add_pod(found, run.id, pod, stamps)
+    return found
 
 
-def _pod_records(run_id: str, pod: Pod, stamps: _Stamps) -> Iterator[Span | Event]:
-    task = pod.task if pod.role == EXECUTOR else f"{pod.task or 'root'}-driver"
-    node = pod.node.name if pod.node is not None else None
-    begun: float | None = None
-    begun_at = ended_at = 0
-    for phase, since, until in _stretches(pod):
-        # Where one stretch ends, the next one begins: each instant is made a stamp once.
-        begun_at = ended_at if since == begun else stamps.at(since)
-        if until is not None:
-            ended_at = stamps.at(until)
-        begun = until
-        yield Span(run_id, pod.name, phase, begun_at, ended_at if until is not None else None, task, 0, node, SOURCE)
-    if pod.exit_code and pod.finished is not None:
-        text = pod.message or f"container main ended with exit code {pod.exit_code}"
-        yield Event(stamps.at(pod.finished), "Pod", pod.name, pod.reason, text, SOURCE, run_id, type="Warning")
-
-
-def _stretches(pod: Pod) -> Iterator[tuple[str, float, float | None]]:
+def _add_pod(found: list[Span | Event], run_id: str, pod: Pod, stamps: _Stamps) -> None:
     """The phases of a pod's life so far, one after the other; a pod that was lost ends in whichever it was."""
-    cursor, over = pod.created, pod.finished
+    task = pod.task if pod.role == EXECUTOR else f"{pod.task or 'root'}-driver"
+    node, name, over = pod.node.name if pod.node is not None else None, pod.name, pod.finished
+    phases = [(SCHEDULING, pod.scheduled), (PULLING, pod.pulled), (STARTING, pod.started)]
+    phases += (RUNNING, pod.main_ended), (STORING, over)
     if pod.unschedulable is not None:
-        yield SCHEDULING, cursor, pod.unschedulable
-        cursor = pod.unschedulable
-        yield UNSCHEDULABLE, cursor, pod.scheduled if pod.scheduled is not None else over
-    else:
-        yield SCHEDULING, cursor, pod.scheduled if pod.scheduled is not None else over
-    if pod.scheduled is None:
-        return
-    following = (
-        (PULLING, pod.scheduled, pod.pulled),
-        (STARTING, pod.pulled, pod.started),
-        (RUNNING, pod.started, pod.main_ended),
-        (STORING, pod.main_ended, pod.finished),
-    )
-    for phase, begun, ended in following:
-        if begun is None:
-            return
-        end = ended if ended is not None else over
-        if end is None or end > begun or phase == RUNNING:
-            yield phase, begun, end
-        if ended is None:
-            return
+        phases[:1] = (SCHEDULING, pod.unschedulable), (UNSCHEDULABLE, pod.scheduled)
+    # Where one phase ends, the next one begins: each instant is made a stamp once.
+    begun, begun_at = pod.created, stamps.at(pod.created)
+    for phase, end in phases:
+        until = over if end is None else end
+        if until is None:
+            found.append(Span(run_id, name, phase, begun_at, None, task, 0, node, SOURCE))
+        elif until > begun or phase in _ALWAYS_SHOWN:
+            until_at = stamps.at(until)
+            found.append(Span(run_id, name, phase, begun_at, until_at, task, 0, node, SOURCE))
+            begun, begun_at = until, until_at
+        if end is None:
+            break
+    if pod.exit_code and over is not None:
+        text = pod.message or f"container main ended with exit code {pod.exit_code}"
+        found.append(Event(stamps.at(over), "Pod", name, pod.reason, text, SOURCE, run_id, type="Warning"))

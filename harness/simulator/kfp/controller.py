@@ -64,6 +64,8 @@ class Controller:
         self.quota = Quota(quota)
         self.caching = caching
         self._driver_shape = Shape(round(settings.driver_cpu * 1000), int(settings.driver_memory))
+        # Bound once: every pod keeps them.
+        self._on_over, self._on_driver, self._on_step = self._pod_over, self._run_driver, steps.run
         self._cache: set[tuple[object, ...]] = set()
 
     def add(self, workflow: Workflow) -> None:
@@ -213,7 +215,7 @@ class Controller:
         self._loop.at(self.bucket.take(self._loop.now), self._make_pod, workflow, index)
 
     def _pod(self, workflow: Workflow, plan: Plan, index: int, attempt: int) -> Pod:
-        own = plan.path + (f"({attempt - 1})" if plan.container.retries else "")
+        own = f"{plan.path}({attempt - 1})" if plan.container.retries else plan.path
         # An attempt that the pipeline did not ask for has the same path, but another name.
         number = fnv1a_on(workflow.hash, own if attempt == 1 or plan.container.retries else f"{own}{attempt}")
         name = f"{workflow.name}-{TEMPLATES[plan.role]}-{number}"
@@ -226,7 +228,7 @@ class Controller:
             (DRIVER_IMAGE, EXEC_IMAGE) if driver else (container.image, LAUNCHER_IMAGE, EXEC_IMAGE),
             owner=workflow,
             index=index,
-            on_over=self._pod_over,
+            on_over=self._on_over,
             role=plan.role,
             task=plan.task,
             path=f"{workflow.name}.{own}",
@@ -234,10 +236,10 @@ class Controller:
         if driver:
             pod.limit_cpu, pod.limit_memory = 500, 512 * 2**20
             pod.usage_cpu, pod.usage_memory = 0.05, 40.0 * 2**20
-            pod.on_running = self._run_driver
+            pod.on_running = self._on_driver
         else:
             pod.limit_cpu, pod.limit_memory = container.limit_cpu, container.limit_memory
-            pod.on_running = self._steps.run
+            pod.on_running = self._on_step
         return pod
 
     def _run_driver(self, pod: Pod) -> None:
