@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("--how", choices=ways, default="terminate", help="terminate: only runs that are not over")
     parser.add_argument("--rate", default="20/s", help="requests, as 20/s (default)")
-    parser.add_argument("--token-file", type=Path, help="file with the bearer token (or environment PIPESWARM_TOKEN)")
+    parser.add_argument("--token-file", default="", help="file with the bearer token (or environment PIPESWARM_TOKEN)")
     printing.configure(parser)
 
 
@@ -28,6 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.model.phases import TERMINAL_STATES
     from harness.model.records import Event, Submission
     from harness.store.folder import RunFolder
+    from harness.targets.bearer import read_token
     from harness.targets.target import find
 
     folder = RunFolder.open(arguments.run)
@@ -37,19 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"{plan.target} keeps no runs", "there is nothing to clean up")
     ended = {e.object for e in folder.records(Event) if e.kind == "Run" and e.reason in TERMINAL_STATES}
     runs = [(row.run, row.run in ended) for row in folder.records(Submission) if row.run is not None]
-    carrier = Carrier(plan.host, _token(arguments.token_file), plan.limits)
+    carrier = Carrier(plan.host, read_token(arguments.token_file, os.environ), plan.limits)
     try:
         cleaned = clean_up(target, runs, Cleanup(arguments.how), carrier, rate=parse_rate(arguments.rate))
     finally:
         carrier.close()
     printing.show(arguments, lambda: str(cleaned), lambda: orjson.dumps(cleaned).decode())
     return ExitCode.UNREACHABLE if cleaned.failed else ExitCode.OK
-
-
-def _token(path: Path | None) -> str:
-    if path is None:
-        return os.environ.get("PIPESWARM_TOKEN", "")
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ConfigError(f"the token file {path} can't be read: {error.strerror}", "see --token-file") from error

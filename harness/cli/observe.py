@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli import printing
 from harness.model.errors import ConfigError, ExitCode
+from harness.model.options import OBSERVING, several
 
 if TYPE_CHECKING:
     from harness.collectors.observer import ObserverSettings
@@ -28,19 +29,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     alone.add_argument("--host", default="", help="address of the platform's API (default: as its own tools read it)")
     configure_folder(alone)
     reach = parser.add_argument_group("what is observed, and how it is reached")
-    reach.add_argument("--platform-namespace", action="append", default=[], help="of the platform itself (kubeflow)")
-    reach.add_argument("--kube-context", default="", help="context of the kubeconfig")
-    reach.add_argument("--kube-requests", default="20/s", help="bound on requests to the Kubernetes API (20/s)")
-    reach.add_argument("--prometheus", default="", help="address of a Prometheus")
-    reach.add_argument("--profile", action="append", default=[], help="metric profile to ask it for (default: all)")
-    reach.add_argument("--metrics", action="append", default=[], metavar="PROFILE=URL", help="/metrics page to scrape")
-    reach.add_argument(
-        "--insecure", action="store_true", help="do not check the certificate of platform and Prometheus"
-    )
-    reach.add_argument("--token-file", type=Path, help="file with the bearer token (or environment PIPESWARM_TOKEN)")
-    reach.add_argument(
-        "--redact", action="append", default=[], metavar="NAME", help="parameter whose values are hidden"
-    )
+    for name, default, text, more in OBSERVING:
+        given = {key: value for key, value in more.items() if key != "include_in_web_ui"}
+        reach.add_argument(f"--{name}", default=default, help=text, **given)
+    reach.add_argument("--redact-from", type=Path, metavar="CSV", help="scenarios with these values (the run's own)")
     parser.add_argument("--die-with-parent", action="store_true", help="end when the starting process is gone")
     printing.configure(parser)
 
@@ -142,25 +134,28 @@ def settings(arguments: argparse.Namespace, plan: "Plan") -> "ObserverSettings":
     from harness.collectors import metric_profiles
     from harness.collectors.observer import ObserverSettings
     from harness.model.units import parse_rate
+    from harness.targets.bearer import read_token
 
     defaults = ObserverSettings(plan.host)
-    for name in arguments.profile:
+    profiles = several(arguments.metric_profile)
+    for name in profiles:
         metric_profiles.load(name)
     requests_per_s = parse_rate(arguments.kube_requests)
     if requests_per_s <= 0:
         raise ConfigError(f"--kube-requests {arguments.kube_requests} allows none", "write it as 20/s")
     return ObserverSettings(
         host=plan.host,
-        token=_token(arguments.token_file),
+        token=read_token(arguments.token_file, os.environ),
         namespace=str(plan.target_options.get("namespace", "")),
-        platform_namespaces=tuple(arguments.platform_namespace) or defaults.platform_namespaces,
+        platform_namespaces=several(arguments.platform_namespace) or defaults.platform_namespaces,
         kube_context=arguments.kube_context or None,
         prometheus=arguments.prometheus or None,
-        metrics=tuple(_pair("--metrics", text) for text in arguments.metrics),
-        profiles=tuple(arguments.profile) or None,
+        metrics=tuple(_pair("--metrics", text) for text in several(arguments.metrics)),
+        profiles=profiles or None,
         verify_tls=not arguments.insecure,
         requests_per_s=requests_per_s,
-        redact=tuple(arguments.redact),
+        redact=several(arguments.redact),
+        redact_from=arguments.redact_from,
     )
 
 
@@ -187,15 +182,6 @@ def _pair(option: str, text: str) -> tuple[str, str]:
     if not (name and equals and value):
         raise ConfigError(f"{option} {text} is no pair", f"write it as {option} NAME=VALUE")
     return name, value
-
-
-def _token(path: Path | None) -> str:
-    if path is None:
-        return os.environ.get("PIPESWARM_TOKEN", "")
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ConfigError(f"the token file {path} can't be read: {error.strerror}", "see --token-file") from error
 
 
 def _stop_with_parent(stop: threading.Event) -> None:

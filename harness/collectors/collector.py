@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Protocol, cast
 
 from harness.collectors.journal import Journal
@@ -41,6 +42,7 @@ class ObserverSettings:
         resources_every_s: how often metrics-server is asked.
         scrape_every_s: how often ``/metrics`` pages are scraped, and a Prometheus is asked for the present.
         redact: names of parameters whose values must not reach the folder.
+        redact_from: scenarios that hold these values; none is the folder's own.
     """
 
     host: str
@@ -64,6 +66,7 @@ class ObserverSettings:
     resources_every_s: float = 10.0
     scrape_every_s: float = 15.0
     redact: tuple[str, ...] = ()
+    redact_from: Path | None = None
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from harness.collectors.redaction import Redaction
+from harness.model.redaction import Redaction
 from harness.model.phases import GAP, OBSERVER_REQUESTS
 from harness.model.records import Event, Sample
 from harness.store.folder import Recorder, encode

@@ -1,5 +1,6 @@
 """Runs the collectors of a run folder until it is told to stop. Reads like what happens."""
 
+import csv
 import sys
 import threading
 import time
@@ -7,7 +8,7 @@ import traceback
 
 from harness.collectors.collector import Collector, Observation, ObserverSettings, sources
 from harness.collectors.journal import Journal
-from harness.collectors.redaction import Redaction, values_of
+from harness.model.redaction import Redaction, values_of
 from harness.store.folder import SCENARIOS, RunFolder
 from harness.targets.target import Target
 
@@ -27,8 +28,8 @@ def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop:
         ConfigError: a setting can't work.
     """
     with folder.recorder() as recorder:
-        hidden = values_of(settings.redact, folder.path / SCENARIOS)
-        redaction = Redaction((settings.token, settings.prometheus_token, *hidden), settings.redact)
+        secrets = (settings.token, settings.prometheus_token, *_hidden(folder, settings))
+        redaction = Redaction(secrets, settings.redact)
         journal = Journal(recorder, redaction)
         observation = Observation(folder, folder.read_plan(), target, settings, journal)
         threads = [_Supervised(name, collector, journal, stop) for name, collector in _collectors(observation)]
@@ -46,6 +47,15 @@ def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop:
         _await_last_pass(threads, journal)
         journal.write_requests()
         _show(folder, threads, journal, "over")
+
+
+def _hidden(folder: RunFolder, settings: ObserverSettings) -> tuple[str, ...]:
+    """The values of redacted parameters."""
+    scenarios = settings.redact_from or folder.path / SCENARIOS
+    if not settings.redact or not scenarios.is_file():
+        return ()
+    with scenarios.open(encoding="utf-8-sig", newline="") as text:
+        return tuple(values_of(settings.redact, csv.DictReader(text)))
 
 
 def _collectors(observation: Observation) -> list[tuple[str, Collector]]:

@@ -13,6 +13,7 @@ from harness.drive.schedule_files import make, read_levels, read_replay, read_st
 from harness.model.abort import AbortRule, parse_abort
 from harness.model.concurrency import Concurrency, Level
 from harness.model.errors import ConfigError
+from harness.model.options import OBSERVING, Join, Option, several
 from harness.model.plan import Limits
 from harness.model.schedule import Schedule
 from harness.model.units import parse_duration, parse_rate
@@ -20,25 +21,8 @@ from harness.targets.cleaning import Cleanup
 
 V = TypeVar("V")
 
-# name, default, help, and what else argparse and Locust's form should know.
-Option = tuple[str, str | bool, str, Mapping[str, Any]]
-
 SCHEDULES = ("spread", "constant", "burst", "poisson", "ramp", "stages", "replay", "concurrency")
 _DEFAULT_RUNS = 60
-
-
-class _Join(argparse.Action):
-    """An option that may be given several times; the texts are joined, as the web form would hold them."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,  # noqa: ARG002  # argparse's signature
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,  # noqa: ARG002  # argparse's signature
-    ) -> None:
-        given = getattr(namespace, self.dest, "") or ""
-        setattr(namespace, self.dest, f"{given}; {values}" if given else values)
 
 
 _OPTIONS: tuple[Option, ...] = (
@@ -60,9 +44,9 @@ _OPTIONS: tuple[Option, ...] = (
     ("scenarios", "", "CSV of scenarios (id,scenario_name,…); none: they are generated from the pipeline's inputs", {}),
     ("param-mode", "columns", "columns: a column a parameter · json:NAME: the whole row as a JSON list in NAME", {}),
     ("seed", "7", "of the schedule's jitter, the generated scenarios and the simulated platform", {}),
-    ("slo", "", "what must hold, as 'p95(run.duration) < 20m'; may be given several times", {"action": _Join}),
+    ("slo", "", "what must hold, as 'p95(run.duration) < 20m'; may be given several times", {"action": Join}),
     ("baseline", "", "a former run of the same load, or its report.json; being significantly slower ends with 3", {}),
-    ("abort-on", "", "when to give up, as 'failed_ratio > 0.2 for 1m'; may be given several times", {"action": _Join}),
+    ("abort-on", "", "when to give up, as 'failed_ratio > 0.2 for 1m'; may be given several times", {"action": Join}),
     ("max-runs", "10000", "more than that are not sent to a host that is not the simulator, except with --yes", {}),
     ("yes", False, "send more than --max-runs", {"action": "store_true"}),
     ("cleanup", "none", "what is done with the test's runs at its end", {"choices": [str(how) for how in Cleanup]}),
@@ -74,16 +58,13 @@ _OPTIONS: tuple[Option, ...] = (
     ("answer-timeout", "60s", "a submission without an answer after this time is rejected", {}),
     ("runs-dir", "runs", "where run folders go", {}),
     ("run-name", "", "name of the run folder (default: time, target, schedule, runs)", {}),
-    ("token-file", "", "file with the bearer token (or environment PIPESWARM_TOKEN)", {"include_in_web_ui": False}),
-    ("kube-context", "", "context of the kubeconfig to observe the cluster with", {"include_in_web_ui": False}),
-    ("prometheus", "", "address of a Prometheus to collect the platform's metrics from", {"include_in_web_ui": False}),
 )
 
 
 def register(parser: Any, extra: Sequence[Option], defaults: Mapping[str, str]) -> None:
     """Add our options and a target's own (`extra`) to Locust's parser; `defaults` are a target's for ours."""
     group = parser.add_argument_group("Pipeswarm", "what to submit, when, and how long to wait")
-    for name, default, text, more in (*_OPTIONS, *extra):
+    for name, default, text, more in (*_OPTIONS, *OBSERVING, *extra):
         given = dict(more)
         in_form = given.pop("include_in_web_ui", True)
         action = group.add_argument(
@@ -112,11 +93,22 @@ class Settings:
     cleanup: Cleanup = Cleanup.NONE
     cleanup_rate: float = 20.0  # requests a second
     most_runs: int | None = None  # none: no bound
+    redact: tuple[str, ...] = ()  # parameters
     texts: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, name: str) -> str:
         """The option `name` as it was given."""
         return self.texts.get(name, "").strip()
+
+    def observing(self) -> list[str]:
+        """The observer's command line: its options as they were given."""
+        given = [(name, default, self.text(name)) for name, default, *_ in OBSERVING]
+        return [
+            word
+            for name, default, text in given
+            if text and text != default
+            for word in ((f"--{name}",) if default is False else (f"--{name}", text))
+        ]
 
     def schedule_for(self, scenarios: int) -> Schedule | Concurrency:
         """The schedule; without ``--runs`` one run a scenario."""
@@ -136,7 +128,9 @@ def settings(options: argparse.Namespace, host: str, extra: Sequence[Option]) ->
     Raises:
         ConfigError: an option's text can't be understood.
     """
-    texts = {name: str(getattr(options, name.replace("-", "_"), None) or "") for name, *_ in (*_OPTIONS, *extra)}
+    texts = {
+        name: str(getattr(options, name.replace("-", "_"), None) or "") for name, *_ in (*_OPTIONS, *OBSERVING, *extra)
+    }
     texts |= {"users": str(options.num_users or 1), "spawn-rate": str(options.spawn_rate or 1)}  # Locust's own
     limits = Limits(
         drain_s=_duration(texts, "drain"),
@@ -150,17 +144,14 @@ def settings(options: argparse.Namespace, host: str, extra: Sequence[Option]) ->
         schedule=_schedule(texts, _DEFAULT_RUNS) if known else None,
         limits=limits,
         seed=_whole(texts, "seed"),
-        slos=_several(texts["slo"]),
-        abort_on=tuple(parse_abort(rule) for rule in _several(texts["abort-on"])),
+        slos=several(texts["slo"]),
+        abort_on=tuple(parse_abort(rule) for rule in several(texts["abort-on"])),
         cleanup=Cleanup(texts["cleanup"]),
         cleanup_rate=_read(texts, "cleanup-rate", parse_rate),
         most_runs=None if texts["yes"] or not host.strip() else _whole(texts, "max-runs"),
+        redact=several(texts["redact"]),
         texts=texts,
     )
-
-
-def _several(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(";") if part.strip())
 
 
 def _schedule(texts: Mapping[str, str], default_runs: int) -> Schedule | Concurrency:

@@ -1,9 +1,9 @@
 """What must not reach the run folder: tokens, what looks like a credential, the values of named parameters."""
 
 import csv
+import io
 import re
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 
 _HIDDEN = "***"
 # What credentials look like in error messages and in what containers say when they end.
@@ -44,11 +44,21 @@ class Redaction:
         return _URL_CREDENTIALS.sub(_HIDDEN, text)[:_LONGEST_MESSAGE]
 
 
-def values_of(names: Iterable[str], scenarios: Path) -> Iterator[str]:
-    """The values of these columns of a CSV of scenarios; nothing where there is no such file or column."""
+def values_of(names: Iterable[str], rows: Iterable[Mapping[str, str]]) -> Iterator[str]:
+    """The values of these columns of scenarios."""
     wanted = set(names)
-    if not wanted or not scenarios.is_file():
-        return
-    with scenarios.open(encoding="utf-8-sig", newline="") as text:
-        for row in csv.DictReader(text):
-            yield from (value for name, value in row.items() if name in wanted and value)
+    for row in rows:
+        yield from (value for name, value in row.items() if name in wanted and value)
+
+
+def hide_columns(table: bytes, names: Iterable[str]) -> bytes:
+    """A CSV of scenarios with the values of these columns hidden."""
+    wanted = set(names)
+    heading, *rows = csv.reader(io.StringIO(table.decode("utf-8-sig"), newline=""))
+    hidden = {place for place, name in enumerate(heading) if name.strip() in wanted}
+    out = io.StringIO(newline="")
+    write = csv.writer(out, lineterminator="\n").writerow
+    write(heading)
+    for row in rows:
+        write([_HIDDEN if place in hidden else cell for place, cell in enumerate(row)])
+    return out.getvalue().encode()
