@@ -5,16 +5,21 @@ The time that N runs take on M nodes is taken to be
     D(N, M) = c + t W(N, M) + s N + k N M
 
 c is what every test costs whatever its size (scale-up, the last run's way home); W the work of one node: N / M where
-runs flow through (service), or the number of waves ceil(N / (M j)) where j runs fit a node and start together; s the
-time of something that all nodes share (contention: an API server, a store), k what each node costs all others
-(coherency). With W = N / M this is the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007) written
-for times: with r = t + s + k, the time of a run on one node, sigma = (s + k) / r and kappa = k / r. All coefficients
+runs flow through (service), sqrt(1 + (N / (M j))^2) where they do and j of them fill a node (fewer take the time of
+one), or the number of waves ceil(N / (M j)) where j start and end together; s the time of something that all nodes
+share (contention: an API server, a store), k what each node costs all others (coherency). With W = N / M this is the
+Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007) written for times: with r = t + s + k, the time
+of a run on one node, sigma = (s + k) / r and kappa = k / r. All coefficients
 are at least 0.
 
 Which of these laws holds is not decided but weighed: each gets its posterior probability, from the evidence of a linear
 Gaussian model (Bishop, Pattern Recognition and Machine Learning, 3.5) over a grid of noise levels. Coefficients are
 drawn by perturbing the data and the prior and fitting again, no coefficient below 0 (randomize-then-optimize, Bardsley
 et al., SIAM J. Sci. Comput. 36, 2014). Intervals are of the *next test's* result, noise included.
+
+How equal tests differ is weighed, too: by the same share of any duration (a slow day), or by a share that falls with it
+(the last straggler's seconds). The deviation is noise * D ** power * reference ** (1 - power), the power-of-the-mean
+model (Carroll and Ruppert, Transformation and Weighting in Regression, 1988).
 """
 
 from collections.abc import Sequence
@@ -33,10 +38,12 @@ TERMS = ("start-up", "nodes", "contention", "coherency")
 # Prior: of the largest test's duration, work is nearly all, give or take; each other term little, give or take.
 _SHARE = np.array([0.0, 1.0, 0.0, 0.0])
 _SHARE_DEVIATION = np.array([0.3, 0.5, 0.3, 0.3])
-# Repeated tests differ by some 5 %, give or take a factor of two: what few rows can't say.
-_USUAL_NOISE, _NOISE_FACTOR = 0.05, 2.0
+# Repeated tests differ by some 5 %, give or take a factor of 2.5: what few rows can't say.
+_USUAL_NOISE, _NOISE_FACTOR = 0.05, 2.5
 _NOISES = np.geomspace(0.004, 0.5, 25)
+_POWERS = {0.5: 0.4, 1.0: 0.6}  # with how likely each is beforehand
 _JOBS = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64)
+_FILLING = (2, 4, 8, 16, 32)  # runs that fill a node: the curve hardly differs between these
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,37 +61,55 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """How the work is shared (`jobs_per_node` is none for service, else waves of so many) and which terms it has."""
+    """Which terms there are, how many runs fill a node (none: any number does), and whether they come in waves."""
 
     scaling: str
     jobs_per_node: int | None = None
+    waves: bool = True
 
     @property
     def name(self) -> str:
-        """For people: ``waves of 3 a node``, ``service, usl``."""
-        how = SERVICE if self.jobs_per_node is None else f"waves of {self.jobs_per_node} a node"
+        """For people: ``waves of 3 a node``, ``service of 4 a node``, ``service, usl``."""
+        how = "waves" if self.waves and self.jobs_per_node else SERVICE
+        if self.jobs_per_node:
+            how += f" of {self.jobs_per_node} a node"
         return how if self.scaling == LINEAR else f"{how}, {self.scaling}"
 
     def features(self, runs: Floats, nodes: Floats) -> Floats:
         """What the coefficients are multiplied with, stacked last: (…, number of terms)."""
         work = runs / nodes
         if self.jobs_per_node is not None:
-            work = np.ceil(work / self.jobs_per_node - 1e-9)
+            full = work / self.jobs_per_node
+            work = np.ceil(full - 1e-9) if self.waves else np.hypot(1.0, full)
         columns = (np.ones_like(work), work, runs, runs * nodes)
         return np.stack(columns[: _TERMS[self.scaling]], axis=-1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """Plausible platforms under one law: coefficients (B, terms), and the noise of the next test, a factor each."""
+    """Plausible platforms under one law.
+
+    Attributes:
+        law: how work becomes time.
+        coefficients: of the law, (B, terms).
+        noise: how far the next test is from its expectation, relative to one that takes `reference_s`, (B,).
+        power: how noise grows with the duration: 1 in proportion, 0 not at all.
+        reference_s: the geometric mean of what was fitted.
+    """
 
     law: Law
     coefficients: Floats
     noise: Floats
+    power: float
+    reference_s: float
 
     def durations(self, runs: Floats, nodes: Floats) -> Floats:
         """Seconds of the next test by draw, shape (B, points)."""
-        return np.asarray(self.coefficients @ self.law.features(runs, nodes).T * self.noise[:, None], dtype=np.float64)
+        expected = self.coefficients @ self.law.features(runs, nodes).T
+        relative = self.noise[:, None] * (expected / self.reference_s) ** (self.power - 1)
+        # Never below 0, and never less for more work: exp(x) below the expectation, 1 + x above it.
+        factor = np.where(relative < 0, np.exp(np.minimum(relative, 0.0)), 1 + relative)
+        return np.asarray(expected * factor, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +193,16 @@ def fit(
         raise ValueError("a capacity model needs at least one observation")
     if any(min(o.runs, o.nodes, o.duration_s) <= 0 for o in observations):
         raise ValueError("runs, nodes and durations are above 0")
-    laws = _laws(observations, jobs_per_node)
-    problems = [_Problem.of(law, observations) for law in laws]
-    prior = np.array([0.5 if law.jobs_per_node is None else 0.5 * 3 / (len(laws) - 3) for law in laws]) / 3
-    log_posterior = np.array([p.log_evidence() for p in problems]) + np.log(prior)[:, None] + _log_noise_prior()
+    laws, prior = _laws(observations, jobs_per_node)
+    problems = [_Problem.of(law, power, observations) for law in laws for power in _POWERS]
+    log_prior = np.log(np.outer(prior, list(_POWERS.values()))).reshape(-1, 1) + _log_noise_prior()
+    log_posterior = np.array([p.log_evidence() for p in problems]) + log_prior
     posterior = np.exp(log_posterior - log_posterior.max())
     posterior /= posterior.sum()
     chosen = random.multinomial(count, posterior.ravel()).reshape(posterior.shape)
-    weights = {law: float(weight) for law, weight in zip(laws, posterior.sum(axis=1), strict=True) if weight > 1e-4}
-    order = sorted(range(len(laws)), key=lambda k: -posterior[k].sum())
+    by_law = posterior.reshape(len(laws), -1).sum(axis=1)
+    weights = {law: float(weight) for law, weight in zip(laws, by_law, strict=True) if weight > 1e-4}
+    order = sorted(range(len(problems)), key=lambda k: -posterior[k].sum())
     return CapacityModel(
         tuple(problems[k].draw(chosen[k], random) for k in order if chosen[k].any()),
         weights,
@@ -185,10 +211,16 @@ def fit(
     )
 
 
-def _laws(observations: Sequence[Observation], jobs_per_node: int | None) -> list[Law]:
+def _laws(observations: Sequence[Observation], jobs_per_node: int | None) -> tuple[list[Law], Floats]:
+    """All laws, and how likely each is beforehand: a third service, a third filling, a third waves."""
     most = max(o.runs / o.nodes for o in observations)
-    jobs = [jobs_per_node] if jobs_per_node else [j for j in _JOBS if j == 1 or j < 2 * most]
-    return [Law(scaling, j) for j in (None, *jobs) for scaling in _TERMS]
+    possible = ((jobs_per_node,), (jobs_per_node,)) if jobs_per_node else (_FILLING, _JOBS)
+    filling, jobs = ([j for j in each if j < max(2 * most, 1.5) or j == jobs_per_node] for each in possible)
+    families = ([(None, False)], [(j, False) for j in filling], [(j, True) for j in jobs])
+    kinds = [(*kind, 1 / len(family)) for family in families for kind in family]
+    laws = [(Law(scaling, j, waves), share) for j, waves, share in kinds for scaling in _TERMS]
+    prior = np.array([share for _, share in laws])
+    return [law for law, _ in laws], np.asarray(prior / prior.sum(), dtype=np.float64)
 
 
 def _range(observations: Sequence[Observation]) -> Range:
@@ -203,19 +235,27 @@ def _log_noise_prior() -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Problem:
-    """A law's regression in relative terms: `design` @ shares ≈ `target`, shares in units of their prior deviation.
+    """A law's regression, weighed so that noise is equal: `design` @ shares ≈ `target`.
 
-    `scale` brings a share back to the law's coefficient.
+    Shares are in units of their prior deviation; `scale` brings one back to the law's coefficient. A row's unit is
+    what noise is relative to: `weight_s`, which is the duration itself where `power` is 1.
     """
 
     law: Law
+    power: float
     design: Floats  # (n, k)
     target: Floats  # (n,)
+    weight_s: Floats  # (n,)
     prior: Floats  # (k,)
     scale: Floats  # (k,)
 
+    @property
+    def reference_s(self) -> float:
+        """The geometric mean of the weights, which is that of the durations fitted."""
+        return float(np.exp(np.log(self.weight_s).mean()))
+
     @classmethod
-    def of(cls, law: Law, observations: Sequence[Observation]) -> "_Problem":
+    def of(cls, law: Law, power: float, observations: Sequence[Observation]) -> "_Problem":
         runs, nodes, took = np.array([(o.runs, o.nodes, o.duration_s) for o in observations]).T
         steady = np.array([o.steady for o in observations])
         features = law.features(runs, nodes)
@@ -226,15 +266,16 @@ class _Problem:
         deviation = _SHARE_DEVIATION[: features.shape[1]]
         scale = deviation * took[largest] / reference
         prior = _SHARE[: features.shape[1]] / deviation
-        weighted = cls(law, features * scale / took[:, None], np.ones(took.size), prior, scale)
+        weighted = cls(law, 1.0, features * scale / took[:, None], np.ones(took.size), took, prior, scale)
         # Weighing by what was measured favours what came out short: once more, by what was fitted.
         shares = weighted.solve(weighted.target[:, None], prior[:, None], _USUAL_NOISE)[:, 0]
         fitted = took * (weighted.design @ shares)
         fitted = np.clip(fitted, took / 3, took * 3)
-        return cls(law, features * scale / fitted[:, None], took / fitted, prior, scale)
+        weight_s = fitted**power * np.exp(np.log(fitted).mean()) ** (1 - power)
+        return cls(law, power, features * scale / weight_s[:, None], took / weight_s, weight_s, prior, scale)
 
     def log_evidence(self) -> Floats:
-        """By noise level: log density of the target under the prior, up to a constant."""
+        """By noise level: log density of the durations under the prior, up to a constant."""
         rest = self.target - self.design @ self.prior
         eigenvalues, vectors = np.linalg.eigh(self.design.T @ self.design)
         along = vectors.T @ (self.design.T @ rest)
@@ -242,7 +283,7 @@ class _Problem:
         spread = variance + np.maximum(eigenvalues, 0.0)
         quadratic = (rest @ rest - (along**2 / spread).sum(axis=1)) / variance[:, 0]
         determinant = (rest.size - eigenvalues.size) * np.log(variance[:, 0]) + np.log(spread).sum(axis=1)
-        return np.asarray(-0.5 * (quadratic + determinant), dtype=np.float64)
+        return np.asarray(-0.5 * (quadratic + determinant) - np.log(self.weight_s).sum(), dtype=np.float64)
 
     def solve(self, targets: Floats, priors: Floats, noise: float) -> Floats:
         """Shares of at least 0 that minimise the penalised squares, for all columns at once: (k, B)."""
@@ -262,7 +303,7 @@ class _Problem:
 
     def draw(self, counts: Ints, random: np.random.Generator) -> Draws:
         """So many draws at each noise level."""
-        found, factors = [], []
+        found, noises = [], []
         for noise, count in zip(_NOISES.tolist(), counts.tolist(), strict=True):
             if not count:
                 continue
@@ -271,5 +312,5 @@ class _Problem:
             shares = self.solve(targets, priors, noise).T
             possible = shares.any(axis=1)  # nothing takes no time
             found.append(shares[possible] * self.scale)
-            factors.append(np.exp(noise * random.standard_normal(count))[possible])
-        return Draws(self.law, np.concatenate(found), np.concatenate(factors))
+            noises.append(noise * random.standard_normal(count)[possible])
+        return Draws(self.law, np.concatenate(found), np.concatenate(noises), self.power, self.reference_s)

@@ -139,7 +139,7 @@ class HetidaTarget:
             return SetUp({"empty_s": f"{empty_s:.6f}"}, found.parameters())
         empty_s = min(self._hello(exchange, f"{self._api}/adapters/") for _ in range(_HELLOS))
         found = understand(self._stored(exchange), "the backend's transformation", self._wiring)
-        known = {str(each.get("id")) for each in self._json(exchange, "GET", "/adapters/") if isinstance(each, Mapping)}
+        known = {str(each.get("id")) for each in self._json(exchange, "/adapters/") if isinstance(each, Mapping)}
         missing = sorted(found.adapters - known) if known else []
         if missing:
             raise ConfigError(
@@ -211,8 +211,7 @@ class HetidaTarget:
         given = self._options["id"]
         answer = exchange(HttpRequest("GET", f"{self._api}/transformations/{quote(given)}"))
         if answer.status == 404 and self._package is not None:
-            path = f"/transformations/{quote(given)}?update_component_code=False"
-            self._json(exchange, "PUT", path, self._package)
+            self._upload(exchange, f"/transformations/{quote(given)}", self._package)
             return orjson.loads(self._package)
         if answer.status in {404, 422}:
             raise ConfigError(
@@ -223,7 +222,7 @@ class HetidaTarget:
 
     def _latest(self, exchange: Exchange, group: str) -> Any:
         """The newest released revision of a group, as the backend would choose it."""
-        listed = self._json(exchange, "GET", f"/transformations/?{urlencode({'revision_group_id': group})}")
+        listed = self._json(exchange, f"/transformations/?{urlencode({'revision_group_id': group})}")
         released = [
             each
             for each in (listed if isinstance(listed, list) else ())
@@ -235,10 +234,14 @@ class HetidaTarget:
             )
         return max(released, key=lambda each: str(each.get("released_timestamp") or ""))
 
-    def _json(self, exchange: Exchange, method: str, path: str, body: bytes = b"") -> Any:
-        headers = _JSON if body else {}
-        answer = exchange(HttpRequest(method, self._api + path, body, headers))
-        return self._parsed(answer, f"{method} {path.partition('?')[0]}")
+    def _upload(self, exchange: Exchange, path: str, package: bytes) -> None:
+        answer = exchange(HttpRequest("PUT", f"{self._api}{path}?update_component_code=False", package, _JSON))
+        if answer.status in {400, 422}:
+            raise ConfigError(f"the backend refuses the transformation: {error_text(answer)}", "mend the file")
+        self._parsed(answer, f"PUT {path}")
+
+    def _json(self, exchange: Exchange, path: str) -> Any:
+        return self._parsed(exchange(HttpRequest("GET", self._api + path)), f"GET {path.partition('?')[0]}")
 
     def _parsed(self, answer: HttpAnswer, where: str) -> Any:
         if answer.status // 100 != 2:
