@@ -37,9 +37,9 @@ def degradation(timeline: Timeline) -> Trend | None:
     return trend(seq[known], lasted[known])
 
 
-def trend(x: Floats, y: Floats) -> Trend | None:
-    """Ordinary least squares with the normal interval of its slope."""
-    if x.size < _LEAST or not np.ptp(x):
+def trend(x: Floats, y: Floats, least: int = _LEAST) -> Trend | None:
+    """Ordinary least squares with the normal interval of its slope; none with fewer than `least` points."""
+    if x.size < least or not np.ptp(x):
         return None
     from_mean, of_mean = x - x.mean(), y - y.mean()
     spread = float(from_mean @ from_mean)

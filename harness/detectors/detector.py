@@ -17,11 +17,11 @@ import numpy as np
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.validity import validity
 from harness.model.findings import Diagnosis, Finding, NotJudged
-from harness.model.phases import NODE_CPU_CORES, STORE_AVAILABLE_BYTES
+from harness.model.phases import LIST_SECONDS, NODE_CPU_CORES, STORE_AVAILABLE_BYTES
 
 # What a detector may need, and what to say when it is missing.
-SUBMISSIONS, RUNS, PODS, NODES, POD_EVENTS, STORE, NODE_CPU, SERVICE = (
-    "submissions", "runs", "pods", "nodes", "pod events", "store", "node cpu", "service",
+SUBMISSIONS, RUNS, PODS, NODES, POD_EVENTS, STORE, NODE_CPU, SERVICE, LISTING = (
+    "submissions", "runs", "pods", "nodes", "pod events", "store", "node cpu", "service", "listing",
 )  # fmt: skip
 
 _SOURCES: Mapping[str, tuple[Callable[[Timeline], bool], str]] = {
@@ -44,6 +44,7 @@ _SOURCES: Mapping[str, tuple[Callable[[Timeline], bool], str]] = {
         lambda t: len(t.metric(NODE_CPU_CORES)) > 0,
         "the nodes' CPU use was not observed (metrics-server or Prometheus)",
     ),
+    LISTING: (lambda t: len(t.metric(LIST_SECONDS)) > 0, "nobody measured how long listing the runs takes"),
     SERVICE: (
         lambda t: t.executed,
         "no execution told its phases: the target's runs are not executions of a service that answers with the result",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from harness.model import Event, Node, Outcome, Sample, Scenario, Span, Submission
 from harness.model.phases import (
+    LIST_SECONDS,
     NODE_CPU_CORES,
     PULLING,
     RUN,
@@ -40,6 +41,7 @@ SOURCE = "simulator"
 _LOOK_S = 15.0  # between two samples, and two questions whether all is over
 _MOST_METERED = 100  # nodes; summing up the pods of more would cost more than simulating them
 _ACCEPTED = 200
+_LIST_S = 0.02  # for rendering a page of runs
 _EXPLAINED_ANEW_S = 1.0
 _ALWAYS_SHOWN = {SCHEDULING, UNSCHEDULABLE, RUNNING}  # phases of no length, too
 # Looked up once: these are compared with every change of every pod.
@@ -204,6 +206,7 @@ def _run(platform: Platform, submitted: Sequence[_Submitted], horizon: float) ->
     while True:
         yield STORE_CAPACITY_BYTES, loop.now, store.capacity, volume
         yield STORE_AVAILABLE_BYTES, loop.now, store.free, volume
+        yield LIST_SECONDS, loop.now, _LIST_S + platform.server.listing_s(), {"endpoint": "ListRuns"}
         nodes = platform.cluster.nodes
         for node in nodes.values() if len(nodes) <= _MOST_METERED else ():
             yield NODE_CPU_CORES, loop.now, of_node(node, loop.now).cpu, {"node": node.name}

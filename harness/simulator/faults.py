@@ -119,6 +119,11 @@ def _db_full(platform: Platform, strength: float) -> None:
     database.used = max(database.used, database.capacity - 20 / strength * database.settings.run_bytes)
 
 
+def _db_slow_listing(platform: Platform, strength: float) -> None:
+    """As without the indexes: what takes real platforms a hundred thousand runs shows here after a few."""
+    platform.server.database.row_s = 0.05 * strength
+
+
 def _quota(platform: Platform, strength: float) -> None:
     platform.controller.quota.limit_to(Quota(cpu=4.0 / strength))
 
@@ -149,6 +154,7 @@ _FAULTS = (
     Fault("spot-evictions", "a wave of machines is taken back by the cloud", _spot_evictions),
     Fault("db-connections", "other clients take the database's connections", _db_connections),
     Fault("db-full", "the database's disk is nearly full", _db_full),
+    Fault("db-slow-listing", "listing runs takes longer with every run that is stored", _db_slow_listing),
     Fault("quota", "the namespace's quota lets pods request 4 cores in all", _quota),
     Fault("clock-skew", "the platform's clock is 7 seconds ahead", _clock_skew),
     Fault("driver-overhead", "driver pods take long", _driver_overhead),

@@ -7,6 +7,7 @@ from harness.model.phases import (
     COMPUTING,
     FAILED,
     GENERATOR_CPU,
+    LIST_SECONDS,
     LOADING,
     NODE_CPU_CORES,
     PULLING,
@@ -257,6 +258,14 @@ def miscounted() -> Story:
     return story
 
 
+def listed(takes: Callable[[int], float]) -> Story:
+    """Runs that do well, on a platform whose listing takes so long at each second."""
+    story = steady(80)
+    for second in range(5, 80, 15):
+        story.sample(float(second), LIST_SECONDS, takes(second), endpoint="ListRuns")
+    return story
+
+
 PLANTED: dict[str, Callable[[], Story]] = {
     "store-full": lambda: burst(100, store_full_from=0.5),
     "store-slow": lambda: steady(store=8.0),
@@ -275,6 +284,7 @@ PLANTED: dict[str, Callable[[], Story]] = {
     "oom": lambda: steady(fails=lambda seq: "OOMKilled: container main" if seq % 3 == 0 else ""),
     "db-connections": lambda: db("Error 1040: Too many connections"),
     "db-full": lambda: db("Error 1114: The table 'run_details' is full"),
+    "db-slow-listing": lambda: listed(lambda second: 0.1 + second / 20),
     "cpu-starved": busy_nodes,
     "spot-evictions": spot,
     "driver-overhead": lambda: steady(driver=6.0, work=2.0),

@@ -22,6 +22,7 @@ class Database:
         self.settings = settings
         self.held = 0  # connections in use
         self.crowded = 0.0  # share of calls that find all connections taken by others
+        self.row_s = 0.0  # that reading a list spends on each run there is; nothing with the indexes that it needs
         self.capacity = settings.capacity
         self.used = settings.used
 

@@ -214,6 +214,11 @@ class Gateway:
 
     async def _list_runs(self, request: web.Request) -> web.Response:
         query = request.query
+        if self._server.listing_s():
+            found = get_running_loop().create_future()
+            self._server.after_listing(lambda: None if found.done() else found.set_result(None))
+            self._advance()
+            await found
         experiment, namespace = query.get("experiment_id", ""), query.get("namespace", "")
         rows: Iterable[Run] = self._server.runs.values()
         if experiment:

@@ -65,6 +65,14 @@ class Server:
         """How long the server works on one write."""
         return self._profile.api.latency.sample(self._random, {}) * self.latency_factor
 
+    def listing_s(self) -> float:
+        """How long the database takes to find a page of runs, besides the time for rendering it."""
+        return self.database.row_s * len(self.runs)
+
+    def after_listing(self, done: Callable[[], None]) -> None:
+        """Go on when the database has found a page of runs."""
+        self._loop.after(self.listing_s(), done)
+
     def new_id(self) -> str:
         """A UUID from the simulation's seed."""
         return str(UUID(int=self._random.getrandbits(128), version=4))
