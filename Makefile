@@ -32,8 +32,8 @@ check: $(VENV)/.installed-dev  ## lint, types, layer contracts
 bench: $(VENV)/.installed-dev  ## benchmarks, as tables of ratios within one run
 	@missed=0; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || missed=1; done; exit $$missed
 
-bench-%: $(VENV)/.installed-dev  # one of them: bench-capacity, bench-detectors, …
-	$(BIN)/python benchmarks/$*.py
+bench-%: $(VENV)/.installed-dev  # one of them: make bench-capacity, make bench-drive ARGS=--long, …
+	$(BIN)/python benchmarks/$*.py $(ARGS)
 
 clean:  ## remove what these targets made, but no run
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

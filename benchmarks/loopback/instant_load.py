@@ -1,0 +1,5 @@
+from harness.drive.user import PipelineUser
+
+
+class InstantRuns(PipelineUser):
+    platform = "instant"
