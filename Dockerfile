@@ -15,6 +15,7 @@ ENV PATH=/opt/pipeswarm/bin:$PATH PYTHONUNBUFFERED=1
 WORKDIR /home/pipeswarm
 COPY --chown=pipeswarm locustfiles locustfiles
 COPY --chown=pipeswarm harness/targets/training.yaml training.yaml
-USER pipeswarm
+# By number: a cluster that asks for non-root users can't look up names in an image.
+USER 10001
 RUN mkdir runs
 CMD ["locust", "-f", "locustfiles/kfp.py"]

@@ -1,5 +1,6 @@
 """docker-compose.yml without a container engine: its shape, and its commands as processes of this machine."""
 
+import json
 import os
 import re
 import shutil
@@ -9,15 +10,38 @@ import sys
 import time
 import urllib.request
 from contextlib import suppress
+from importlib import resources
 
 import pytest
 import yaml
+from jsonschema.validators import validator_for
 
 from harness.cli import _parse
 from tests.e2e.conftest import BIN, QUICK, ROOT, free_port
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES = COMPOSE["services"]
+
+
+def compose_errors(document):
+    """By the schema of the compose specification (compose-spec.json of github.com/compose-spec/compose-spec)."""
+    vendored = resources.files("check_jsonschema.builtin_schemas.vendor") / "compose-spec.json"
+    schema = json.loads(vendored.read_text(encoding="utf-8"))
+    return [error.message for error in validator_for(schema)(schema).iter_errors(document)]
+
+
+def test_it_keeps_to_the_compose_specification():
+    assert compose_errors(COMPOSE) == []
+
+
+@pytest.mark.parametrize(
+    ("service", "wrong"),
+    [("worker", {"comand": ["locust"]}), ("master", {"ports": "8089:8089"}), ("platform", {"healthcheck": {"intervall": "2s"}}),
+     ("master", {"depends_on": {"platform": {"condition": "healthy"}}})],
+)  # fmt: skip
+def test_what_the_specification_does_not_know_is_noticed(service, wrong):
+    services = {**SERVICES, service: {**SERVICES[service], **wrong}}
+    assert compose_errors({**COMPOSE, "services": services})
 
 
 def test_every_name_in_it_is_declared():
@@ -42,14 +66,20 @@ def test_every_service_of_ours_runs_the_one_image_and_others_name_theirs():
     assert "ports" not in SERVICES["worker"], "it could not be scaled"
 
 
-def test_the_image_copies_what_there_is_and_does_not_run_as_root():
+def test_the_image_is_slim_copies_what_there_is_and_does_not_run_as_root():
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     copied = [line.split()[1:] for line in lines if line.startswith("COPY") and "--from" not in line]
     for words in copied:
         sources = [word for word in words if not word.startswith("--")][:-1]
         assert all((ROOT / source).exists() for source in sources), words
     last_stage = lines[max(k for k, line in enumerate(lines) if line.startswith("FROM")) :]
-    assert [line for line in last_stage if line.startswith("USER")] == ["USER pipeswarm"]
+    assert [line for line in last_stage if line.startswith("USER")] == ["USER 10001"]
+    assert all(line.split()[1].endswith("-slim") for line in lines if line.startswith("FROM"))
+
+
+def test_a_linter_has_nothing_to_say_about_the_image():
+    done = subprocess.run([BIN / "hadolint", ROOT / "Dockerfile"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_prometheus_takes_its_configuration():
