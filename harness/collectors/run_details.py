@@ -27,6 +27,7 @@ class RunDetails:
         self._exchange = exchange
         self._failed: deque[str] = deque()
         self._others: deque[str] = deque()
+        self.read_so_far = 0
         self._room = {True: _MOST_FAILED, False: _MOST_OTHERS}
 
     def offer(self, run: ListedRun) -> None:
@@ -47,6 +48,7 @@ class RunDetails:
         A run without an answer is not asked for again: the next one may be understood.
         """
         assert self._target is not None
+        self.read_so_far += 1
         run = (self._failed or self._others).popleft()
         try:
             tasks = self._target.read_tasks(self._exchange, run)

@@ -23,7 +23,8 @@ _SLICE_S = 0.25  # of a wait, after which the pods are looked at
 # A run is stamped when its request comes in, and listed when it has been started: a throttled API takes a minute.
 _LATE_NS = 90 * 10**9
 _NO_NEWS_S = 15.0  # so long nothing is listed while the cluster shows that no run has ended
-_LEAST_DETAILS = 3  # requests for task details at the end of a test, however small it was
+_LEAST_DETAILS = 2  # requests for task details …
+_SHARE_OF_DETAILS = 0.25  # … or so much of all our requests
 
 
 class _Expected(Enum):
@@ -64,7 +65,7 @@ class Runs:
         self._missing: set[str] = set()  # open runs that the current sweep has not come across
         # The load has just found that the platform answers: nothing is listed before there can be something.
         self._looked = observation.plan.intended > 0
-        self._first_at: int | None = None  # when the first run was seen
+        self._first_at: int | None = None  # when the first run was known to be
         self._last = (0, 0)  # when the last poll was, and how many runs were over then
         self._resume()
 
@@ -77,9 +78,10 @@ class Runs:
         self._page = ""
         if self._started() - self._over - self._open.keys():
             self._known_to = 0  # some were overlooked: go through the whole listing
-        while self._try_last() and self._page:
+        while self._unseen() and self._try_last() and self._page:
             pass
-        self._read_last_details()
+        while self._details.wanted and not self._contact.lost and self._affords_details():
+            self._read_details()
         self._contact.end()
 
     def live(self) -> Mapping[str, object]:
@@ -100,12 +102,11 @@ class Runs:
             self._page = ""
             self._looked = True
             return self._contact.failed(error)
-        served = max(len(self._started()), len(self._open) + len(self._over))
+        served = self._served
         if self._page:
             return self._pace.before_next_page(self._requests, served)
-        if self._details.wanted and self._pace.affords(self._requests + 1, served):
-            self._requests += 1
-            self._details.read()
+        if self._details.wanted and self._affords_details():
+            self._read_details()
         now_at = self._observation.journal.now()
         if self._first_at is None and (self._open or self._over):
             self._first_at = now_at
@@ -144,6 +145,8 @@ class Runs:
         going -= self._over
         if plan.intended and not (going or self._over):
             return _Expected.NOTHING
+        if self._first_at is None:
+            self._first_at = self._observation.journal.now()
         whole = bool(going) and len(going) + len(self._over) >= plan.intended > 0
         if activity.kept is None:
             return _Expected.ENDS if whole and activity.pods == 0 and self._open else _Expected.CHANGES
@@ -241,14 +244,24 @@ class Runs:
         self._accepted.update(each.run for each in self._submissions.read() if each.run)
         return self._accepted
 
-    def _read_last_details(self) -> None:
-        """Task details that can still be afforded: few, where the test was small."""
-        served = max(len(self._started()), len(self._over))
-        for k in range(self._details.wanted):
-            if self._contact.lost or not (k < _LEAST_DETAILS or self._pace.affords(self._requests + 1, served)):
-                return
-            self._requests += 1
-            self._details.read()
+    @property
+    def _served(self) -> int:
+        """Runs that the platform is known to have started."""
+        return max(len(self._started()), len(self._open) + len(self._over))
+
+    def _unseen(self) -> bool:
+        """Another look may show something."""
+        going = (self._started() | self._open.keys()) - self._over
+        return bool(self._page or going) or len(self._over) < max(self._observation.plan.intended, 1)
+
+    def _affords_details(self) -> bool:
+        """Most of our share is for the listing; a few runs are asked for however small the test is."""
+        share = _SHARE_OF_DETAILS * self._observation.settings.request_share
+        return self._details.read_so_far < max(_LEAST_DETAILS, share * self._served)
+
+    def _read_details(self) -> None:
+        self._requests += 1
+        self._details.read()
 
     def _resume(self) -> None:
         """An observer that was started again knows what the one before it has recorded."""

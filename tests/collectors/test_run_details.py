@@ -1,5 +1,6 @@
 """Which runs are asked for their tasks, and what is recorded of them."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -88,15 +89,15 @@ def test_a_run_that_is_not_told_of_does_not_keep_the_next_from_being_asked_for(s
 def test_at_the_end_of_a_small_test_a_few_runs_are_asked_for(scene: Scene) -> None:
     for k in range(9):
         scene.platform.put(f"r{k}", FAILED if k == 5 else SUCCEEDED, k, k + 1)
-    scene.runs._try_last()
-    scene.runs._read_last_details()
-    assert scene.platform.asked[0] == "r5"
-    assert len(scene.platform.asked) == 3
+    stop = threading.Event()
+    stop.set()
+    scene.runs.collect(stop)
+    assert scene.platform.asked == ["r5", "r8"]  # the newest is listed first
 
 
 def test_during_a_large_test_they_are_asked_for_as_can_be_afforded(scene: Scene) -> None:
-    for k in range(150):
+    for k in range(600):
         scene.platform.put(f"r{k}", FAILED, k, k + 1)
-    for _ in range(20):
+    for _ in range(40):
         scene.runs._try()
-    assert 3 <= len(scene.platform.asked) <= 5  # with as many polls until then: within 3 + 5 % of 150
+    assert len(scene.platform.asked) == 8  # a quarter of 5 % of 600
