@@ -15,6 +15,9 @@ from harness.model.phases import (
     LIST_SECONDS,
     NODE_CPU_CORES,
     PULLING,
+    REQUESTED_CPU_CORES,
+    REQUESTED_GPUS,
+    REQUESTED_MEMORY_BYTES,
     RUN,
     RUNNING,
     RUNS_IN_FLIGHT,
@@ -46,7 +49,7 @@ _EXPLAINED_ANEW_S = 1.0
 _ALWAYS_SHOWN = {SCHEDULING, UNSCHEDULABLE, RUNNING}  # phases of no length, too
 # Looked up once: these are compared with every change of every pod.
 _UNSCHEDULABLE, _SCALE_UP = Change.UNSCHEDULABLE, Change.SCALE_UP
-_NO_SCALE_UP, _REFUSED = Change.NO_SCALE_UP, Change.REFUSED
+_NO_SCALE_UP, _REFUSED, _PREEMPTED = Change.NO_SCALE_UP, Change.REFUSED, Change.PREEMPTED
 
 Record = Submission | Span | Event | Node | Sample
 
@@ -88,6 +91,8 @@ class _Notes:
             self._note(pod, "NotTriggerScaleUp", detail)
         elif change is _REFUSED:
             self._note(pod, "FailedCreate", f"Error creating: {detail}", "Warning")
+        elif change is _PREEMPTED:
+            self._note(pod, "Preempted", detail)
 
     def node_changed(self, node: cluster.Node, reason: str = "", message: str = "") -> None:
         """Keep the node, and what its end was."""
@@ -264,6 +269,7 @@ def _records(
     for each in submitted:
         if each.run is not None and each.run.id in platform.server.runs:
             yield from _run_records(each.run, stamps)
+    yield from _requests(submitted, stamps)
 
 
 def _submissions(submitted: Sequence[_Submitted], stamps: _Stamps) -> Iterator[Submission]:
@@ -308,9 +314,30 @@ def _run_records(run: Run, stamps: _Stamps) -> list[Span | Event]:
     return found
 
 
+def _requests(submitted: Sequence[_Submitted], stamps: _Stamps) -> Iterator[Sample]:
+    """What pods request: once a task, and once more for each pod that differs."""
+    usual: dict[str, tuple[int, int, int]] = {}
+    workflows = [each.run.workflow for each in submitted if each.run is not None and each.run.workflow is not None]
+    steps = (step for workflow in workflows for step in workflow.steps if step is not None)
+    for pod in (pod for step in steps for pod in step.pods):
+        task, (cpu, memory, gpu, *_) = _task(pod), pod.shape
+        known = usual.get(task)
+        if known == (cpu, memory, gpu):
+            continue
+        usual.setdefault(task, (cpu, memory, gpu))
+        at, labels = stamps.at(pod.created), {"task": task} if known is None else {"pod": pod.name}
+        yield Sample(REQUESTED_CPU_CORES, at, cpu / 1000, labels)
+        yield Sample(REQUESTED_MEMORY_BYTES, at, float(memory), labels)
+        yield Sample(REQUESTED_GPUS, at, float(gpu), labels)
+
+
+def _task(pod: Pod) -> str:
+    return pod.task if pod.role == EXECUTOR else f"{pod.task or 'root'}-driver"
+
+
 def _add_pod(found: list[Span | Event], run_id: str, pod: Pod, stamps: _Stamps) -> None:
     """The phases of a pod's life so far, one after the other; a pod that was lost ends in whichever it was."""
-    task = pod.task if pod.role == EXECUTOR else f"{pod.task or 'root'}-driver"
+    task = _task(pod)
     node, name, over = pod.node.name if pod.node is not None else None, pod.name, pod.finished
     phases = [(SCHEDULING, pod.scheduled), (PULLING, pod.pulled), (STARTING, pod.started)]
     phases += (RUNNING, pod.main_ended), (STORING, over)

@@ -43,7 +43,9 @@ class Platform:
         stream = str(seed)
         self.cluster = Cluster(self.loop, profile, stream, witness or Nobody())
         self.store = ArtifactStore(self.loop, profile.store)
-        self.steps = Steps(profile.steps, Random(f"{stream}/steps"), self.store, self.cluster.kubelet)
+        self.steps = Steps(
+            profile.steps, Random(f"{stream}/steps"), self.store, self.cluster.kubelet, profile.priority_classes
+        )
         self.controller = Controller(
             self.loop, profile.controller, Random(f"{stream}/drivers"),
             cluster=self.cluster, steps=self.steps, changed=self._workflow_changed,

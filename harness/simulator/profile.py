@@ -74,6 +74,8 @@ class Scheduler:
 
     pod_s: Seconds = 0.004  # to place one pod; pods are placed one at a time
     packing: bool = False  # fill nodes up (MostAllocated) instead of spreading (LeastAllocated)
+    backoff_s: Seconds = 1.0  # until a pod that fitted nowhere is tried again; doubles with every attempt
+    backoff_max_s: Seconds = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class Kubelet:
     pull_bytes_per_s: Bytes = 60 * _MI  # of one node; images are pulled one after the other
     images: Mapping[str, Bytes] = field(default_factory=dict)  # compressed sizes by image name
     image_bytes: Bytes = 350 * _MI  # of images not named above
-    termination_s: Seconds = 1.0  # from a pod's deletion to its end
+    termination_s: Seconds = 1.0  # from a pod's deletion to its end, unless its grace period is shorter
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,7 @@ class Step:
     failing: float = 0.0  # share of attempts that fail by themselves
     requests_cpu: Cores = 0.0  # of steps whose pipeline requests nothing
     requests_memory: Bytes = 0.0
+    priority_class: str = ""  # of its pods; one of the profile's
     # Outputs that conditions read: name → values, one of which is drawn for each run. {Output: [heads, tails]}
     results: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
 
@@ -275,5 +278,7 @@ class Profile:
     steps: tuple[Step, ...] = (Step(),)
     caching: bool = True  # of steps, on the server; the pipeline has to want it too
     namespace: str = "kubeflow"
+    # PriorityClasses besides Kubernetes' own: name → value. Pods without one have the priority 0.
+    priority_classes: Mapping[str, int] = field(default_factory=dict)
     hetida: Hetida | None = None
     faults: tuple[FaultPlan, ...] = ()

@@ -34,7 +34,7 @@ def pool(name: str = "pool", cpu: float = 4.0, **more: Any) -> Pool:
 def profile(*pools: Pool, step: Step | None = None, **more: Any) -> Profile:
     """A platform on which only steps take time: one second each."""
     quick: dict[str, Any] = {
-        "scheduler": Scheduler(pod_s=0.0),
+        "scheduler": Scheduler(pod_s=0.0, backoff_s=0.0),
         "kubelet": Kubelet(start=fixed(0.0), pull_overhead_s=0.0, pull_bytes_per_s=1e15, termination_s=0.0),
         "api": Api(qps=1e6, burst=10**6, latency=fixed(0.0), tokens_per_report=0),
         "controller": Controller(qps=1e6, burst=10**6, operation_s=0.0, requeue_s=0.0, driver=fixed(0.0)),

@@ -31,7 +31,7 @@ class Cluster:
         self._scale_set = {pool.name: f"{self._names.randrange(10**8):08d}" for pool in profile.pools}
         self._made = dict.fromkeys(self._pools, 0)  # machines ever
         self.kubelet = Kubelet(loop, profile.kubelet, Random(f"{seed}/kubelet"), witness, self)
-        self.scheduler = Scheduler(loop, profile.scheduler, witness, self.kubelet.bind)
+        self.scheduler = Scheduler(loop, profile.scheduler, witness, self.kubelet.bind, self._preempt)
         self.autoscaler: Autoscaler | None = None
         if profile.autoscaler is not None:
             random = Random(f"{seed}/autoscaler")
@@ -57,11 +57,17 @@ class Cluster:
     def forget(self, pod: Pod) -> None:
         """Garbage collection: the object of a pod that is over is deleted."""
         if self.pods.pop(pod.name, None) is not None:
-            self.kubelet.delete(pod, at_once=True)
+            self.kubelet.delete(pod, 0.0)
 
     def gone(self, pod: Pod) -> None:
         """The pod's object is no more."""
         self.pods.pop(pod.name, None)
+
+    def _preempt(self, victim: Pod, pod: Pod, node: Node) -> None:
+        if victim.deleting is None:
+            victim.preemptor = pod
+            self.witness.pod_changed(victim, Change.PREEMPTED, f"Preempted by {pod.name} on node {node.name}")
+            self.kubelet.delete(victim)
 
     def freed(self, node: Node) -> None:
         """A pod left the node."""
@@ -124,7 +130,7 @@ class Cluster:
         reason, message = _REMOVALS.get(why, _REMOVALS["ScaleDown"])
         self.witness.node_changed(node, reason, message.format(node.name))
         for pod in list(node.pods.values()):
-            self.kubelet.delete(pod, at_once=True)
+            self.kubelet.delete(pod, 0.0)
         self.scheduler.room_made(node)
 
     def cordon(self, node: Node, *, cordoned: bool) -> None:

@@ -10,6 +10,7 @@ from harness.simulator.events import EventLoop
 from harness.simulator.profile import Kubelet as Settings
 
 SIGKILLED = 137
+GRACE_S = 30.0  # terminationGracePeriodSeconds, where a pod says nothing
 
 
 class Surroundings(Protocol):
@@ -98,23 +99,42 @@ class Kubelet:
         self._witness.pod_changed(pod, Change.OVER)
         self._leave(pod)
 
-    def delete(self, pod: Pod, *, at_once: bool = False) -> None:
-        """End a pod from outside: its work stops, and after the grace it is gone."""
-        if pod.deleting is not None:
+    def delete(self, pod: Pod, grace_s: float = GRACE_S) -> None:
+        """End a pod from outside: its work stops, and it is gone when it has ended, after `grace_s` at the latest.
+
+        One that is on its way out already can be hurried, not held up.
+        """
+        now = self._loop.now
+        if pod.deleting is None:
+            pod.deleting, pod.grace_s = now, grace_s
+            self._stop_work(pod)
+            if pod.over or pod.node is None:
+                pod.grace_s = 0.0
+            elif grace_s:
+                self._witness.pod_changed(pod, Change.TERMINATING)
+        elif pod.leaves is None or grace_s >= pod.grace_s:
             return
-        pod.deleting = self._loop.now
-        self._stop_work(pod)
-        if at_once or pod.over or pod.node is None:
-            self._remove(pod)
         else:
-            self._witness.pod_changed(pod, Change.TERMINATING)
-            self._loop.after(self.settings.termination_s, self._remove, pod)
+            pod.deleting, pod.grace_s = now, grace_s
+        leaves = now + min(self.settings.termination_s, pod.grace_s)
+        if pod.leaves is None or leaves < pod.leaves:
+            pod.leaves = leaves
+            if pod.grace_s:
+                self._loop.at(leaves, self._leaves, pod)
+            else:
+                self._leaves(pod)
+
+    def _leaves(self, pod: Pod) -> None:
+        if pod.leaves is not None and pod.leaves <= self._loop.now:
+            pod.leaves = None
+            self._remove(pod)
 
     def _remove(self, pod: Pod) -> None:
         lost = not pod.over
         if lost:
             pod.finished = self._loop.now
             pod.exit_code, pod.reason, pod.phase = SIGKILLED, "Error", "Failed"
+        pod.grace_s = 0.0
         self._witness.pod_changed(pod, Change.GONE)
         self._surroundings.gone(pod)
         if lost:

@@ -60,6 +60,7 @@ class Shape(NamedTuple):
     gpu: int = 0
     requirements: tuple[Requirement, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    priority: int = 0  # the value of its PriorityClass; pods of lower priority make way for it
 
 
 class Change(StrEnum):
@@ -76,6 +77,7 @@ class Change(StrEnum):
     OVER = "over"
     SCALE_UP = "scale up"
     NO_SCALE_UP = "no scale up"
+    PREEMPTED = "preempted"
     TERMINATING = "terminating"
     LABELLED = "labelled"
     GONE = "gone"
@@ -96,10 +98,45 @@ class Pod:
     """
 
     __slots__ = (
-        "created", "deleting", "exit_code", "finished", "images", "index", "job", "labels", "limit_cpu", "limit_memory",
-        "main_ended", "message", "name", "namespace", "node", "on_over", "on_running", "owner", "path", "phase",
-        "pulled", "pulling", "reason", "role", "scale_up", "scheduled", "shape", "started", "station", "task",
-        "unschedulable", "usage_cpu", "usage_memory",
+        "attempts",
+        "created",
+        "deleting",
+        "exit_code",
+        "finished",
+        "grace_s",
+        "images",
+        "index",
+        "job",
+        "labels",
+        "leaves",
+        "limit_cpu",
+        "limit_memory",
+        "main_ended",
+        "message",
+        "name",
+        "namespace",
+        "node",
+        "nominated",
+        "on_over",
+        "on_running",
+        "owner",
+        "path",
+        "phase",
+        "preemptor",
+        "pulled",
+        "pulling",
+        "reason",
+        "retry_at",
+        "role",
+        "scale_up",
+        "scheduled",
+        "shape",
+        "started",
+        "station",
+        "task",
+        "unschedulable",
+        "usage_cpu",
+        "usage_memory",
     )  # fmt: skip
 
     def __init__(
@@ -137,7 +174,13 @@ class Pod:
         self.started: float | None = None
         self.main_ended: float | None = None
         self.finished: float | None = None
+        self.attempts = 0  # to find it a node that were in vain
+        self.retry_at = 0.0  # when it may be tried again
         self.deleting: float | None = None
+        self.grace_s = 0.0  # between its deletion and its being killed
+        self.leaves: float | None = None  # when its deletion is done
+        self.preemptor: Pod | None = None  # for whom it had to make way
+        self.nominated = ""  # the node on which room is being made for it
         self.node: Node | None = None
         self.exit_code = 0
         self.reason = ""  # of the main container's end

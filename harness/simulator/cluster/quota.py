@@ -1,5 +1,7 @@
 """A namespace's ResourceQuota: what the pods that are not over may request together."""
 
+from collections.abc import Callable
+
 from harness.simulator.cluster.pods import Pod
 from harness.simulator.profile import Quota as Limits
 
@@ -10,13 +12,16 @@ class Quota:
     """Counts requests against limits. A limit of 0 is none; with all of them 0 nothing is refused."""
 
     def __init__(self, limits: Limits) -> None:
-        self.limit_to(limits)
         self._cpu = self._memory = self._gpu = self._pods = 0
+        self.changed: Callable[[], None] | None = None  # called after every change
+        self.limit_to(limits)
 
     def limit_to(self, limits: Limits) -> None:
         """Change the limits; pods that are there stay."""
         self.limits = limits
         self._none = limits == Limits()
+        if self.changed is not None:
+            self.changed()
 
     def refusal(self, pod: Pod) -> str:
         """Why kube-apiserver would not let such a pod in, in its words; "" when it would."""
@@ -52,16 +57,19 @@ class Quota:
         self._cpu += sign * shape.cpu
         self._memory += sign * shape.memory
         self._gpu += sign * shape.gpu
+        if self.changed is not None:
+            self.changed()
 
     @property
     def used(self) -> dict[str, str]:
-        """What is requested now, as the object's status shows it."""
-        return {
+        """What is requested now of what is limited, as the object's status shows it."""
+        written = {
             "pods": str(self._pods),
             "requests.cpu": _cores(self._cpu),
             "requests.memory": _bytes(self._memory),
             "requests.nvidia.com/gpu": str(self._gpu),
         }
+        return {name: written[name] for name in self.hard}
 
     @property
     def hard(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""kube-scheduler: one pod at a time, first come first served; what fits nowhere waits until room appears."""
+"""kube-scheduler: one pod at a time by priority, then first come first served; what fits nowhere waits for room."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
@@ -6,6 +6,7 @@ from heapq import heapify, heappop, heappush
 
 from harness.simulator.cluster.nodes import HOSTNAME, Node, admits, untolerated
 from harness.simulator.cluster.pods import Change, Pod, Shape
+from harness.simulator.cluster.preemption import choose, fits_beside
 from harness.simulator.cluster.witness import Witness
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import Scheduler as Settings
@@ -48,19 +49,31 @@ class Scheduler:
     Nodes are ranked once per shape, in a heap that is kept up to date lazily: an entry counts only while its node is
     unchanged since (`Node.version`), and every change of a node adds an entry for each shape it still fits. Placing a
     pod thus costs O(log nodes), not O(nodes), as long as pods come in few shapes.
+
+    A pod that fits nowhere is tried again when a node has room for it, but not before its back-off is over, which
+    doubles with every attempt. A real scheduler also tries, and backs off, pods that the room is too small for.
     """
 
     def __init__(
-        self, loop: EventLoop, settings: Settings, witness: Witness, bind: Callable[[Pod, Node], None]
+        self,
+        loop: EventLoop,
+        settings: Settings,
+        witness: Witness,
+        bind: Callable[[Pod, Node], None],
+        preempt: Callable[[Pod, Pod, Node], None],
     ) -> None:
         self._loop = loop
         self.settings = settings
         self._witness = witness
         self._bind = bind
+        self._preempt = preempt  # (victim, in favour of, on)
         self._nodes: dict[str, Node] = {}
         self._queue: deque[Pod] = deque()
         self._blocked: dict[Shape, deque[Pod]] = {}
         self._rankings: dict[Shape, _Ranking] = {}
+        self._backing_off = 0
+        self._nominated: dict[Pod, Node] = {}  # for whom room is being made, and where
+        self._lowest: int | None = None  # priority of any pod that came
         self._busy = False
         # Lower ranks are better: what is left after placing, times this (LeastAllocated, or MostAllocated).
         self._sign = 1.0 if settings.packing else -1.0
@@ -69,7 +82,12 @@ class Scheduler:
 
     def add(self, pod: Pod) -> None:
         """A pod wants a node."""
-        self._queue.append(pod)
+        queue, priority = self._queue, pod.shape.priority
+        if not queue or queue[-1].shape.priority >= priority:
+            queue.append(pod)
+        else:
+            behind = next(index for index, each in enumerate(queue) if each.shape.priority < priority)
+            queue.insert(behind, pod)
         self._go_on()
 
     def blocked(self) -> Iterable[tuple[Shape, list[Pod]]]:
@@ -82,7 +100,7 @@ class Scheduler:
     @property
     def waiting(self) -> int:
         """How many pods have no node."""
-        return len(self._queue) + sum(len(pods) for pods in self._blocked.values())
+        return len(self._queue) + self._backing_off + sum(len(pods) for pods in self._blocked.values())
 
     def _go_on(self) -> None:
         if self._queue and not self._busy:
@@ -93,10 +111,14 @@ class Scheduler:
         self._busy = False
         pod = self._queue.popleft()
         if pod.deleting is None and not pod.over:
-            node = self._best(pod.shape)
+            node = self._best(pod.shape) if not self._nominated else self._best_beside(pod)
             if node is None:
                 self._block(pod)
+                self._make_way(pod)
             else:
+                if pod.nominated:
+                    del self._nominated[pod]
+                    pod.nominated = ""
                 node.take(pod)
                 self.node_changed(node)
                 pod.node = node
@@ -106,6 +128,9 @@ class Scheduler:
 
     def _block(self, pod: Pod) -> None:
         self._blocked.setdefault(pod.shape, deque()).append(pod)
+        settings = self.settings
+        pod.retry_at = self._loop.now + min(settings.backoff_s * 2**pod.attempts, settings.backoff_max_s)
+        pod.attempts += 1
         if pod.unschedulable is None:
             pod.unschedulable = self._loop.now
             self._witness.pod_changed(pod, Change.UNSCHEDULABLE)
@@ -139,17 +164,75 @@ class Scheduler:
 
     def _retry(self, node: Node) -> None:
         """As many pods as could fit if they were alone; the others are better off waiting than being tried in vain."""
-        hopeful: list[tuple[float, int, Pod]] = []
+        hopeful: list[tuple[int, float, int, Pod]] = []
         for shape, pods in self._blocked.items():
             room = node.room(shape) if pods and self._ranking(shape).cost(node) is not None else 0
             for _ in range(min(room, len(pods))):
                 pod = pods.popleft()
-                heappush(hopeful, (pod.created, len(hopeful), pod))
+                heappush(hopeful, (-shape.priority, pod.created, len(hopeful), pod))
         while hopeful:
-            self._queue.append(heappop(hopeful)[2])
+            self._try_again(heappop(hopeful)[3])
         for shape in [shape for shape, pods in self._blocked.items() if not pods]:
             del self._blocked[shape]
-        self._go_on()
+
+    def _try_again(self, pod: Pod) -> None:
+        """Now, or when its back-off is over; room that was made for it is kept meanwhile, so it needs none."""
+        if pod.retry_at <= self._loop.now or pod in self._nominated:
+            self.add(pod)
+        else:
+            self._backing_off += 1
+            self._loop.at(pod.retry_at, self._backed_off, pod)
+
+    def _backed_off(self, pod: Pod) -> None:
+        self._backing_off -= 1
+        self.add(pod)
+
+    # --- preemption ---------------------------------------------------------------------------------------------
+
+    def _make_way(self, pod: Pod) -> None:
+        """Pods of lower priority go where that makes room for this one."""
+        priority = pod.shape.priority
+        if self._lowest is None or priority <= self._lowest:
+            return
+        making = self._nominated.get(pod)
+        if making is not None and any(
+            each.deleting is not None and each.shape.priority < priority for each in making.pods.values()
+        ):
+            return  # what is on its way out is waited for
+        ranking = self._ranking(pod.shape)
+        nodes = [each for each in self._nodes.values() if each.schedulable and ranking.cost(each) is not None]
+        found = choose(nodes, pod, lambda node: self._kept(node, pod))
+        if found is None:
+            return
+        node, victims = found
+        self._nominated[pod] = node
+        pod.nominated = node.name
+        self._witness.pod_changed(pod, Change.LABELLED)
+        for victim in victims:
+            self._preempt(victim, pod, node)
+
+    def _kept(self, node: Node, pod: Pod) -> list[Shape]:
+        """What is kept on the node for others, which are no less important."""
+        return [
+            each.shape
+            for each, where in self._nominated.items()
+            if where is node and each is not pod and each.shape.priority >= pod.shape.priority
+        ]
+
+    def _best_beside(self, pod: Pod) -> Node | None:
+        """The best node while room is kept for some: every one is looked at."""
+        gone = [each for each in self._nominated if each.deleting is not None or each.over]
+        for each in gone:
+            del self._nominated[each]
+        ranking = self._ranking(pod.shape)
+        best: tuple[float, int, Node] | None = None
+        for node in self._nodes.values():
+            cost = ranking.cost(node) if node.schedulable else None
+            if cost is None or not fits_beside(node, pod.shape, self._kept(node, pod)):
+                continue
+            rank = (self._sign * (node.free - cost), node.index, node)
+            best = rank if best is None or rank[:2] < best[:2] else best
+        return best[2] if best is not None else None
 
     # --- ranking ------------------------------------------------------------------------------------------------
 
@@ -172,6 +255,7 @@ class Scheduler:
             if len(self._rankings) >= _MOST_SHAPES:
                 self._rankings.clear()
             ranking = self._rankings[shape] = _Ranking(shape)
+            self._lowest = shape.priority if self._lowest is None else min(self._lowest, shape.priority)
             self._rank_all(ranking)
         return ranking
 

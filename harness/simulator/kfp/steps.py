@@ -1,8 +1,10 @@
 """What happens inside a step's pod: read the inputs, compute, write the outputs."""
 
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from random import Random
 
+from harness.model.errors import ConfigError
 from harness.simulator.artifacts import ArtifactStore
 from harness.simulator.cluster import Pod, Shape
 from harness.simulator.cluster.kubelet import SIGKILLED, Kubelet
@@ -23,8 +25,22 @@ class Steps:
     ``main``; Argo's logs and outputs are written by ``wait``).
     """
 
-    def __init__(self, models: tuple[StepModel, ...], random: Random, store: ArtifactStore, kubelet: Kubelet) -> None:
+    def __init__(
+        self,
+        models: tuple[StepModel, ...],
+        random: Random,
+        store: ArtifactStore,
+        kubelet: Kubelet,
+        priorities: Mapping[str, int],
+    ) -> None:
+        for index, each in enumerate(models):
+            if each.priority_class and each.priority_class not in priorities:
+                raise ConfigError(
+                    f"steps[{index}].priority_class: there is no class '{each.priority_class}'",
+                    f"name it under priority_classes, which has: {', '.join(priorities) or 'none'}",
+                )
         self.models = models
+        self._priorities = priorities
         self._random = random
         self._store = store
         self._matched: dict[str, StepModel] = {}
@@ -43,10 +59,12 @@ class Steps:
     def shape(self, plan: Plan) -> Shape:
         """What the step requests; where the pipeline requests nothing, what the model says."""
         shape, model = plan.container.shape, self.model(plan.task)
-        if shape.cpu and shape.memory:
+        if shape.cpu and shape.memory and not model.priority_class:
             return shape
         return shape._replace(
-            cpu=shape.cpu or round(model.requests_cpu * 1000), memory=shape.memory or int(model.requests_memory)
+            cpu=shape.cpu or round(model.requests_cpu * 1000),
+            memory=shape.memory or int(model.requests_memory),
+            priority=self._priorities.get(model.priority_class, 0),
         )
 
     def run(self, pod: Pod) -> None:

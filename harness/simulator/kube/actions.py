@@ -6,6 +6,7 @@ from typing import Any
 from harness.model.errors import ConfigError
 from harness.model.units import parse_quantity
 from harness.simulator.cluster import Change, Pod
+from harness.simulator.cluster.kubelet import GRACE_S
 from harness.simulator.kube.installation import DATABASE_CLAIM, Claim
 from harness.simulator.kube.view import KubernetesView
 from harness.simulator.kubeapi import ApiError
@@ -24,7 +25,7 @@ class ClusterActions:
         self._advance()
         cluster, controller = self._view.platform.cluster, self._view.platform.controller
         if plural == "pods":
-            self._delete_pod(cluster.pods[name], at_once=grace_s == 0)
+            self._delete_pod(cluster.pods[name], grace_s)
         elif plural == "nodes":
             cluster.remove_node(cluster.nodes[name], "deleted")
         elif plural == "workflows":
@@ -38,18 +39,15 @@ class ClusterActions:
             raise ApiError(403, "Forbidden", message, {"name": name, "kind": plural})
         self._advance()
 
-    def evict(self, namespace: str, name: str) -> None:
+    def evict(self, namespace: str, name: str, grace_s: float | None = None) -> None:
         """See `Actions.evict`."""
         del namespace
         self._advance()
-        self._delete_pod(self._view.platform.cluster.pods[name], at_once=False)
+        self._delete_pod(self._view.platform.cluster.pods[name], grace_s)
         self._advance()
 
-    def _delete_pod(self, pod: Pod, *, at_once: bool) -> None:
-        if pod.over:
-            self._view.platform.cluster.forget(pod)
-        else:
-            self._view.platform.cluster.kubelet.delete(pod, at_once=at_once)
+    def _delete_pod(self, pod: Pod, grace_s: float | None) -> None:
+        self._view.platform.cluster.kubelet.delete(pod, GRACE_S if grace_s is None else grace_s)
 
     def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
         """See `Actions.patch`."""

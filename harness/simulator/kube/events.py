@@ -6,10 +6,11 @@ from typing import Any
 
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.kfp.view import Calendar
-from harness.simulator.kube.snapshots import WARNING, EventSnapshot, Worded, uid
+from harness.simulator.kube.snapshots import WARNING, EventSnapshot, Worded, pod_uid_of, uid
 
 Manifest = dict[str, Any]
 _MAIN = "spec.containers{main}"
+_ACTIONS = {"FailedScheduling": "Scheduling", "Preempted": "Preempting"}
 
 
 def pod_events(pod: Pod, change: Change, detail: str) -> list[Worded]:
@@ -35,6 +36,12 @@ def _killing(pod: Pod, _: str) -> list[Worded]:
     return [Worded("Killing", "Stopping container main", "kubelet", field=_MAIN)] if pod.started is not None else []
 
 
+def _preempted(pod: Pod, _: str) -> list[Worded]:
+    by, node = pod.preemptor, pod.node.name if pod.node is not None else ""
+    whom = pod_uid_of(by.namespace, by.name, by.created) if by is not None else ""
+    return [Worded("Preempted", f"Preempted by pod {whom} on node {node}", "default-scheduler", precise=True)]
+
+
 _WORDINGS: dict[Change, Callable[[Pod, str], list[Worded]]] = {
     # Argo itself writes this into the node's message only; controllers of Kubernetes make this event of it.
     Change.REFUSED: lambda _, detail: [
@@ -49,6 +56,7 @@ _WORDINGS: dict[Change, Callable[[Pod, str], list[Worded]]] = {
     Change.STARTED: _started,
     Change.SCALE_UP: lambda _, detail: [Worded("TriggeredScaleUp", detail, "cluster-autoscaler")],
     Change.NO_SCALE_UP: lambda _, detail: [Worded("NotTriggerScaleUp", detail, "cluster-autoscaler")],
+    Change.PREEMPTED: _preempted,
     Change.TERMINATING: _killing,
 }
 
@@ -97,7 +105,7 @@ def render_event(event: EventSnapshot, calendar: Calendar) -> Manifest:
             "firstTimestamp": None,
             "lastTimestamp": None,
             "eventTime": _microseconds(calendar.ns(event.at)),
-            "action": "Scheduling" if what.reason == "FailedScheduling" else "Binding",
+            "action": _ACTIONS.get(what.reason, "Binding"),
             "reportingInstance": f"{what.component}-simulated",
         }
     return manifest | {

@@ -7,6 +7,7 @@ from typing import Any
 from harness.simulator.cluster import Pod, Shape, Toleration
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube.pods import quantity
+from harness.simulator.kube.policy import SYSTEM_CLASSES
 from harness.simulator.kube.snapshots import Labels, uid
 from harness.simulator.store_products import Installed
 
@@ -63,6 +64,7 @@ COMPONENTS = (
     ),
 )
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+_CRITICAL = SYSTEM_CLASSES["system-cluster-critical"]  # of what is not KFP's but the cluster's
 _EVERYWHERE = (Toleration("CriticalAddonsOnly", "Exists"),)
 
 
@@ -77,7 +79,9 @@ def system_pod(component: Component, namespace: str, number: int = 0) -> Pod:
     pod = Pod(
         f"{component.name}-{replica_set}-{uid(component.name, str(number))[:5]}",
         namespace,
-        Shape(component.cpu, component.memory, tolerations=_EVERYWHERE),
+        Shape(
+            component.cpu, component.memory, tolerations=_EVERYWHERE, priority=_CRITICAL if component.namespace else 0
+        ),
         (component.image,),
         owner=Labels(app=component.name, deployment=component.name, claim=component.claim),
     )

@@ -7,11 +7,12 @@ A pod of a KFP v2 run carries the run's id in the label ``pipeline/runid``, its 
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from harness.simulator.kfp.controller import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
-from harness.simulator.kube.snapshots import PodSnapshot, uid
+from harness.simulator.kube.snapshots import PodSnapshot, pod_uid_of, uid
 
 Manifest = dict[str, Any]
 _WAIT = "wait"
@@ -43,13 +44,13 @@ def pod_fields(pod: PodSnapshot) -> Mapping[str, str]:
         "spec.hostNetwork": "false",
         "status.phase": pod.phase,
         "status.podIP": _ip(pod),
-        "status.nominatedNodeName": "",
+        "status.nominatedNodeName": pod.nominated,
     }
 
 
 def pod_uid(pod: PodSnapshot) -> str:
-    """The pod's UID: another pod of the same name, made at another time, has another."""
-    return uid("pod", pod.namespace, pod.name, repr(pod.created))
+    """The pod's UID."""
+    return pod_uid_of(pod.namespace, pod.name, pod.created)
 
 
 def _account(pod: PodSnapshot) -> str:
@@ -63,8 +64,8 @@ def _ip(pod: PodSnapshot) -> str:
     return f"10.244.{number >> 8}.{number & 255 or 1}"
 
 
-def render_pod(pod: PodSnapshot, stamp: Stamp) -> Manifest:
-    """The manifest."""
+def render_pod(pod: PodSnapshot, stamp: Stamp, classes: Mapping[int, str] = MappingProxyType({})) -> Manifest:
+    """The manifest; `classes` are the cluster's PriorityClasses by their value."""
     metadata: Manifest = {
         "name": pod.name,
         "namespace": pod.namespace,
@@ -81,9 +82,9 @@ def render_pod(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         }
     metadata["ownerReferences"] = [_owner(pod)]
     if pod.deleting is not None:
-        metadata["deletionTimestamp"] = stamp(pod.deleting + 30)
-        metadata["deletionGracePeriodSeconds"] = 30
-    return {"metadata": metadata, "spec": _spec(pod), "status": _status(pod, stamp)}
+        metadata["deletionTimestamp"] = stamp(pod.deleting + pod.grace_s)
+        metadata["deletionGracePeriodSeconds"] = int(pod.grace_s)
+    return {"metadata": metadata, "spec": _spec(pod, classes), "status": _status(pod, stamp)}
 
 
 def _owner(pod: PodSnapshot) -> Manifest:
@@ -99,7 +100,7 @@ def _owner(pod: PodSnapshot) -> Manifest:
     }  # fmt: skip
 
 
-def _spec(pod: PodSnapshot) -> Manifest:
+def _spec(pod: PodSnapshot, classes: Mapping[int, str]) -> Manifest:
     steps = bool(pod.owner.workflow)
     containers = [_container("main", pod.images[0], _resources(pod))]
     if steps:
@@ -114,7 +115,7 @@ def _spec(pod: PodSnapshot) -> Manifest:
         "dnsPolicy": "ClusterFirst",
         "enableServiceLinks": True,
         "preemptionPolicy": "PreemptLowerPriority",
-        "priority": 0,
+        "priority": pod.shape.priority,
         "securityContext": {},
         "tolerations": _tolerations(pod),
     }
@@ -132,6 +133,8 @@ def _spec(pod: PodSnapshot) -> Manifest:
         spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
     if pod.owner.claim:
         spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": pod.owner.claim}}]
+    if pod.shape.priority in classes:
+        spec["priorityClassName"] = classes[pod.shape.priority]
     if pod.node:
         spec["nodeName"] = pod.node
     return spec
@@ -208,6 +211,14 @@ def _status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         "qosClass": "Burstable" if requests or any(pod.limits) else "BestEffort",
         "conditions": _conditions(pod, stamp),
     }
+    if pod.preempted and pod.deleting is not None:
+        why = {
+            "reason": "PreemptionByScheduler",
+            "message": "default-scheduler: preempting to accommodate a higher priority pod",
+        }
+        status["conditions"].append(_condition("DisruptionTarget", "True", stamp(pod.deleting), why))
+    if pod.nominated:
+        status["nominatedNodeName"] = pod.nominated
     if pod.scheduled is None:
         return status
     status |= {"hostIP": pod.node_ip, "hostIPs": [{"ip": pod.node_ip}], "startTime": stamp(pod.scheduled)}

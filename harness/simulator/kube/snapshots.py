@@ -49,6 +49,9 @@ class PodSnapshot(NamedTuple):
     reason: str
     message: str
     deleting: float | None
+    grace_s: float
+    preempted: bool
+    nominated: str
     own_labels: tuple[tuple[str, str], ...]
 
 
@@ -103,6 +106,11 @@ def uid(*parts: str) -> str:
     return str(UUID(bytes=md5("/".join(parts).encode(), usedforsecurity=False).digest(), version=4))
 
 
+def pod_uid_of(namespace: str, name: str, created: float) -> str:
+    """A pod's UID: another pod of the same name, made at another time, has another."""
+    return uid("pod", namespace, name, repr(created))
+
+
 def address(index: int) -> str:
     """A node's address."""
     return f"10.224.{index // 250}.{index % 250 + 4}"
@@ -120,7 +128,8 @@ def pod_snapshot(pod: Pod, explanation: str) -> PodSnapshot:
         pod.name, pod.namespace, labels, pod.role, pod.task, pod.path, pod.shape, pod.images,
         (pod.limit_cpu, pod.limit_memory), pod.phase, pod.created, pod.unschedulable, explanation, pod.scheduled,
         node.name if node is not None else "", address(node.index) if node is not None else "", pod.pulled, pod.started,
-        pod.main_ended, pod.finished, pod.exit_code, pod.reason, pod.message, pod.deleting, tuple(pod.labels.items()),
+        pod.main_ended, pod.finished, pod.exit_code, pod.reason, pod.message, pod.deleting, pod.grace_s,
+        pod.preemptor is not None, pod.nominated, tuple(pod.labels.items()),
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from harness.simulator.cluster import Change, Node, Pod
+from harness.simulator.cluster.quota import NAME as QUOTA
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube import usage
@@ -25,6 +26,13 @@ from harness.simulator.kube.installation import (
 )  # fmt: skip
 from harness.simulator.kube.nodes import LEASES, node_fields, node_labels, render_lease, render_node
 from harness.simulator.kube.pods import pod_fields, pod_labels, pod_uid, render_pod
+from harness.simulator.kube.policy import (
+    SYSTEM_CLASSES,
+    PriorityClass,
+    QuotaSnapshot,
+    render_priority_class,
+    render_quota,
+)
 from harness.simulator.kube.snapshots import (
     EventSnapshot,
     Labels,
@@ -56,6 +64,8 @@ class KubernetesView:
         self.replicas: dict[str, list[Pod]] = {}
         self._replicas_made: Counter[str] = Counter()  # ever
         self.claims: dict[str, Claim] = {}
+        self._quota_since: float | None = None
+        self._priorities: dict[int, str] = {}  # value → class
         self.store = ObjectStore(self._resources())
 
     @property
@@ -78,6 +88,22 @@ class KubernetesView:
             self._install(component, component.namespace or own)
         self.set_claim(Claim(platform.store.installed.claim, own, platform.store.capacity))
         self.set_claim(Claim(DATABASE_CLAIM, own, platform.server.database.capacity))
+        for name, value in {**SYSTEM_CLASSES, **platform.profile.priority_classes}.items():
+            self._priorities[value] = name
+            self.store.put("priorityclasses", "", name, PriorityClass(name, value))
+        platform.controller.quota.changed = self._quota_changed
+        self._quota_changed()
+
+    def _quota_changed(self) -> None:
+        quota, namespace = self.platform.controller.quota, self.platform.profile.namespace
+        if not quota.hard:
+            return
+        if self._quota_since is None:
+            self._quota_since = self._now
+        hard, used = (tuple(each.items()) for each in (quota.hard, quota.used))
+        self.store.put(
+            "resourcequotas", namespace, QUOTA, QuotaSnapshot(QUOTA, namespace, hard, used, self._quota_since)
+        )
 
     def _install(self, component: Component, namespace: str) -> None:
         self.set_deployment(Deployment(component, namespace, 0))
@@ -143,6 +169,8 @@ class KubernetesView:
         if change is Change.GONE:
             self._explanations.pop(pod.name, None)
             if ("pods", pod.namespace, pod.name) in self:
+                if pod.node is not None:  # a kubelet ends a pod by deleting it without a grace: that is seen
+                    self.store.put("pods", pod.namespace, pod.name, snapshot)
                 self.store.delete("pods", pod.namespace, pod.name, snapshot)
         else:
             self.store.put("pods", pod.namespace, pod.name, snapshot)
@@ -205,7 +233,7 @@ class KubernetesView:
                 fields=_reads(node_fields),
             ),
             resources.pods(
-                render=_reads(lambda pod: render_pod(pod, stamp)),
+                render=_reads(lambda pod: render_pod(pod, stamp, self._priorities)),
                 labels=_reads(pod_labels),
                 fields=_reads(pod_fields),
             ),
@@ -213,6 +241,8 @@ class KubernetesView:
             resources.events_v1(events),
             resources.namespaces(**resources.shown(lambda name: render_namespace(name, stamp), "status.phase")),
             resources.persistent_volume_claims(**resources.shown(lambda claim: render_claim(claim, stamp))),
+            resources.resource_quotas(**resources.shown(lambda quota: render_quota(quota, stamp))),
+            resources.priority_classes(**resources.shown(lambda each: render_priority_class(each, stamp))),
             resources.leases(**resources.shown(lambda lease: render_lease(lease, calendar)), listing=self._leases),
             resources.deployments(**resources.shown(lambda deployment: render_deployment(deployment, stamp))),
             resources.workflows(**resources.shown(lambda workflow: render_workflow(workflow, calendar))),

@@ -19,6 +19,6 @@ class Actions(Protocol):
         """
         ...
 
-    def evict(self, namespace: str, name: str) -> None:
-        """End a pod unless something guards it (429 ``TooManyRequests``)."""
+    def evict(self, namespace: str, name: str, grace_s: float | None = None) -> None:
+        """End a pod unless something guards it (429 ``TooManyRequests``); `grace_s` as for `delete`."""
         ...

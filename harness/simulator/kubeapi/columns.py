@@ -186,6 +186,36 @@ NAMESPACE_COLUMNS = (
     AGE,
 )
 
+
+def _quota(*, limits: bool) -> Any:
+    """What is used of what is allowed: of limits, or of requests and counts."""
+
+    def read(manifest: Manifest) -> str:
+        status = manifest.get("status", {})
+        hard, used = status.get("hard", {}), status.get("used", {})
+        names = sorted(name for name in hard if name.startswith("limits") == limits)
+        return ", ".join(f"{name}: {used.get(name, '0')}/{hard[name]}" for name in names)
+
+    return read
+
+
+QUOTA_COLUMNS = (
+    NAME,
+    AGE,
+    Column("Request", "string", _quota(limits=False), description="Used and allowed requests."),
+    Column("Limit", "string", _quota(limits=True), description="Used and allowed limits."),
+)
+
+PRIORITY_CLASS_COLUMNS = (
+    NAME,
+    Column("Value", "integer", lambda it: it["value"], description="The priority of pods of the class."),
+    Column(
+        "Global-Default", "boolean", lambda it: bool(it.get("globalDefault")), description="Whether others have it."
+    ),
+    AGE,
+    Column("PreemptionPolicy", "string", lambda it: it.get("preemptionPolicy", ""), description="Whether it preempts."),
+)
+
 LEASE_COLUMNS = (
     NAME,
     Column("Holder", "string", lambda it: text_at(it, "spec.holderIdentity", ""), description="Who has it."),

@@ -52,6 +52,16 @@ deployments = partial(
     short_names=("deploy",), singular="deployment", columns=columns.DEPLOYMENT_COLUMNS, categories=("all",),
     subresources=("scale", "status"),
 )  # fmt: skip
+resource_quotas = partial(
+    Resource, group="", version="v1", plural="resourcequotas", kind="ResourceQuota", namespaced=True,
+    short_names=("quota",), singular="resourcequota", columns=columns.QUOTA_COLUMNS, returns_deleted=True,
+    subresources=("status",),
+)  # fmt: skip
+priority_classes = partial(
+    Resource, group="scheduling.k8s.io", version="v1", plural="priorityclasses", kind="PriorityClass", namespaced=False,
+    short_names=("pc",), singular="priorityclass", columns=columns.PRIORITY_CLASS_COLUMNS,
+    selectable=("metadata.name",),
+)  # fmt: skip
 leases = partial(  # of nodes, in the namespace kube-node-lease: `kubectl describe node` shows when each was renewed
     Resource, group="coordination.k8s.io", version="v1", plural="leases", kind="Lease", namespaced=True,
     singular="lease", columns=columns.LEASE_COLUMNS,

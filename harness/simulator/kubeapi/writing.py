@@ -112,8 +112,9 @@ def evict(target: Target, actions: Actions, query: Mapping[str, str], eviction: 
         raise bad_request("the object provided is unrecognized (must be of type Eviction)")
     if eviction.get("metadata", {}).get("name") not in (None, target.name):
         raise bad_request("name in URL does not match name in Eviction object")
-    if not _dry(query, eviction.get("deleteOptions") or {}):
-        actions.evict(target.namespace, target.name)
+    options = eviction.get("deleteOptions") or {}
+    if not _dry(query, options):
+        actions.evict(target.namespace, target.name, _grace(query, options))
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 

@@ -1,8 +1,13 @@
+from itertools import pairwise
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.simulator.cluster import Change, Cluster, Pod, Requirement, Shape, Toleration
+from harness.simulator.distributions import fixed
 from harness.simulator.events import EventLoop
-from harness.simulator.profile import Pool, Profile, Scheduler, Taint
+from harness.simulator.profile import Kubelet, Pool, Profile, Scheduler, Taint
 from tests.simulator.platforms import GI, Journal, pool, profile
 
 GPU = pool("gpu", gpu=1, taints=(Taint("sku", "gpu"),), max=1)
@@ -123,3 +128,153 @@ def test_a_spot_node_is_tainted_and_labelled_as_the_cloud_does_it() -> None:
 def test_allocatable_is_what_the_machine_has_without_what_it_keeps() -> None:
     cluster = Cluster(EventLoop(), profile(Pool("real", initial=1)), "0", Journal())
     assert [(node.cpu, node.memory) for node in cluster.nodes.values()] == [(3860, int(13.75 * GI))]
+
+
+# --- back-off ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_pod_that_fitted_nowhere_is_tried_again_after_its_back_off_not_before() -> None:
+    loop = EventLoop()
+    cluster = Cluster(loop, profile(pool(cpu=1), scheduler=Scheduler(0.0)), "0", Journal())
+    first, second = (Pod(f"pod-{number}", "default", Shape(1000), ()) for number in range(2))
+    cluster.create(first)
+    cluster.create(second)
+    loop.at(0.25, cluster.kubelet.finish, first)  # there is room long before the back-off of 1 s is over
+    loop.run()
+    assert second.unschedulable == 0.0
+    assert second.scheduled == pytest.approx(1.0)
+
+
+def test_the_back_off_doubles_up_to_its_maximum_and_newcomers_may_be_quicker() -> None:
+    loop = EventLoop()
+    cluster = Cluster(loop, profile(pool(cpu=1), scheduler=Scheduler(0.0)), "0", Journal())
+    holder, unlucky = (Pod(f"pod-{number}", "default", Shape(1000), ()) for number in range(2))
+    cluster.create(holder)
+    cluster.create(unlucky)
+    loop.run(0.0)
+    tried: list[float] = []
+    for number in range(8):
+        # Whenever there is room, somebody else takes it just before the back-off is over.
+        newcomer = Pod(f"newcomer-{number}", "default", Shape(1000), ())
+        cluster.kubelet.finish(holder)
+        loop.run(unlucky.retry_at - 0.01)
+        cluster.create(newcomer)
+        loop.run(unlucky.retry_at)
+        tried.append(loop.now)
+        holder = newcomer
+    assert [later - earlier for earlier, later in pairwise(tried)] == pytest.approx(
+        [2.0, 4.0, 8.0, 10.0, 10.0, 10.0, 10.0]
+    )
+    assert unlucky.attempts == 9
+    assert cluster.scheduler.waiting == 1
+
+
+# --- preemption -------------------------------------------------------------------------------------------------------
+
+
+def filled(cpu: int, *priorities: int, nodes: int = 1) -> tuple[EventLoop, Cluster, Journal, list[Pod]]:
+    """Nodes full of running pods of one core each."""
+    loop, journal = EventLoop(), Journal()
+    cluster = Cluster(loop, profile(pool(cpu=cpu, initial=nodes, max=nodes)), "0", journal)
+    pods = [Pod(f"pod-{n}", "default", Shape(1000, priority=each), ()) for n, each in enumerate(priorities)]
+    for number, pod in enumerate(pods):
+        loop.at(float(number), cluster.create, pod)
+    loop.run()
+    assert all(pod.node is not None for pod in pods)
+    return loop, cluster, journal, pods
+
+
+def comes(loop: EventLoop, cluster: Cluster, cpu: int, priority: int) -> Pod:
+    pod = Pod("important", "default", Shape(cpu, priority=priority), ())
+    cluster.create(pod)
+    loop.run()
+    return pod
+
+
+def test_a_pod_preempts_the_least_important_and_of_those_the_youngest() -> None:
+    loop, cluster, journal, pods = filled(4, 5, 0, 0, 0)
+    pod = comes(loop, cluster, 2000, 10)
+    assert pod.node is not None
+    assert journal.saw(Change.PREEMPTED) == [pods[2], pods[3]]
+    assert [each.phase for each in pods] == ["Running", "Running", "Failed", "Failed"]
+    assert pods[3].preemptor is pod
+
+
+@pytest.mark.parametrize("priority", [0, 5])
+def test_nobody_of_equal_or_higher_priority_is_preempted(priority: int) -> None:
+    loop, cluster, journal, _ = filled(2, 5, 5)
+    pod = comes(loop, cluster, 1000, priority)
+    assert pod.node is None
+    assert not journal.saw(Change.PREEMPTED)
+
+
+def test_nobody_is_preempted_in_vain() -> None:
+    loop, cluster, journal, _ = filled(2, 0, 9)
+    assert comes(loop, cluster, 2000, 5).node is None
+    assert not journal.saw(Change.PREEMPTED)
+
+
+def test_the_node_is_chosen_whose_victims_matter_least() -> None:
+    loop, cluster, journal, pods = filled(1, 3, 1, 2, nodes=3)
+    comes(loop, cluster, 1000, 10)
+    assert journal.saw(Change.PREEMPTED) == [pods[1]]
+
+
+def test_room_that_is_made_for_a_pod_is_kept_for_it() -> None:
+    loop, journal = EventLoop(), Journal()
+    slow = Kubelet(start=fixed(0.0), pull_overhead_s=0.0, pull_bytes_per_s=1e15, termination_s=5.0)
+    its = profile(pool(cpu=2), kubelet=slow, scheduler=Scheduler(0.0))
+    cluster = Cluster(loop, its, "0", journal)
+    for number in range(2):
+        cluster.create(Pod(f"low-{number}", "default", Shape(1000), ()))
+    loop.run()
+    important = Pod("important", "default", Shape(2000, priority=1), ())
+    cluster.create(important)
+    loop.run(1.0)
+    node = next(iter(cluster.nodes.values()))
+    assert important.nominated == node.name
+    others = [Pod(f"other-{number}", "default", Shape(1000), ()) for number in range(2)]
+    loop.at(2.0, cluster.kubelet.delete, next(iter(node.pods.values())), 0.0)  # one of the two is gone early
+    for other in others:
+        loop.at(3.0, cluster.create, other)
+    loop.run()
+    assert important.node is node
+    assert important.nominated == ""
+    assert all(other.node is None for other in others)
+
+
+def test_the_important_is_placed_before_what_came_earlier() -> None:
+    loop, journal = EventLoop(), Journal()
+    cluster = Cluster(loop, profile(pool(cpu=1), scheduler=Scheduler(pod_s=1.0)), "0", journal)
+    pods = [Pod(f"pod-{n}", "default", Shape(1000, priority=p), ()) for n, p in enumerate((0, 0, 7))]
+    for pod in pods:
+        cluster.create(pod)
+    loop.run(2.5)
+    assert [pod.scheduled for pod in pods] == [None, None, 1.0]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    pods=st.lists(st.tuples(st.integers(1, 4), st.integers(0, 3)), min_size=1, max_size=25),
+    nodes=st.integers(1, 3),
+)
+def test_with_preemption_nothing_is_lost_or_overcommitted_and_the_highest_run(
+    pods: list[tuple[int, int]], nodes: int
+) -> None:
+    loop, journal = EventLoop(), Journal()
+    cluster = Cluster(loop, profile(pool(cpu=4, initial=nodes, max=nodes)), "0", journal)
+    made = [Pod(f"pod-{n}", "default", Shape(c * 1000, priority=p), ()) for n, (c, p) in enumerate(pods)]
+    for number, pod in enumerate(made):
+        loop.at(float(number), cluster.create, pod)
+    loop.run()
+    gone = journal.saw(Change.GONE)
+    assert {pod.name for pod in made} == {pod.name for pod in gone} | set(cluster.pods)
+    assert set(journal.saw(Change.PREEMPTED)) == set(gone)
+    for node in cluster.nodes.values():
+        assert node.cpu_free == 4000 - sum(pod.shape.cpu for pod in node.pods.values())
+    waiting = [pod for pod in made if pod.node is None]
+    assert cluster.scheduler.waiting == len(waiting)
+    for pod in waiting:  # no node has so much that is free or held by the less important
+        for node in cluster.nodes.values():
+            lower = sum(each.shape.cpu for each in node.pods.values() if each.shape.priority < pod.shape.priority)
+            assert node.cpu_free + lower < pod.shape.cpu

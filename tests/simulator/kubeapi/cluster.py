@@ -165,13 +165,13 @@ class Cluster:
         self.asked.append(("patch", plural, namespace, name, patch))
         self.store.put(plural, namespace, name, merge(self.manifest(plural, namespace, name), patch))
 
-    def evict(self, namespace: str, name: str) -> None:
-        self.asked.append(("evict", namespace, name))
+    def evict(self, namespace: str, name: str, grace_s: float | None = None) -> None:
+        self.asked.append(("evict", namespace, name, grace_s))
         if name in self.guarded:
             raise ApiError(
                 429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.", {}
             )
-        self.delete("pods", namespace, name, None)
+        self.delete("pods", namespace, name, grace_s)
 
 
 class Server:

@@ -1,0 +1,86 @@
+"""Preemption: which pods of lower priority make way for one that fits nowhere, as kube-scheduler chooses them.
+
+The rules are those of its DefaultPreemption plugin (pkg/scheduler/framework/preemption): as few victims as will do, the
+important ones spared first; then the node whose victims are least important.
+"""
+
+from collections.abc import Callable, Iterable
+
+from harness.simulator.cluster.nodes import Node
+from harness.simulator.cluster.pods import Pod, Shape
+
+_OFFSET = 2**31  # so that more victims are worse, whatever the sign of their priorities
+
+
+def choose(
+    nodes: Iterable[Node], pod: Pod, reserved: Callable[[Node], Iterable[Shape]]
+) -> tuple[Node, list[Pod]] | None:
+    """The node to make room on and the pods that have to go; none where that helps nowhere.
+
+    Args:
+        nodes: those that would take the pod if they were empty.
+        pod: fits on none of them.
+        reserved: what is kept on a node for others.
+    """
+    candidates = [(node, victims) for node in nodes if (victims := _victims(node, pod, reserved(node)))]
+    return min(candidates, key=lambda each: _harm(*each), default=None)
+
+
+def _victims(node: Node, pod: Pod, reserved: Iterable[Shape]) -> list[Pod]:
+    """The pods that have to leave the node; none at all where even that is not enough."""
+    shape = pod.shape
+    lower = [each for each in node.pods.values() if each.shape.priority < shape.priority]
+    room = _Room(node)
+    for kept in reserved:
+        room.take(kept)
+    for each in lower:
+        room.give(each.shape)
+    if not room.fits(shape):
+        return []
+    room.take(shape)
+    victims = []
+    for each in sorted(lower, key=lambda each: (-each.shape.priority, _begun(each))):
+        if room.fits(each.shape):
+            room.take(each.shape)
+        else:
+            victims.append(each)
+    return victims
+
+
+def _harm(node: Node, victims: list[Pod]) -> tuple[int, int, int, float, int]:
+    highest = max(each.shape.priority for each in victims)
+    earliest = min(_begun(each) for each in victims if each.shape.priority == highest)
+    return highest, sum(each.shape.priority + _OFFSET for each in victims), len(victims), -earliest, node.index
+
+
+def _begun(pod: Pod) -> float:
+    return pod.scheduled if pod.scheduled is not None else pod.created
+
+
+class _Room:
+    """What is free on a node, to try things out."""
+
+    def __init__(self, node: Node) -> None:
+        self._free = [node.cpu_free, node.memory_free, node.gpu_free, node.pods_free]
+
+    def fits(self, shape: Shape) -> bool:
+        wanted = (shape.cpu, shape.memory, shape.gpu, 1)
+        return all(free >= want for free, want in zip(self._free, wanted, strict=True))
+
+    def take(self, shape: Shape) -> None:
+        self._change(shape, -1)
+
+    def give(self, shape: Shape) -> None:
+        self._change(shape, 1)
+
+    def _change(self, shape: Shape, sign: int) -> None:
+        wanted = (shape.cpu, shape.memory, shape.gpu, 1)
+        self._free = [free + sign * want for free, want in zip(self._free, wanted, strict=True)]
+
+
+def fits_beside(node: Node, shape: Shape, reserved: Iterable[Shape]) -> bool:
+    """Whether there is room for such a pod besides what is kept for others."""
+    room = _Room(node)
+    for each in reserved:
+        room.take(each)
+    return room.fits(shape)
