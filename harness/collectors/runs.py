@@ -257,7 +257,7 @@ class Runs:
     def _affords_details(self) -> bool:
         """Most of our share is for the listing; a few runs are asked for however small the test is."""
         share = _SHARE_OF_DETAILS * self._observation.settings.request_share
-        return self._details.read_so_far < max(_LEAST_DETAILS, share * self._served)
+        return self._details.read_so_far + 1 <= max(_LEAST_DETAILS, share * self._served)
 
     def _read_details(self) -> None:
         self._requests += 1
