@@ -46,7 +46,8 @@ class Follower:
                     raise
                 self.relists += 1
                 continue
-            await self._watch(version)
+            if LAST not in self.known:  # else nothing more would come
+                await self._watch(version)
 
     async def _list(self) -> str:
         found: dict[str, Any] = {}
