@@ -66,7 +66,7 @@ def picture_format(path: Path) -> Callable[[str], bytes]:
                 ) from None
             return lambda svg: bytes(svg_to_bytes(svg_string=svg, zoom=2.0))
         case _:
-            raise ConfigError(f"{path} ends neither in .svg nor in .png", "name the picture width.svg or width.png")
+            raise ConfigError(f"{path} ends neither in .svg nor in .png", f"name it {path.stem}.svg or {path.stem}.png")
 
 
 def stage_for(duration_s: float) -> float:

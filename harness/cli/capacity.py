@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.cli import printing
 from harness.cli.observations import Source, read, timeline_of
@@ -13,7 +13,6 @@ from harness.model.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from harness.analysis.capacity import CapacityModel
-    from harness.analysis.capacity_answer import Answer
     from harness.cli.calibrated import CalibratedSimulator
 
 _SEED = 7
@@ -32,6 +31,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--within", metavar="T", help="in which time: 3h, 80m, or seconds")
     parser.add_argument("--nodes", metavar="M", help="on how many nodes")
     parser.add_argument("--grid", action="store_true", help="a table around the given sizes, or over the lists given")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw it, with the tests that were made: .svg, .png or .html"
+    )
     parser.add_argument("--jobs-per-node", type=int, metavar="J", help="how many runs fit a node, where it is known")
     parser.add_argument(
         "--simulator", metavar="PROFILE", help="answer by this simulated platform, calibrated on the run folder given"
@@ -53,26 +55,32 @@ def run(arguments: argparse.Namespace) -> int:
 
     from harness.analysis.capacity import fit
     from harness.analysis.capacity_answer import Question, answer
+    from harness.analysis.capacity_check import leave_one_out
+    from harness.cli.capacity_answered import Answered
+    from harness.cli.capacity_drawn import file_maker
 
     given = _given(arguments)
-    source = read(arguments.sources)
     if arguments.jobs_per_node is not None and arguments.jobs_per_node < 1:
         raise ConfigError(f"--jobs-per-node {arguments.jobs_per_node} is not above 0", "give a whole number")
+    make_file = file_maker(arguments.plot) if arguments.plot else None
+    source = read(arguments.sources)
     model = fit(source.observations, np.random.default_rng(_SEED), jobs_per_node=arguments.jobs_per_node)
     spot = _with_evictions(arguments, model, source) if arguments.spot else None
     model = spot[0] if spot else model
-    warnings = source.warnings + ((spot[1],) if spot else ())
-    price = source.price if arguments.price is None else arguments.price
     ask = _simulator(arguments).ask if arguments.simulator else None
-    name = f"calibrated simulator ({arguments.simulator})" if ask else model.law.name
-    first = answer(model, Question(**{quantity: values[0] for quantity, values in given.items()}), ask)
-    cells = _cells(arguments, given)
-    grid = [answer(model, Question(**cell), ask) for cell in cells]
-    printing.show(
-        arguments,
-        lambda: _text(model, name, first, source, warnings, price, grid),
-        lambda: _json(model, name, first, source, warnings, price, grid),
+    answered = Answered(
+        model,
+        f"calibrated simulator ({arguments.simulator})" if ask else model.law.name,
+        answer(model, Question(**{quantity: values[0] for quantity, values in given.items()}), ask),
+        tuple(answer(model, Question(**cell), ask) for cell in _cells(arguments, given)),
+        source,
+        source.warnings + ((spot[1],) if spot else ()),
+        source.price if arguments.price is None else arguments.price,
+        None if ask else leave_one_out(source.observations, np.random.default_rng(_SEED)),
     )
+    if make_file is not None:
+        make_file(answered, ask)
+    printing.show(arguments, answered.text, answered.document)
     return ExitCode.OK
 
 
@@ -172,133 +180,3 @@ def _with_evictions(
         f"make the work {factor - 1:.1%} longer"
     )
     return model.scaled(factor), said
-
-
-def _cost(found: "Answer", price: float | None) -> float | None:
-    if price is None or found.nodes is None or found.within_s is None:
-        return None
-    return found.nodes * found.within_s / 3600 * price
-
-
-def _binding(found: "Answer", source: Source) -> str:
-    return f"nodes ({source.lacks})" if found.binding == "nodes" and source.lacks else found.binding
-
-
-def _whole(value: float | None) -> float | None:
-    """Counts as counts: 40, not 40.0."""
-    return int(value) if value is not None and value.is_integer() else value
-
-
-def _row(found: "Answer", source: Source, price: float | None) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "runs": _whole(found.runs),
-        "nodes": _whole(found.nodes),
-        "within_s": found.within_s,
-        "asked": found.asked,
-        "answer": _whole(found.value),
-        "interval": [_whole(found.low), _whole(found.high)],
-        "binding": _binding(found, source),
-    }
-    cost = _cost(found, price)
-    return row if cost is None else row | {"cost": cost}
-
-
-def _json(
-    model: "CapacityModel",
-    name: str,
-    first: "Answer",
-    source: Source,
-    warnings: tuple[str, ...],
-    price: float | None,
-    grid: "list[Answer]",
-) -> str:
-    import json
-
-    seen = model.fitted_on
-    document = _row(first, source, price) | {
-        "model": name,
-        "fitted_on": {
-            "runs": list(seen.runs),
-            "nodes": list(seen.nodes),
-            "duration_s": list(seen.duration_s),
-            "observations": seen.observations,
-        },
-        "warnings": [*first.warnings, *warnings],
-    }
-    if grid:
-        document["grid"] = [_row(cell, source, price) | {"warnings": list(cell.warnings)} for cell in grid]
-    return json.dumps(document, indent=2, ensure_ascii=False)
-
-
-def _text(
-    model: "CapacityModel",
-    name: str,
-    first: "Answer",
-    source: Source,
-    warnings: tuple[str, ...],
-    price: float | None,
-    grid: "list[Answer]",
-) -> str:
-    seen = model.fitted_on
-    lines = [
-        _sentence(first),
-        f"  90 % interval  {_amount(first.asked, first.low)} to {_amount(first.asked, first.high)}",
-    ]
-    others = [
-        f"{law.name} {weight:.0%}" for law, weight in sorted(model.weights.items(), key=lambda item: -item[1])[:3]
-    ]
-    lines.append(f"  model          {name} (weights: {', '.join(others)})")
-    lines.append(
-        f"  fitted on      {seen.observations} observation{'s' if seen.observations > 1 else ''}: "
-        f"{_span(seen.runs)} runs, {_span(seen.nodes)} nodes, "
-        f"{format_duration(seen.duration_s[0])} to {format_duration(seen.duration_s[1])}"
-    )
-    lines.append(f"  binding        {_binding(first, source)}")
-    cost = _cost(first, price)
-    if cost is not None:
-        lines.append(f"  cost           {cost:,.2f} (at {price:g} a node and hour)")
-    lines += [f"  warning        {warning}" for warning in (*first.warnings, *warnings)]
-    if grid:
-        lines += ["", *_table(grid)]
-    return "\n".join(lines)
-
-
-def _sentence(found: "Answer") -> str:
-    if found.value is None:
-        return f"{found.runs:,.0f} runs in {format_duration(found.within_s or 0)}: no number of nodes is enough."
-    runs, nodes = f"{found.runs:,.0f} runs", f"{found.nodes:,.0f} nodes"
-    took = format_duration(found.within_s or 0)
-    match found.asked:
-        case "nodes":
-            return f"{runs} in {took}: {nodes}."
-        case "runs":
-            return f"{nodes} for {took}: {runs}."
-        case _:
-            return f"{runs} on {nodes}: {took}."
-
-
-def _amount(asked: str, value: float | None) -> str:
-    if value is None:
-        return "no bound"
-    return format_duration(value) if asked == "within_s" else f"{value:,.0f}"
-
-
-def _span(ends: tuple[float, float]) -> str:
-    return f"{ends[0]:,.4g}" if ends[0] == ends[1] else f"{ends[0]:,.4g} to {ends[1]:,.4g}"
-
-
-def _table(grid: "list[Answer]") -> list[str]:
-    """A line a cell: what was given, the answer, its interval; a star where a cell is far beyond what was observed."""
-    asked = grid[0].asked
-    names = [name for name in ("runs", "nodes", "within_s") if name != asked]
-    titles = {"runs": "runs", "nodes": "nodes", "within_s": "time"}
-    head = "".join(f"{titles[name]:>14}" for name in names) + f"{titles[asked]:>16}{'90 % interval':>34}"
-    lines = [head]
-    for cell in grid:
-        given = "".join(f"{_amount(name, getattr(cell, name)):>14}" for name in names)
-        interval = f"{_amount(asked, cell.low)} to {_amount(asked, cell.high)}"
-        far = " *" if any("observed" in warning for warning in cell.warnings) else ""
-        lines.append(f"{given}{_amount(asked, cell.value):>16}{interval:>34}{far}")
-    if any(line.endswith(" *") for line in lines):
-        lines.append("* far beyond what was observed")
-    return lines

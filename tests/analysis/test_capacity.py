@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from harness.analysis.capacity import Law, Observation, fit
 from harness.analysis.capacity_answer import Question, answer
+from harness.analysis.capacity_check import leave_one_out
 from harness.analysis.capacity_runs import eviction_factor, recorded
 from tests.timelines import burst
 
@@ -122,9 +123,32 @@ def test_known_jobs_per_node_leave_only_waves_of_that_size():
     assert {law.jobs_per_node for law in model.weights} <= {3, None}
 
 
+def test_leaving_sizes_out_of_exact_data_finds_no_error():
+    check = leave_one_out(measured(linear), np.random.default_rng(1))
+    assert (check.sizes, check.tests, check.coverage) == (12, 12, 1.0)
+    assert check.error < 0.03
+    assert leave_one_out([Observation(100, 5, 60)] * 3, np.random.default_rng(1)) is None
+
+
+def test_noise_that_does_not_grow_with_the_duration_narrows_the_interval_of_long_tests():
+    """Stragglers cost the same seconds whatever the size."""
+    random = np.random.default_rng(5)
+    sizes = [(runs, nodes) for nodes in (2, 4, 8) for runs in (25, 50, 100, 200)] * 2
+    same = [Observation(r, n, linear(r, n) + 150 * random.standard_normal()) for r, n in sizes]
+    share = [Observation(r, n, linear(r, n) * (1 + 0.05 * random.standard_normal())) for r, n in sizes]
+
+    def width(observations, runs, nodes):
+        low, high = fitted(observations).durations(runs, nodes, (0.05, 0.95))[:, 0]
+        return high / low
+
+    assert width(same, 25, 8) / width(same, 200, 2) > 1.2 * width(share, 25, 8) / width(share, 200, 2)
+
+
 def test_waves_by_hand():
     features = Law("linear", 3).features(np.array([30.0, 31.0]), np.array([10.0, 10.0]))
     assert features[:, 1].tolist() == [1.0, 2.0]
+    flowing = Law("linear", 3, waves=False).features(np.array([0.3, 30.0, 3000.0]), np.array([10.0, 10.0, 10.0]))
+    assert flowing[:, 1] == pytest.approx([1.0, math.sqrt(2), 100.0], rel=1e-3)
 
 
 @pytest.mark.parametrize("rows", [[], [(0, 1, 1)], [(1, 0, 1)], [(1, 1, 0)]])

@@ -1,4 +1,5 @@
 import json
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -47,6 +48,50 @@ def test_lists_make_a_grid(table, capsys):
     ]
     assert main(["capacity", "--from", str(table), "--runs", "100", "--nodes", "5", "--grid"]) == 0
     assert capsys.readouterr().out.count(" to ") >= 16
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ["--runs", "400", "--within", "90m"],
+        ["--nodes", "10", "--within", "90m"],
+        ["--runs", "400,800", "--nodes", "20"],
+    ],
+)
+def test_a_plot_shows_every_test_every_answer_and_what_was_not_observed(table, tmp_path, capsys, question):
+    picture = tmp_path / "capacity.svg"
+    found = asked(capsys, "--from", table, *question, "--grid", "--plot", picture)
+    svg = ET.fromstring(picture.read_bytes())
+    shapes = {tag: svg.findall(f"{{*}}{tag}") for tag in ("circle", "text", "polygon")}
+    titles = [shape.find("{*}title").text for shape in shapes["circle"]]
+    assert titles == [
+        "tested: 100 runs on 5 nodes took 1 h 30 min",
+        "tested: 200 runs on 10 nodes took 1 h 35 min",
+        "tested: 400 runs on 20 nodes took 1 h 31 min",
+    ]
+    heights = [float(shape.get("cy")) for shape in shapes["circle"]]
+    assert heights[1] < heights[2] < heights[0], "the longer, the higher"
+    answers = [title.text for shape in shapes["polygon"] if (title := shape.find("{*}title")) is not None]
+    cells = [c for c in found["grid"] if found["asked"] == "within_s" or c["within_s"] == found["within_s"]]
+    assert len(answers) == len(cells)
+    assert "not observed" in {text.text for text in shapes["text"]}
+
+
+def test_a_plot_is_what_its_name_ends_in(table, tmp_path, capsys):
+    question = ["capacity", "--from", str(table), "--runs", "400", "--nodes", "20", "--quiet", "--plot"]
+    assert main([*question, str(tmp_path / "plot.png")]) == 0
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    assert main([*question, str(tmp_path / "plot.html")]) == 0
+    page = (tmp_path / "plot.html").read_text()
+    assert "<svg" in page
+    assert "http" not in page.replace("http://www.w3.org", ""), "an offline file"
+    for wrong in (tmp_path / "plot.pdf", tmp_path / "no-folder" / "plot.svg"):
+        assert main([*question, str(wrong)]) == 2
+        assert "--plot" in capsys.readouterr().err
+
+
+def test_the_model_is_checked_on_its_own_data(table, capsys):
+    assert asked(capsys, "--from", table, "--runs", "400", "--nodes", "20")["leave_one_out"]["sizes"] == 3
 
 
 def test_cost_is_nodes_times_hours_times_price(table, capsys):

@@ -1,0 +1,155 @@
+"""An answered question of capacity as it is printed: for people, and as one JSON object."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.analysis.capacity_answer import NODES, RUNS, WITHIN, Answer
+from harness.cli.observations import Source
+from harness.model.units import format_duration
+
+if TYPE_CHECKING:
+    from harness.analysis.capacity import CapacityModel
+    from harness.analysis.capacity_check import Check
+
+_TITLES = {RUNS: "runs", NODES: "nodes", WITHIN: "time"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Everything that is said of a question.
+
+    Attributes:
+        model: what was fitted.
+        name: of what answered: the likeliest law, or the simulator.
+        first: the answer to the question itself.
+        grid: the answers around it; empty when none were asked for.
+        source: what was read.
+        warnings: doubts beside those of the answers.
+        price: of one node, per hour; none when unknown.
+        check: how well the model foretells each size from the others; none with one size.
+    """
+
+    model: "CapacityModel"
+    name: str
+    first: Answer
+    grid: tuple[Answer, ...]
+    source: Source
+    warnings: tuple[str, ...]
+    price: float | None
+    check: "Check | None"
+
+    def document(self) -> str:
+        """The JSON object of ``--json``."""
+        seen = self.model.fitted_on
+        document = self._row(self.first) | {
+            "model": self.name,
+            "fitted_on": {
+                "runs": list(seen.runs),
+                "nodes": list(seen.nodes),
+                "duration_s": list(seen.duration_s),
+                "observations": seen.observations,
+            },
+            "warnings": [*self.first.warnings, *self.warnings],
+        }
+        if self.check:
+            document["leave_one_out"] = {
+                "sizes": self.check.sizes, "in_interval": self.check.coverage, "median_error": self.check.error,
+            }  # fmt: skip
+        if self.grid:
+            document["grid"] = [self._row(cell) | {"warnings": list(cell.warnings)} for cell in self.grid]
+        return json.dumps(document, indent=2, ensure_ascii=False)
+
+    def text(self) -> str:
+        """For a terminal."""
+        first, seen = self.first, self.model.fitted_on
+        likely = sorted(self.model.weights.items(), key=lambda item: -item[1])[:3]
+        weights = ", ".join(f"{law.name} {weight:.0%}" for law, weight in likely)
+        tests = f"{seen.observations} observation{'s' if seen.observations > 1 else ''}"
+        took = f"{format_duration(seen.duration_s[0])} to {format_duration(seen.duration_s[1])}"
+        lines = [
+            sentence(first),
+            f"  90 % interval  {amount(first.asked, first.low)} to {amount(first.asked, first.high)}",
+            f"  model          {self.name} (weights: {weights})",
+            f"  fitted on      {tests}: {_span(seen.runs)} runs, {_span(seen.nodes)} nodes, {took}",
+        ]
+        if self.check:
+            lines.append(f"  leave-one-out  {self.check.sentence}")
+        lines.append(f"  binding        {self._binding(first)}")
+        cost = self._cost(first)
+        if cost is not None:
+            lines.append(f"  cost           {cost:,.2f} (at {self.price:g} a node and hour)")
+        lines += [f"  warning        {warning}" for warning in (*first.warnings, *self.warnings)]
+        if self.grid:
+            lines += ["", *_table(self.grid)]
+        return "\n".join(lines)
+
+    def _cost(self, found: Answer) -> float | None:
+        if self.price is None or found.nodes is None or found.within_s is None:
+            return None
+        return found.nodes * found.within_s / 3600 * self.price
+
+    def _binding(self, found: Answer) -> str:
+        lacks = self.source.lacks
+        return f"nodes ({lacks})" if found.binding == "nodes" and lacks else found.binding
+
+    def _row(self, found: Answer) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            "runs": _whole(found.runs),
+            "nodes": _whole(found.nodes),
+            "within_s": found.within_s,
+            "asked": found.asked,
+            "answer": _whole(found.value),
+            "interval": [_whole(found.low), _whole(found.high)],
+            "binding": self._binding(found),
+        }
+        cost = self._cost(found)
+        return row if cost is None else row | {"cost": cost}
+
+
+def sentence(found: Answer) -> str:
+    """Question and answer in one sentence."""
+    if found.value is None:
+        return f"{found.runs:,.0f} runs in {format_duration(found.within_s or 0)}: no number of nodes is enough."
+    runs, nodes = f"{found.runs:,.0f} runs", f"{found.nodes:,.0f} nodes"
+    took = format_duration(found.within_s or 0)
+    match found.asked:
+        case "nodes":
+            return f"{runs} in {took}: {nodes}."
+        case "runs":
+            return f"{nodes} for {took}: {runs}."
+        case _:
+            return f"{runs} on {nodes}: {took}."
+
+
+def amount(quantity: str, value: float | None) -> str:
+    """A quantity for people."""
+    if value is None:
+        return "no bound"
+    return format_duration(value) if quantity == WITHIN else f"{value:,.0f}"
+
+
+def _whole(value: float | None) -> float | None:
+    """Counts as counts: 40, not 40.0."""
+    return int(value) if value is not None and value.is_integer() else value
+
+
+def _span(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:,.4g}" if ends[0] == ends[1] else f"{ends[0]:,.4g} to {ends[1]:,.4g}"
+
+
+def _table(grid: Sequence[Answer]) -> list[str]:
+    """A line a cell: what was given, the answer, its interval; a star where a cell is far beyond what was observed."""
+    asked = grid[0].asked
+    names = [name for name in _TITLES if name != asked]
+    head = "".join(f"{_TITLES[name]:>14}" for name in names) + f"{_TITLES[asked]:>16}{'90 % interval':>34}"
+    lines = [head]
+    for cell in grid:
+        given = "".join(f"{amount(name, getattr(cell, name)):>14}" for name in names)
+        interval = f"{amount(asked, cell.low)} to {amount(asked, cell.high)}"
+        far = " *" if any("observed" in warning for warning in cell.warnings) else ""
+        lines.append(f"{given}{amount(asked, cell.value):>16}{interval:>34}{far}")
+    if any(line.endswith(" *") for line in lines):
+        lines.append("* far beyond what was observed")
+    return lines
