@@ -1,0 +1,144 @@
+"""An hour at 50/s on a simulated clock: the real dispatcher and ledger, 180,000 arrivals, a platform that stalls."""
+
+import random
+from array import array
+from dataclasses import dataclass, field
+
+import gevent
+import numpy as np
+import pytest
+
+from harness.drive.dispatch import Clock, Dispatcher
+from harness.drive.ledger import Ledger
+from harness.drive.order import Order
+from harness.model import Event, Outcome, Plan, Scenario, Submission
+from harness.model.http import HttpAnswer
+from harness.model.phases import SUCCEEDED
+from harness.model.schedule import Constant
+from harness.store import RunFolder
+
+T0_AT = 1_700_000_000 * 10**9
+RATE, HOUR_S = 50.0, 3600.0
+
+
+@dataclass
+class SimulatedClock:
+    """Time that passes when somebody sleeps, always a little longer than asked for, and while requests are made."""
+
+    at: int = T0_AT - 10**9
+    late: random.Random = field(default_factory=lambda: random.Random(7))
+
+    def now(self):
+        return self.at
+
+    def sleep(self, seconds):
+        gevent.sleep(0)  # what is ready happens now
+        self.at += round(seconds * 1e9) + int(self.late.random() * 1.5e6)
+
+    def pass_by(self, ns):
+        self.at += ns
+
+
+class Platform:
+    """Answers at once, except for six seconds in the middle of the hour, of which it answers everything at the end."""
+
+    def __init__(self, clock):
+        self._clock = clock
+        self._ready = gevent.event.Event()
+        self.waiting = 0
+
+    def exchange(self, _):
+        self._clock.pass_by(40_000)
+        since_s = (self._clock.now() - T0_AT) / 1e9 - HOUR_S / 2
+        if 0 <= since_s < 6:
+            self.waiting += 1
+            self._ready.wait()
+        elif since_s >= 6:
+            self._ready.set()
+        return HttpAnswer(200, b"")
+
+    def submit(self, scenario, exchange):
+        exchange(None)
+        return scenario.run_name
+
+
+@dataclass
+class Hour:
+    rows: list
+    ledger: Ledger
+    platform: Platform
+    most_in_flight: int
+
+    def lags_ms(self):
+        return np.array([(row.sent_at - row.due_at) / 1e6 for row in self.rows])
+
+
+@pytest.fixture(scope="module")
+def hour(tmp_path_factory):
+    clock = SimulatedClock()
+    platform = Platform(clock)
+    offsets = array("d", Constant(RATE, HOUR_S).offsets(7))
+    folder = RunFolder.create(tmp_path_factory.mktemp("hour"), "hour")
+    plan = Plan("jobs", "http://h", {}, len(offsets), 7, simulated=False)
+    order = Order("hour", plan, [Scenario(str(k), "s", {}, {}) for k in range(500)], offsets, T0_AT)
+    most = 0
+    with folder.recorder() as recorder:
+        ledger = Ledger(recorder, len(offsets))
+
+        def record(one):
+            nonlocal most
+            ledger.book(one)
+            ledger.end(Event(one.answered_at, "Run", one.run, SUCCEEDED))
+            most = max(most, dispatcher.in_flight)
+
+        dispatcher = Dispatcher(
+            platform, platform.exchange, record, worker=0, max_in_flight=1000, clock=clock, source="jobs"
+        )
+        dispatcher.run(order.arrivals())
+    rows = sorted(folder.records(Submission), key=lambda row: row.seq)
+    return Hour(rows, ledger, platform, most)
+
+
+def test_every_arrival_of_the_hour_is_in_the_ledger_once(hour):
+    assert [row.seq for row in hour.rows] == list(range(180_000))
+    assert {row.outcome for row in hour.rows} == {Outcome.ACCEPTED}
+    counts = hour.ledger.counts
+    assert (counts.intended, counts.done, counts.in_flight) == (180_000, 180_000, 0)
+
+
+def test_an_hour_drifts_less_than_a_millisecond(hour):
+    """Each sleep is too long by up to 1.5 ms: a dispatcher that sleeps from arrival to arrival ends two minutes late."""
+    lags = hour.lags_ms()
+    minute = round(60 * RATE)
+    assert abs(lags[-minute:].mean() - lags[:minute].mean()) < 0.1
+    slope_ms = np.polyfit(np.arange(lags.size) / lags.size, lags, 1)[0]
+    assert abs(slope_ms) < 0.1, "lag does not grow over the hour"
+    assert lags.max() < 3.0
+    assert abs((hour.rows[-1].sent_at - hour.rows[0].sent_at) / 1e6 - (HOUR_S - 1 / RATE) * 1e3) < 2.0
+
+
+def test_a_stall_of_six_seconds_delays_no_arrival_and_its_answers_count_from_the_due_time(hour):
+    due = np.array([(row.due_at - T0_AT) / 1e9 - HOUR_S / 2 for row in hour.rows])
+    inside = (due >= 0) & (due < 6)
+    assert inside.sum() == 300
+    assert hour.lags_ms()[inside].max() < 3.0
+    assert hour.platform.waiting == pytest.approx(300, abs=1)
+    latencies_s = np.array([(row.answered_at - row.due_at) / 1e9 for row in hour.rows])
+    np.testing.assert_allclose(latencies_s[inside], 6 - due[inside], atol=0.05)
+
+
+def test_what_is_in_memory_does_not_grow_with_the_test(hour):
+    assert hour.most_in_flight == pytest.approx(301, abs=2), "the stall's, and nothing else"
+    assert not hour.ledger._open
+    assert not hour.ledger._ended_first
+
+
+def test_the_clock_does_not_follow_a_jump_of_the_wall_clock(monkeypatch):
+    clock = Clock()
+    before = clock.now()
+    monkeypatch.setattr("time.time_ns", lambda: 0)
+    assert 0 <= clock.now() - before < 10**9
+
+
+def test_a_clock_that_is_ahead_is_set_right():
+    assert Clock().now() - Clock(ahead_ns=5 * 10**9).now() == pytest.approx(5e9, abs=1e8)
