@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from harness.analysis.baseline import Regression, batches
+from harness.analysis.own_requests import own_requests
 from harness.analysis.quantiles import Summary
 from harness.analysis.slo import SloResult
 from harness.model.findings import Finding
@@ -52,13 +53,14 @@ def document(report: Report) -> dict[str, Any]:
             "duration_s": _summary(report.latencies.duration),
         },
         "scaling": _scaling(report),
-        "charges": asdict(report.charges) if report.charges else None,
+        "charges": _charges(report),
         "pending": _pending(report),
         "degradation": asdict(report.degradation) if report.degradation else None,
         "bounds": [asdict(bound) for bound in report.bounds],
         "knee": asdict(report.knee) if report.knee else None,
         "batches_s": batches(report.timeline).tolist(),
         "baseline": _baseline(report.regression),
+        "observer": _observer(report),
         "errors": [
             {"message": g.message, "count": g.count, "first_s": g.first_s, "last_s": g.last_s, "example": g.example}
             for g in report.errors
@@ -117,6 +119,14 @@ def _baseline(found: Regression | None) -> dict[str, Any] | None:
         "failed_ratio": list(found.failed),
         "differences": list(found.differences),
     }
+
+
+def _observer(report: Report) -> dict[str, Any] | None:
+    own = own_requests(report.timeline)
+    if own is None:
+        return None
+    counts = [{"endpoint": name, "count": count} for name, count in sorted(own.by_endpoint.items())]
+    return {"requests": counts, "platform_requests": own.platform, "platform_share": own.share}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -191,6 +201,11 @@ def _scaling(report: Report) -> dict[str, Any] | None:
         "limit_per_hour": curve.limit,
         "measured": {"nodes": report.levels.nodes.tolist(), "per_hour": report.levels.per_hour.tolist()},
     }
+
+
+def _charges(report: Report) -> dict[str, Any] | None:
+    paid = report.charges
+    return None if paid is None else asdict(paid) | {"overhead": paid.overhead, "wasted": paid.wasted}
 
 
 def _pending(report: Report) -> dict[str, Any] | None:

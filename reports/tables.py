@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.charges import Charges
+from harness.analysis.own_requests import own_requests
 from harness.analysis.quantiles import Summary
 from harness.analysis.tasks import tasks
 from harness.analysis.timeline import floats
@@ -136,8 +137,9 @@ def _goodput(report: Report, paid: Charges) -> Iterable[tuple[str, str, str]]:
 
 
 def raw_tables(report: Report) -> list[Table]:
-    """Runs, pods by task, nodes and events."""
-    return [table for table in (_runs(report), _tasks(report), _nodes(report), _events(report)) if table.rows]
+    """Runs, pods by task, nodes, events, and what the observation cost."""
+    found = (_runs(report), _tasks(report), _nodes(report), _events(report), _own_requests(report))
+    return [table for table in found if table.rows]
 
 
 def seconds_text(value: float | None) -> str:
@@ -208,6 +210,17 @@ def _events(report: Report) -> Table:
         Column("Last", number=True), Column("For example", long=True),
     )  # fmt: skip
     return _table("Events by kind", heads, rows, len(rows))
+
+
+def _own_requests(report: Report) -> Table:
+    """The observer's requests by endpoint, most first."""
+    own, columns = own_requests(report.timeline), (Column("Endpoint"), Column("Requests", number=True))
+    if own is None:
+        return Table("What the observation cost", columns, ())
+    counts = sorted(own.by_endpoint.items(), key=lambda each: (-each[1], each[0]))
+    share = "" if own.share is None else f", {own.share:.1%} of those that load and observer sent to it together"
+    note = f"{own.platform:,} of these went to the platform under test{share}."
+    return Table("What the observation cost", columns, tuple((name, f"{count:,}") for name, count in counts), note)
 
 
 def _table(title: str, columns: tuple[Column, ...], rows: Sequence[tuple[str, ...]], count: int) -> Table:
