@@ -108,7 +108,15 @@ def cost_table(report: Report) -> Table:
             ("of these with a step at work", f"{paid.busy_hours:.2f}", f"{paid.idle:.0%} of the charged time was idle"),
             ("of these before the node was ready", f"{paid.coming_hours:.2f}", ""),
             ("CPU-hours charged", f"{paid.cpu_hours:.2f}", "allocatable cores"),
+            ("of these requested by steps", _hours(paid.held_cpu_hours), "from when a pod has its node to its end"),
             ("GPU-hours charged", f"{paid.gpu_hours:.2f}", ""),
+            ("of these requested by steps", _hours(paid.held_gpu_hours), "from when a pod has its node to its end"),
+            (
+                "Charged beyond what was requested",
+                "unknown" if paid.overhead is None else f"{paid.overhead:.0%}",
+                "overhead, as a share of what was requested"
+                + ("" if paid.wasted is None else f"; it cost {paid.wasted:.2f}"),
+            ),
             ("Cost", "unknown" if paid.cost is None else f"{paid.cost:.2f}", "in the unit of the nodes' prices"),
             *_goodput(report, paid),
             ("Nodes ready at the start", f"{paid.warm:,}", ""),
@@ -125,6 +133,10 @@ def cost_table(report: Report) -> Table:
         ]
     columns = (Column("Figure"), Column("Value", number=True), Column("", long=True))
     return Table("Nodes and waiting", columns, tuple(rows))
+
+
+def _hours(hours: float | None) -> str:
+    return "unknown" if hours is None else f"{hours:.2f}"
 
 
 def _goodput(report: Report, paid: Charges) -> Iterable[tuple[str, str, str]]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from harness.analysis.curves import merged
 from harness.analysis.quantiles import Summary, summarize
+from harness.analysis.requested import requested
 from harness.analysis.timeline import Timeline, distinct, floats
 from harness.model.phases import POD_PHASES, RUNNING, UNSCHEDULABLE
 
@@ -21,6 +22,8 @@ class Charges:
         busy_hours: the part of it in which at least one step of a run worked on the node.
         cpu_hours: node-hours times allocatable cores.
         gpu_hours: node-hours times GPUs.
+        held_cpu_hours: the part of `cpu_hours` that pods of runs held by their requests; none when those are unknown.
+        held_gpu_hours: the same of `gpu_hours`.
         cost: node-hours times price; none when a price is unknown.
         warm: nodes that were ready when the test began.
         coming_hours: the part of the node-hours in which nodes were not ready yet.
@@ -30,9 +33,24 @@ class Charges:
     busy_hours: float
     cpu_hours: float
     gpu_hours: float
+    held_cpu_hours: float | None
+    held_gpu_hours: float | None
     cost: float | None
     warm: int
     coming_hours: float
+
+    @property
+    def overhead(self) -> float | None:
+        """What was charged beyond what pods held, as a share of that: of GPUs where there are, else of cores."""
+        charged, held = (
+            (self.gpu_hours, self.held_gpu_hours) if self.gpu_hours else (self.cpu_hours, self.held_cpu_hours)
+        )
+        return charged / held - 1 if held else None
+
+    @property
+    def wasted(self) -> float | None:
+        """The part of the cost that paid for this overhead."""
+        return None if self.cost is None or self.overhead is None else self.cost * (1 - 1 / (1 + self.overhead))
 
     @property
     def idle(self) -> float:
@@ -59,11 +77,14 @@ def charges(timeline: Timeline) -> Charges | None:
     hours = np.maximum(end - start, 0.0) / 3600
     came = np.minimum(np.nan_to_num(ready, nan=timeline.end_s), end)
     price = floats(nodes, "price")
+    held = {each.resource: each.held_hours for each in requested(timeline)}
     return Charges(
         node_hours=float(hours.sum()),
         busy_hours=_busy_seconds(timeline) / 3600,
         cpu_hours=float((hours * floats(nodes, "cpu")).sum()),
         gpu_hours=float((hours * floats(nodes, "gpu")).sum()),
+        held_cpu_hours=held.get("CPU"),
+        held_gpu_hours=held.get("GPU"),
         cost=float((hours * price).sum()) if np.isfinite(price).all() else None,
         warm=int(np.count_nonzero((ready <= 0) & ~(gone <= 0))),
         coming_hours=float(np.maximum(came - start, 0.0).sum()) / 3600,

@@ -11,11 +11,12 @@ from typing import Any
 from harness.collectors.http import Http, Timeouts
 from harness.collectors.nodes import node_of, ready_since
 from harness.collectors.pods import WORKFLOW, run_of, task_of
+from harness.collectors.requests import requests_of
 from harness.experiment.jobs_per_node import Blocked, Room, Snapshot, Trial, Verdict, judge
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.phases import TERMINAL_STATES
 from harness.model.scenario import Scenario
-from harness.model.units import format_duration, parse_quantity
+from harness.model.units import format_duration
 from harness.targets import kfp
 from harness.targets.cleaning import Cleanup
 from harness.targets.target import RejectedError
@@ -69,10 +70,10 @@ class ClusterPool:
             return None
         node = node_of(nodes[0])
         daemons = [pod for pod in self._pods("", everywhere=True) if pod["spec"].get("nodeName") == node.name]
-        asked = [_requests(pod) for pod in daemons if pod["status"].get("phase") in _LIVE and not run_of(pod)]
+        asked = [requests_of(pod["spec"]) for pod in daemons if pod["status"].get("phase") in _LIVE and not run_of(pod)]
         return Room(
-            node.cpu - sum(cpu for cpu, _ in asked),
-            node.memory - sum(memory for _, memory in asked),
+            node.cpu - sum(each.cpu for each in asked),
+            node.memory - sum(each.memory for each in asked),
             node.pods - len(asked),
         )
 
@@ -245,14 +246,6 @@ def connect(context: str | None) -> Any:
         return client.CoreV1Api(config.new_client_from_config(os.environ.get("KUBECONFIG"), context))
     except (ConfigException, OSError) as error:
         raise ConfigError(f"the kubeconfig can't be used: {error}", "set KUBECONFIG, or give --kube-context") from error
-
-
-def _requests(pod: Mapping[str, Any]) -> tuple[float, float]:
-    asked = [(c.get("resources") or {}).get("requests") or {} for c in pod["spec"].get("containers") or ()]
-    return (
-        sum(parse_quantity(str(r.get("cpu", 0))) for r in asked),
-        sum(parse_quantity(str(r.get("memory", 0))) for r in asked),
-    )
 
 
 def _unschedulable(pod: Mapping[str, Any]) -> str:

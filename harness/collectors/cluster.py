@@ -14,6 +14,7 @@ from harness.collectors.kube_api import KubeApi
 from harness.collectors.nodes import Nodes
 from harness.collectors.pods import WORKFLOW, PodLife
 from harness.collectors.reflector import Manifest, OnChange, Reflector
+from harness.collectors.requests import RequestsSeen
 from harness.collectors.workflows import KIND as WORKFLOW_KIND
 from harness.collectors.workflows import Workflows
 from harness.model.records import Event, Node, Span
@@ -42,6 +43,7 @@ class Pods:
         self._since = since - BEFORE_NS
         self._pods: dict[str, _Known] = {}
         self._alive: set[str] = set()  # of runs
+        self._requests = RequestsSeen()
         self._ahead: int | None = None  # how far our clock and the way of news are ahead of the cluster's clock, ns
         self._lock = threading.Lock()
 
@@ -56,6 +58,10 @@ class Pods:
                 known.life.see_deleted(manifest, self._journal.now())
             else:
                 known.life.see(manifest, self._journal.now())
+            if known.life.run:
+                spec, now_at = manifest.get("spec") or {}, self._journal.now()
+                for sample in self._requests.tell(known.life.task, known.life.name, spec, now_at):
+                    self._journal.write(sample)
             if known.life.run and known.life.over is None:
                 self._alive.add(uid)
             else:

@@ -25,7 +25,7 @@ _SPOT_LABELS = frozenset(
         ("karpenter.sh/capacity-type", "spot"), ("node.kubernetes.io/lifecycle", "spot"),
     }
 )  # fmt: skip
-_GPUS = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi")
+GPUS = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi")
 _NO_POOL = "default"
 
 
@@ -44,7 +44,7 @@ def node_of(manifest: Mapping[str, Any], before: Node | None = None) -> Node:
         gone_at=None,
         cpu=parse_quantity(room.get("cpu", 0)),
         memory=parse_quantity(room.get("memory", 0)),
-        gpu=float(sum(parse_quantity(room[name]) for name in _GPUS if name in room)),
+        gpu=float(sum(parse_quantity(room[name]) for name in GPUS if name in room)),
         pods=int(parse_quantity(room.get("pods", 110))),
         spot=any((name.lower(), value.lower()) in _SPOT_LABELS for name, value in labels.items()),
     )

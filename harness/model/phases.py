@@ -60,6 +60,10 @@ LIST_SECONDS = "kfp_list_seconds"  # of one of our own requests for a page of ru
 OBSERVER_REQUESTS = "observer_requests"  # cumulative; labels: endpoint
 NODE_CPU_CORES = "node_cpu_cores"  # used; labels: node
 NODE_MEMORY_BYTES = "node_memory_bytes"  # used; labels: node
+# What pods ask the scheduler to set aside; labels: task, or pod for one that differs from the others of its task.
+REQUESTED_CPU_CORES = "requested_cpu_cores"
+REQUESTED_MEMORY_BYTES = "requested_memory_bytes"
+REQUESTED_GPUS = "requested_gpus"
 POD_CPU_CORES = "pod_cpu_cores"  # used; labels: pod
 POD_MEMORY_BYTES = "pod_memory_bytes"
 GENERATOR_CPU = "generator_cpu"  # share of one core; labels: worker

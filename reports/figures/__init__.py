@@ -10,8 +10,9 @@ __all__ = ["Figure", "figures", "thinned"]
 def figures(report: Report) -> dict[str, Figure]:
     """All figures that the recorded sources allow, by key."""
     made = (
-        flow.throughput(report), scaling.scaling(report), *flow.stores(report), phases.phases(report),
-        phases.phases_by_order(report), phases.pending(report), gantt.runs(report), gantt.nodes(report),
+        flow.throughput(report), scaling.scaling(report), *flow.requests(report), *flow.stores(report),
+        phases.phases(report), phases.phases_by_order(report), phases.pending(report),
+        gantt.runs(report), gantt.nodes(report),
         flow.submissions(report),
     )  # fmt: skip
     return {figure.key: figure for figure in made if figure is not None}

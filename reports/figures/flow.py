@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from harness.analysis.requested import requested
 from harness.analysis.timeline import floats
 from reports.figures.figure import Figure, axis, bars, figure, line, points, thinned, time_axis
 from reports.report import Report
@@ -40,6 +41,29 @@ def throughput(report: Report) -> Figure | None:
         f"Counted in windows of {flow.width_s:g} s."
     )
     return figure("throughput", "Throughput beside nodes", caption, traces, layout, height=520)
+
+
+def requests(report: Report) -> list[Figure]:
+    """What pods requested beside what the nodes had to give."""
+    flow, made = report.throughput, []
+    for found in requested(report.timeline):
+        x, unit = flow.middles_s, "cores" if found.resource == "CPU" else "GPUs"
+        traces = [
+            line(f"{unit} of ready nodes", x, found.room, "--accent", width=2.5, shape="hv"),
+            line("requested by all pods", x, found.wanted, "--warn", dash="dot"),
+            line("requested by pods on nodes", x, found.held, "--good", fill="tozeroy", fillcolor="--wash"),
+        ]
+        layout = {"xaxis": time_axis(), "yaxis": axis(unit, rangemode="tozero")}
+        charged = report.charges and (report.charges.gpu_hours if found.resource == "GPU" else report.charges.cpu_hours)
+        caption = (
+            f"Pods held {found.held_hours:.2f} {found.resource}-hours"
+            + (f" of {charged:.2f} that the nodes were there for" if charged else "")
+            + ". Where the dotted line is above the nodes' line, pods wait; the space between the nodes' line and the "
+            "area is paid for and not requested."
+        )
+        key = f"requests-{found.resource.lower()}"
+        made.append(figure(key, f"{found.resource}: nodes against requests", caption, traces, layout, height=280))
+    return made
 
 
 def submissions(report: Report) -> Figure | None:

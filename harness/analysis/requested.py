@@ -1,0 +1,103 @@
+"""How much of the nodes the runs' pods held by their requests, whether or not they used it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import orjson
+
+from harness.analysis.curves import mean_active
+from harness.analysis.throughput import throughput
+from harness.analysis.timeline import Bools, Floats, Timeline, floats
+from harness.model.phases import POD_PHASES, REQUESTED_CPU_CORES, REQUESTED_GPUS, SCHEDULING, UNSCHEDULABLE
+
+_WAITING = tuple(POD_PHASES.index(phase) for phase in (UNSCHEDULABLE, SCHEDULING))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requested:
+    """Of one resource: cores or GPUs. Arrays are means of the windows of `throughput`.
+
+    Attributes:
+        resource: "CPU" or "GPU".
+        held_hours: amount-hours that placed pods held during the test.
+        held: by placed pods.
+        wanted: by all pods that were there, those without a node included.
+        room: allocatable on the ready nodes that can take the runs' pods.
+    """
+
+    resource: str
+    held_hours: float
+    held: Floats
+    wanted: Floats
+    room: Floats
+
+
+@lru_cache(maxsize=1)  # the charges and a figure ask; a timeline never changes
+def requested(timeline: Timeline) -> tuple[Requested, ...]:
+    """Join pods with what their tasks request; empty when those of a task were not seen. GPUs where there are."""
+    found = (
+        _of(timeline, "CPU", REQUESTED_CPU_CORES, "cpu"),
+        _of(timeline, "GPU", REQUESTED_GPUS, "gpu") if floats(timeline.nodes, "gpu").any() else None,
+    )
+    return tuple(each for each in found if each is not None)
+
+
+def _of(timeline: Timeline, resource: str, metric: str, column: str) -> Requested | None:
+    pods, edges = timeline.pods, throughput(timeline).edges_s
+    mine = (pods["row"] >= 0).to_numpy(dtype=bool)
+    placed = ~np.isin(pods["phase"].to_numpy(), _WAITING)
+    start, end = floats(pods, "start_s"), np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s)
+    held, wanted, seconds = np.zeros(edges.size - 1), np.zeros(edges.size - 1), 0.0
+    groups = _groups(timeline, metric, mine)
+    if groups is None:
+        return None
+    for amount, chosen in groups:
+        here = chosen & placed
+        length = np.clip(end[here], 0.0, timeline.end_s) - np.clip(start[here], 0.0, timeline.end_s)
+        seconds += amount * float(np.maximum(length, 0.0).sum())
+        on_nodes = mean_active(start[here], end[here], edges)
+        waiting = mean_active(start[chosen & ~placed], end[chosen & ~placed], edges)
+        held += amount * on_nodes
+        wanted += amount * (on_nodes + waiting)
+    return Requested(resource, seconds / 3600, held, wanted, _room(timeline, column, edges))
+
+
+def _groups(timeline: Timeline, metric: str, mine: Bools) -> list[tuple[float, Bools]] | None:
+    """Stretches by the amount that their pods request; none when that of a task is not known."""
+    tasks = timeline.pods["task"].cat
+    code, number = tasks.codes.to_numpy(), timeline.pods["pod"].to_numpy()
+    by_task, by_pod = dict(_told(timeline, metric, "task")), dict(_told(timeline, metric, "pod"))
+    there = np.bincount(code[mine], minlength=len(tasks.categories)) > 0
+    if not mine.any() or not {str(name) for name in tasks.categories[there]} <= by_task.keys():
+        return None
+    of_task = np.array([by_task.get(str(name), 0.0) for name in tasks.categories])
+    apart = np.zeros(len(timeline.names), dtype=bool)
+    if by_pod:
+        apart = timeline.names.isin(list(by_pod)).to_numpy(dtype=bool)
+    usual = mine & ~apart[number]
+    groups = [(amount, usual & (of_task == amount)[code]) for amount in np.unique(of_task[there]).tolist() if amount]
+    of_pod = np.array([by_pod[str(name)] for name in timeline.names[apart]])
+    for amount in np.unique(of_pod[of_pod > 0]).tolist():
+        chosen = np.zeros(apart.size, dtype=bool)
+        chosen[np.flatnonzero(apart)[of_pod == amount]] = True
+        groups.append((amount, mine & chosen[number]))
+    return groups
+
+
+def _room(timeline: Timeline, column: str, edges: Floats) -> Floats:
+    nodes = timeline.workers
+    size, ready, gone = (floats(nodes, name) for name in (column, "ready_s", "gone_s"))
+    room = np.zeros(edges.size - 1)
+    for amount in np.unique(size).tolist():
+        room += amount * mean_active(ready[size == amount], gone[size == amount], edges)
+    return room
+
+
+def _told(timeline: Timeline, metric: str, label: str) -> Iterator[tuple[str, float]]:
+    samples = timeline.metric(metric)
+    for text, value in zip(samples["labels"], floats(samples, "value").tolist(), strict=True):
+        labels = orjson.loads(text)
+        if label in labels:
+            yield str(labels[label]), value
