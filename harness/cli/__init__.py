@@ -22,6 +22,7 @@ VERBS: tuple[tuple[str, str, str], ...] = (
         "record a platform under somebody else's load (beside ours it starts by itself)",
         "harness.cli.observe",
     ),
+    ("diagnose", "say what holds a run back, also while it is going", "harness.cli.diagnose"),
     ("watch", "show in the terminal how a running test stands", "harness.cli.watch"),
     ("import", "make a run and its report from dumps: kubectl, runs, Prometheus", "harness.cli.import_"),
     ("capacity", "runs, time, nodes: two of them give the third, with an interval", "harness.cli.capacity"),

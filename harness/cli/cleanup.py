@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"{plan.target} keeps no runs", "there is nothing to clean up")
     ended = {e.object for e in folder.records(Event) if e.kind == "Run" and e.reason in TERMINAL_STATES}
     runs = [(row.run, row.run in ended) for row in folder.records(Submission) if row.run is not None]
-    carrier = Carrier(plan.host, read_token(arguments.token_file, os.environ), plan.limits)
+    carrier = Carrier(plan.host, read_token(arguments.token_file, os.environ), plan.limits, verify_tls=plan.verify_tls)
     try:
         cleaned = clean_up(target, runs, Cleanup(arguments.how), carrier, rate=parse_rate(arguments.rate))
     finally:

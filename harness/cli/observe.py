@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli import printing
+from harness.cli.parent import stop_with_parent
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.options import OBSERVING, several
 
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     if arguments.die_with_parent:
-        threading.Thread(target=_stop_with_parent, args=(stop,), daemon=True).start()
+        stop_with_parent(stop)
     if arguments.run is None:
         return _observe_alone(arguments, stop)
     folder = RunFolder.open(arguments.run)
@@ -182,11 +183,3 @@ def _pair(option: str, text: str) -> tuple[str, str]:
     if not (name and equals and value):
         raise ConfigError(f"{option} {text} is no pair", f"write it as {option} NAME=VALUE")
     return name, value
-
-
-def _stop_with_parent(stop: threading.Event) -> None:
-    """Set `stop` once this process has been handed to another parent: whoever started it is gone."""
-    parent = os.getppid()
-    while not stop.wait(1.0):
-        if os.getppid() != parent:
-            stop.set()

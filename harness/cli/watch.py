@@ -20,7 +20,7 @@ _EVERY_S = 0.5
 _QUIET_EVERY_S = 10.0  # where the output is no terminal
 _STALE_S = 60.0  # a load that has not ended so long after its observer is gone
 _OVER = "over"
-_COUNTS = ("sent", "accepted", "in_flight", "done", "failed", "rejected", "missed")
+_COUNTS = ("sent", "accepted", "awaited", "in_flight", "done", "failed", "rejected", "missed")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,10 +59,10 @@ def is_over(load: Mapping[str, Any], observed: Mapping[str, Any], *, reported: b
     return observed.get("stage") == _OVER and silent_s > _STALE_S
 
 
-def view(load: Mapping[str, Any], observed: Mapping[str, Any]) -> list[tuple[str, str]]:
+def view(load: Mapping[str, Any], observed: Mapping[str, Any], found: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What there is to say, as (what, value), only what is known."""
     stage = str(load.get("stage") or observed.get("stage") or "not begun")
-    return [("stage", stage), *_of_load(load), *_of_platform(observed)]
+    return [("stage", stage), *_of_load(load), *_of_platform(observed), *_of_findings(found)]
 
 
 def _of_load(load: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -75,6 +75,8 @@ def _of_load(load: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "throughput", f"{load['runs_per_min']:,.0f} runs/min"
     if load.get("lag_s") is not None:
         yield "lag of the last second, worst", f"{load['lag_s'] * 1e3:.1f} ms"
+    if load.get("lag_p99_s") is not None:
+        yield "lag p99", f"{load['lag_p99_s'] * 1e3:.1f} ms"
     if load.get("eta_s") is not None:
         yield "time left", format_duration(float(load["eta_s"]))
 
@@ -95,6 +97,11 @@ def _of_platform(observed: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "last trouble of the observer", str(observed["last_error"])
 
 
+def _of_findings(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for place, finding in enumerate(found.get("findings", ())):
+        yield "" if place else "what holds it back", f"{finding['title']} ({finding['name']})"
+
+
 def _bar(load: Mapping[str, Any], width: int = 30) -> str:
     over = sum(int(load.get(name, 0)) for name in ("done", "failed", "rejected", "missed"))
     filled = min(width, round(width * over / int(load["intended"])))
@@ -105,21 +112,23 @@ def _by_state(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
 
 
-def _live(folder: "RunFolder") -> tuple[dict[str, Any], dict[str, Any]]:
-    return folder.read_live("load"), folder.read_live("observer")
+def _live(folder: "RunFolder") -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    return folder.read_live("load"), folder.read_live("observer"), folder.read_live("findings")
 
 
 def _document(folder: "RunFolder") -> str:
     import orjson
 
-    load, observed = _live(folder)
-    return orjson.dumps({"over": _ended(folder), "load": load, "observer": observed}).decode()
+    load, observed, found = _live(folder)
+    whole = {"over": ended(folder), "load": load, "observer": observed, "findings": found.get("findings", [])}
+    return orjson.dumps(whole).decode()
 
 
-def _ended(folder: "RunFolder") -> bool:
+def ended(folder: "RunFolder") -> bool:
+    """Whether the run in `folder` will not change any more."""
     from reports import JSON
 
-    load, observed = _live(folder)
+    load, observed, _ = _live(folder)
     return is_over(load, observed, reported=(folder.path / JSON).is_file(), now_at=time.time_ns())
 
 
@@ -132,7 +141,7 @@ def _redraw(folder: "RunFolder") -> None:
     from rich.live import Live
 
     with Live(_panel(folder), refresh_per_second=4, transient=False) as screen:
-        while not _ended(folder):
+        while not ended(folder):
             time.sleep(_EVERY_S)
             screen.update(_panel(folder))
 
@@ -151,10 +160,10 @@ def _print_now_and_then(folder: "RunFolder") -> None:
     """Each state of the test once, and how it stands every ten seconds."""
     shown_s, stage = float("-inf"), ""
     while True:
-        ended, facts = _ended(folder), view(*_live(folder))
-        if ended or facts[0][1] != stage or time.monotonic() - shown_s >= _QUIET_EVERY_S:
+        over, facts = ended(folder), view(*_live(folder))
+        if over or facts[0][1] != stage or time.monotonic() - shown_s >= _QUIET_EVERY_S:
             print(_text(facts), end="\n\n", flush=True)
             shown_s, stage = time.monotonic(), facts[0][1]
-        if ended:
+        if over:
             return
         time.sleep(_EVERY_S)

@@ -35,12 +35,12 @@ class Carrier:
         ConfigError: `host` is not an http(s) address, or `token` can't be sent.
     """
 
-    def __init__(self, host: str, token: str, limits: Limits) -> None:
+    def __init__(self, host: str, token: str, limits: Limits, *, verify_tls: bool = True) -> None:
         parts = _address(host)
         self._host = host
         self._prefix = parts.path.rstrip("/")
         self._address = (parts.hostname, parts.port or _PORTS[parts.scheme])
-        self._tls = _trust() if parts.scheme == "https" else None
+        self._tls = _trust(verify=verify_tls) if parts.scheme == "https" else None
         self._limits = limits
         fields = {"Host": parts.netloc.rpartition("@")[2], "User-Agent": _USER_AGENT, "Accept": "application/json"}
         if token:
@@ -137,10 +137,13 @@ def _address(host: str) -> SplitResult:
     raise ConfigError(f"'{host}' is not the address of a platform", "give --host https://kfp.example/pipeline")
 
 
-def _trust() -> ssl.SSLContext:
+def _trust(*, verify: bool) -> ssl.SSLContext:
     """The system's certificate authorities, or those of ``SSL_CERT_FILE``; the standard context's sockets block."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.load_default_certs()
+    if verify:
+        context.load_default_certs()
+    else:  # the user said --insecure
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
 
 

@@ -3,6 +3,7 @@
 import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import gevent
@@ -12,7 +13,8 @@ from harness.drive.carrier import Carrier
 from harness.drive.dispatch import Arrival, Clock, Dispatcher, Record, most_at_once
 from harness.drive.order import Order
 from harness.model.phases import GENERATOR_CPU
-from harness.model.records import Sample
+from harness.model.records import Event, Sample, Submission
+from harness.model.redaction import Redaction
 from harness.targets.target import find
 
 _MOST_WARM = 1000
@@ -52,11 +54,12 @@ class Worker:
         plan = order.plan
         self._order = order
         self._record = record
+        self._redaction = Redaction((token, *order.hidden), plan.redact)
         self._dues: gevent.queue.Queue[Due | None] = gevent.queue.Queue()
-        self._carrier = Carrier(plan.host, token, plan.limits)
+        self._carrier = Carrier(plan.host, token, plan.limits, verify_tls=plan.verify_tls)
         target = find(plan.target).from_plan(plan)
         self._dispatcher = Dispatcher(
-            target, self._carrier, record, worker=order.index, max_in_flight=plan.limits.max_in_flight,
+            target, self._carrier, self._book, worker=order.index, max_in_flight=plan.limits.max_in_flight,
             clock=Clock(order.ahead_ns), source=plan.target,
         )  # fmt: skip
 
@@ -86,6 +89,15 @@ class Worker:
         """See `Crew.stop`."""
         self._dispatcher.stop(why)
         self._dues.put(None)
+
+    def _book(self, record: Record) -> None:
+        """What the platform said may repeat what it was sent."""
+        if isinstance(record, Submission):
+            if record.error:
+                record = replace(record, error=self._redaction.clean(record.error))
+        elif isinstance(record, Event):
+            record = replace(record, message=self._redaction.clean(record.message))
+        self._record(record)
 
     def _given(self) -> Iterator[Arrival]:
         for seq, due_s in iter(self._dues.get, None):

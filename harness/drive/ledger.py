@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from harness.drive.lags import Lags
 from harness.model.phases import SUCCEEDED, TERMINAL_STATES
 from harness.model.records import Event, Outcome, Sample, Span, Submission
 from harness.store.folder import Recorder, encode
@@ -61,7 +62,7 @@ class Ledger:
         self._outcomes: Counter[Outcome] = Counter()
         self._ends: Counter[bool] = Counter()
         self._open: dict[str, tuple[str, int]] = {}  # run -> its name, when it was due
-        self.worst_lag_s = 0.0  # of the rows since somebody last set it back
+        self.lags = Lags()
         self._ended_first: dict[str, Event] = {}  # the observer may see a run's end before its answer is booked
 
     @property
@@ -119,7 +120,7 @@ class Ledger:
     def _count(self, outcome: Outcome, run: str | None, name: str, due_at: int, sent_at: int | None) -> Finished | None:
         self._outcomes[outcome] += 1
         if sent_at is not None:
-            self.worst_lag_s = max(self.worst_lag_s, (sent_at - due_at) / 1e9)
+            self.lags.add((sent_at - due_at) / 1e9)
         if run is None:
             return None
         self._open[run] = (name, due_at)

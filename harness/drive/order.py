@@ -28,6 +28,7 @@ class Order:
     index: int = 0
     count: int = 1
     ahead_ns: int = 0
+    hidden: tuple[str, ...] = ()  # values that must not be recorded
 
     @property
     def closed(self) -> bool:
@@ -65,6 +66,7 @@ class Order:
             "index": self.index,
             "count": self.count,
             "ahead_ns": self.ahead_ns,
+            "hidden": self.hidden,
             "version": version("pipeswarm"),
         }
 
@@ -89,4 +91,5 @@ class Order:
             raw["index"],
             raw["count"],
             raw["ahead_ns"],
+            tuple(raw["hidden"]),
         )

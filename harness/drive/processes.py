@@ -31,7 +31,7 @@ class Simulator:
     kubeconfig: str
     profile: str
     fault: str
-    process: "subprocess.Popen[bytes]"
+    process: Process
 
     def stop(self) -> None:
         """End it."""
@@ -85,17 +85,12 @@ def generate_scenarios(option: str, package: Path, count: int, seed: int, out: P
         )
 
 
-def start_observer(run: Path, options: Sequence[str], environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    """Start the observer of a run. It ends when it is told to, or when this process is gone."""
-    command = [*_module("harness.cli"), "observe", "--run", str(run), "--die-with-parent", *options]
-    log = (run / "observer.log").open("ab")
-    with log:
+def start_beside(verb: Sequence[str], log: Path, environment: Mapping[str, str]) -> Process:
+    """Start a verb of ``pipeswarm`` that goes on beside the test until it is told to end, or this process is gone."""
+    command = [*_module("harness.cli"), *verb, "--die-with-parent"]
+    with log.open("ab") as told:
         return subprocess.Popen(  # noqa: S603  # our own module
-            command,
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            env={**os.environ, **environment},
-            start_new_session=True,
+            command, stdout=subprocess.DEVNULL, stderr=told, env={**os.environ, **environment}, start_new_session=True
         )
 
 
@@ -114,7 +109,7 @@ def report(run: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def end(process: "subprocess.Popen[bytes]", patience_s: float = _END_S) -> None:
+def end(process: Process, patience_s: float = _END_S) -> None:
     """Ask a process to end and wait; after `patience_s` it is killed."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)

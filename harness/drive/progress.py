@@ -21,19 +21,19 @@ class Progress:
         self._width = 0
         self._stage = ""
 
-    def show(self, live: Mapping[str, Any], observed: Mapping[str, Any]) -> None:
+    def show(self, live: Mapping[str, Any], observed: Mapping[str, Any], found: Mapping[str, Any]) -> None:
         """Draw the line if it is time to."""
         now_s = time.monotonic()
         changed = live.get("stage") != self._stage
         if not self._terminal and not changed and now_s - self._last_s < _QUIET_EVERY_S:
             return
         self._last_s, self._stage = now_s, str(live.get("stage", ""))
-        self._write(line(live, observed))
+        self._write(line(live, observed, found))
 
     def done(self, live: Mapping[str, Any], observed: Mapping[str, Any]) -> None:
         """Draw how it ended, whatever was drawn last, and go on below it."""
         if live.get("intended"):
-            self._write(line(live, observed))
+            self._write(line(live, observed, {}))
         if self._terminal and self._width:
             self._out.write("\n")
             self._out.flush()
@@ -48,8 +48,8 @@ class Progress:
         self._out.flush()
 
 
-def line(live: Mapping[str, Any], observed: Mapping[str, Any]) -> str:
-    """The line: a bar over the runs that are over, then counts, rate, lag, nodes and the time that is left."""
+def line(live: Mapping[str, Any], observed: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """The line: a bar over the runs that are over, then counts, rate, lag, nodes, time left, and what holds it back."""
     stage = str(live.get("stage", ""))
     intended = int(live.get("intended", 0))
     if not intended:
@@ -59,7 +59,7 @@ def line(live: Mapping[str, Any], observed: Mapping[str, Any]) -> str:
     parts = [
         f"[{'█' * filled}{'·' * (_BAR - filled)}] {over}/{intended}",
         f"{stage}: sent {live.get('sent', 0)}",
-        f"in flight {live.get('in_flight', 0)}",
+        f"in flight {live.get('in_flight', 0) + live.get('awaited', 0)}",
         f"done {live.get('done', 0)}",
     ]
     parts += [f"{name} {live[name]}" for name in ("failed", "rejected", "missed") if live.get(name)]
@@ -71,4 +71,7 @@ def line(live: Mapping[str, Any], observed: Mapping[str, Any]) -> str:
         parts.append(f"nodes {observed['ready_nodes']}")
     if live.get("eta_s") is not None:
         parts.append(f"ETA {format_duration(float(live['eta_s']))}")
+    if found.get("findings"):
+        top = found["findings"][0]
+        parts.append(f"{top['name']} ({top['confidence']:.0%} sure)")
     return " · ".join(parts)

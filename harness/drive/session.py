@@ -1,14 +1,11 @@
-"""One test, from the press of Start to the report: set up, dispatch, drain, seal. Each test is a new folder."""
+"""One test, from the press of Start to its report: open, dispatch, drain, clean up. Each test is a new folder."""
 
-import os
-import sys
 import time
-from array import array
+from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from enum import StrEnum
-from pathlib import Path
 
 import gevent
 import gevent.event
@@ -18,20 +15,16 @@ from harness.drive.carrier import Carrier
 from harness.drive.closed import Slots
 from harness.drive.crew import Crew
 from harness.drive.dispatch import STOPPED
-from harness.drive.ledger import Finished, Ledger
-from harness.drive.order import Order
-from harness.drive.preparing import Checked, guard, scenarios_for, versions
-from harness.drive.watching import Observer
+from harness.drive.ledger import Finished
+from harness.drive.opening import LoadTest, Means, get_ready, open_test
+from harness.drive.preparing import Checked
+from harness.drive.watching import Lookout
 from harness.model.abort import Watch
 from harness.model.concurrency import Concurrency
-from harness.model.errors import ConfigError, ExitCode, PipeswarmError
-from harness.model.plan import Plan
-from harness.model.records import Event, Outcome, Submission
-from harness.model.schedule import Schedule, to_mapping
-from harness.store.baselines import keep_baseline
-from harness.store.folder import PIPELINE, SCENARIOS, RunFolder, run_name, schedule_digest
+from harness.model.errors import ExitCode, PipeswarmError
+from harness.model.records import Outcome, Submission
+from harness.store.folder import RunFolder
 from harness.targets.cleaning import Cleaning, Cleanup, clean_up
-from harness.targets.target import Platform
 
 # Between the last preparation and the first arrival: workers get their orders and open connections.
 _LEAD_S = 1.0
@@ -59,283 +52,180 @@ class Stage(StrEnum):
 class Session:
     """One test. `run` does it all; `stop` and `cut` end it early; `crew_for` says who sends the arrivals."""
 
-    def __init__(
-        self,
-        checked: Checked,
-        platform: Platform,
-        *,
-        token: str,
-        simulator: processes.Simulator | None,
-        workers: int,
-        on_finished: Callable[[Finished], None],
-    ) -> None:
+    def __init__(self, checked: Checked, means: Means, *, on_finished: Callable[[Finished], None]) -> None:
         self._checked = checked
-        self._platform = platform
-        self._token = token
-        self._simulator = simulator
-        self._workers = workers
+        self._means = means
         self._on_finished = on_finished
+        self._crew: Crew | None = None
+        self._lookout: Lookout | None = None
         self._stopped = gevent.event.Event()
         self._why_stopped = STOPPED
         self._watch = Watch(checked.settings.abort_on)
-        self._cut: str = ""
-        self._observer: Observer | None = None
-        self._offsets = array("d")
+        self._cut = ""
         self._lost = 0  # arrivals of a closed schedule that went down with their worker
+        self._started_at = self._last_due_at = 0
+        self.test: LoadTest | None = None
+        self.empty = True  # nothing has been made that would have to be sealed
         self.stage = Stage.PREPARING
         self.exit_code = ExitCode.OK
         self.verdict = ""
-        self.folder: RunFolder | None = None
-        self.ledger: Ledger | None = None
-        self.crew: Crew | None = None
-        self.last_due_at = 0
-        self.started_at = 0
+
+    @property
+    def folder(self) -> RunFolder | None:
+        """The run folder, once there is one."""
+        return self.test.folder if self.test is not None else None
 
     # --- the whole story ----------------------------------------------------------------------------------------
 
-    def run(self, crew_for: Callable[["Session"], Crew]) -> None:
+    def run(self, crew_for: "Callable[[LoadTest, Session], Crew]") -> None:
         """Do the test. Never raises for what a user or a platform did: `exit_code` and `verdict` say it."""
         try:
-            order = self._prepare()
-            self.crew = crew_for(self)
-            self._dispatch(order)
-            self._drain()
+            ready = get_ready(self._checked, self._means)
+            self.empty = False
+            test = self.test = open_test(ready)
+            self._lookout = Lookout(test.folder)
+            self._crew = crew_for(test, self)
+            self._dispatch(test, self._crew)
+            self._drain(test)
         except PipeswarmError as error:
             self.exit_code = error.exit_code
             self.verdict = f"error: {error}"
         finally:
-            self._end_observer()
+            self._end()
         if self.folder is not None and self.exit_code in {ExitCode.OK, ExitCode.INTERRUPTED}:
             self._report(self.folder)
         self.stage = Stage.OVER
 
     def stop(self, reason: str = "Stopped", why: str = STOPPED) -> None:
         """Send nothing more, but wait for the runs that are on their way."""
-        if self.stage is Stage.DISPATCHING and not self._stopped.is_set():
-            self.note(reason, why if why != STOPPED else "dispatch was stopped before the schedule's end")
+        if self.test is not None and self.stage is Stage.DISPATCHING and not self._stopped.is_set():
+            self.test.note(reason, why if why != STOPPED else "dispatch was stopped before the schedule's end")
         self._why_stopped = why
         self._stopped.set()
-        if self.crew is not None:
-            self.crew.stop(why)
+        if self._crew is not None:
+            self._crew.stop(why)
 
     def cut(self, reason: str, why: str = STOPPED) -> None:
         """Stop and do not wait: what is still open is censored."""
         self._cut = self._cut or reason
         self.stop(reason, why)
 
-    # --- before the first arrival -------------------------------------------------------------------------------
-
-    def _prepare(self) -> Order:
-        """Everything that may fail, before the first arrival; the folder is made last."""
-        checked, settings = self._checked, self._checked.settings
-        host = self._simulator.url if self._simulator else settings.host
-        plan = Plan(
-            target=checked.target,
-            host=host,
-            schedule={},
-            intended=0,
-            seed=settings.seed,
-            simulated=self._simulator is not None,
-            target_options=dict(checked.prepared.options),
-            limits=settings.limits,
-            slos=settings.slos,
-            versions=versions(),
-            command=("locust", *sys.argv[1:]),
-            started_at=time.time_ns(),
-            workers=self._workers,
-        )
-        carrier = Carrier(host, self._token, settings.limits)
-        try:
-            target = self._platform.from_plan(plan, checked.prepared.package)
-            if settings.cleanup is not Cleanup.NONE and not isinstance(target, Cleaning):
-                raise ConfigError(f"--cleanup {settings.cleanup}: {plan.target} keeps no runs", "leave --cleanup out")
-            found = target.set_up(carrier)
-        finally:
-            carrier.close()
-        plan = replace(plan, target_options={**plan.target_options, **found.options})
-        scenarios, kept = scenarios_for(checked, found.inputs)
-        schedule = settings.schedule_for(len(scenarios))
-        self._schedule = schedule
-        if not isinstance(schedule, Concurrency):
-            self._offsets = array("d", schedule.offsets(settings.seed))
-            if not self._offsets:
-                raise ConfigError("the schedule holds no arrival", "give a higher rate or a longer time")
-        guard(settings, len(self._offsets))
-        self._target = self._platform.from_plan(plan)
-        intended = (schedule.runs or 0) if isinstance(schedule, Concurrency) else len(self._offsets)
-        plan = replace(plan, schedule=to_mapping(schedule), intended=intended)
-        if checked.baseline is not None:
-            same = {} if isinstance(schedule, Concurrency) else {"schedule": schedule_digest(self._offsets)}
-            checked.baseline[0].demand_same_load(replace(plan, digests=same))
-        self.folder = folder = self._make_folder(plan, schedule)
-        if checked.baseline is not None:
-            keep_baseline(folder, checked.baseline[1])
-        digests = {"scenarios": folder.keep(SCENARIOS, kept)}
-        if checked.prepared.package is not None:
-            digests["pipeline"] = folder.keep(PIPELINE, checked.prepared.package)
-        self._plan = replace(plan, digests=digests)
-        self._write_plan()
-        self._recorder = folder.recorder()
-        self.ledger = Ledger(self._recorder, intended)
-        self._ends = folder.tail(Event)
-        self._observer = self._start_observer(folder)
-        return Order(folder.path.name, self._plan, scenarios, self._offsets, 0)
-
-    def _make_folder(self, plan: Plan, schedule: Schedule | Concurrency) -> RunFolder:
-        settings = self._checked.settings
-        size = schedule.most_in_flight if isinstance(schedule, Concurrency) else len(self._offsets)
-        name = settings.text("run-name") or run_name(plan.target, schedule.name, size, plan.started_at)
-        return RunFolder.create(Path(settings.text("runs-dir") or "runs"), name)
-
-    def _write_plan(self) -> None:
-        """Manifest and schedule; a closed schedule's due times are known, and written again, when dispatch is over."""
-        assert self.folder is not None
-        _, digest = self.folder.write_schedule(self._offsets)
-        self._plan = replace(self._plan, digests={**self._plan.digests, "schedule": digest})
-        self.folder.write_plan(self._plan)
-
-    def _start_observer(self, folder: RunFolder) -> Observer:
-        environment = {"PIPESWARM_TOKEN": self._token} if self._token else {}
-        if own := processes.folder_of(self._platform):
-            environment["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), own)))
-        if self._simulator:
-            environment["KUBECONFIG"] = self._simulator.kubeconfig
-        options: list[str] = []
-        for name in ("kube-context", "prometheus"):
-            if given := self._checked.settings.text(name):
-                options += [f"--{name}", given]
-        observer = Observer(folder, self._recorder, options, environment)
-        observer.wait_until_it_looks()
-        return observer
+    def worker_lost(self, index: int, client: str, arrivals: int) -> None:
+        """Note that a worker died; its arrivals without a row make the run invalid."""
+        self._lost += arrivals
+        if self.test is not None:
+            self.test.note("WorkerLost", f"worker {index} ({client}) is gone")
 
     # --- dispatch and drain -------------------------------------------------------------------------------------
 
-    def _dispatch(self, order: Order) -> None:
-        assert self.crew is not None
+    def _dispatch(self, test: LoadTest, crew: Crew) -> None:
         self.stage = Stage.DISPATCHING
-        self.started_at = time.time_ns() + round(_LEAD_S * 1e9)
-        self.note("Started", f"{order.plan.intended or 'as many as there is time for'} arrivals", at=self.started_at)
-        self.crew.start(replace(order, t0_at=self.started_at))
+        self._started_at = time.time_ns() + round(_LEAD_S * 1e9)
+        test.note("Started", f"{test.plan.intended or 'as many as there is time for'} arrivals", at=self._started_at)
+        crew.start(test.order(self._started_at))
         if self._stopped.is_set():  # before the first arrival: every one of them is missed
-            self.crew.stop(self._why_stopped)
-        if isinstance(self._schedule, Concurrency):
-            self._keep_in_flight(self.crew, self._schedule)
+            crew.stop(self._why_stopped)
+        if isinstance(test.schedule, Concurrency):
+            self._keep_in_flight(test, crew, test.schedule)
         else:
-            self.last_due_at = self.started_at + round(self._offsets[-1] * 1e9)
-        while not self.crew.finished() and not self._cut:
-            self._tick()
+            self._last_due_at = self._started_at + round(test.offsets[-1] * 1e9)
+        while not crew.finished() and not self._cut:
+            self._tick(test)
         with gevent.Timeout(_FAREWELL_S, exception=False):
-            while not self.crew.finished():
-                self._tick()
-        if isinstance(self._schedule, Concurrency):
-            self._settle_closed(self._schedule)
-        self.note("DispatchEnded", "every arrival was answered or missed")
+            while not crew.finished():
+                self._tick(test)
+        if isinstance(test.schedule, Concurrency):
+            self._settle_closed(test, test.schedule)
+        test.note("DispatchEnded", "every arrival was answered or missed")
 
-    def _keep_in_flight(self, crew: Crew, schedule: Concurrency) -> None:
+    def _keep_in_flight(self, test: LoadTest, crew: Crew, schedule: Concurrency) -> None:
         """Give the crew an arrival for each slot that gets free, until the schedule ends or somebody stops it."""
-        assert self.ledger is not None
         slots, ended, refused = Slots(schedule, self._checked.settings.most_runs), 0, 0
         if schedule.length_s < float("inf"):
-            self.last_due_at = self.started_at + round(schedule.length_s * 1e9)
+            self._last_due_at = self._started_at + round(schedule.length_s * 1e9)
         while not self._stopped.is_set() and not crew.finished():
-            now_s = (time.time_ns() - self.started_at) / 1e9
-            counts = self.ledger.counts
+            now_s = (time.time_ns() - self._started_at) / 1e9
+            counts = test.ledger.counts
             slots.free(counts.ended - counts.rejected + self._lost - ended, now_s)
             slots.free(counts.rejected - refused, now_s + _REFUSED_S)
             ended, refused = counts.ended - counts.rejected + self._lost, counts.rejected
             found = slots.due(now_s + _AHEAD_S)
             over = slots.over(now_s)
-            crew.send([(len(self._offsets) + k, due_s) for k, due_s in enumerate(found)], last=over)
-            self._offsets.extend(found)
-            self.ledger.intended = max(self.ledger.intended, len(self._offsets))
+            crew.send([(len(test.offsets) + k, due_s) for k, due_s in enumerate(found)], last=over)
+            test.offsets.extend(found)
+            test.ledger.intended = max(test.ledger.intended, len(test.offsets))
             if over:
                 return
-            self._tick(_CLOSED_TICK_S)
+            self._tick(test, _CLOSED_TICK_S)
 
-    def _settle_closed(self, schedule: Concurrency) -> None:
+    def _settle_closed(self, test: LoadTest, schedule: Concurrency) -> None:
         """What was due is known now. Runs that were promised and never became due are missed."""
-        assert self.ledger is not None
         now_at = time.time_ns()
-        for seq in range(len(self._offsets), schedule.runs or 0):
-            self._offsets.append((now_at - self.started_at) / 1e9)
-            self.ledger.book(
+        for seq in range(len(test.offsets), schedule.runs or 0):
+            test.offsets.append((now_at - self._started_at) / 1e9)
+            test.ledger.book(
                 Submission(seq, "", "", now_at, None, None, Outcome.MISSED, None, 0, None, self._why_stopped)
             )
-        self.ledger.intended = len(self._offsets)
-        self._plan = replace(self._plan, intended=len(self._offsets))
-        self._write_plan()
+        test.settle()
 
-    def _drain(self) -> None:
+    def _drain(self, test: LoadTest) -> None:
         """Wait until the platform says that every accepted run is over."""
-        assert self.ledger is not None
         self.stage = Stage.DRAINING
         limit_s = self._checked.settings.limits.drain_s
         deadline = time.monotonic() + limit_s
-        while self.ledger.counts.in_flight and time.monotonic() < deadline and not self._cut:
-            self._tick()
-        left = self.ledger.counts.in_flight
+        while test.ledger.counts.in_flight and time.monotonic() < deadline and not self._cut:
+            self._tick(test)
+        left = test.ledger.counts.in_flight
         if self._cut:
-            self.note(self._cut, f"{left} runs were still going")
+            test.note(self._cut, f"{left} runs were still going")
             if self._cut == "Interrupted":
                 self.exit_code = ExitCode.INTERRUPTED
         elif left:
-            self.note("DrainTimedOut", f"{left} runs were still going after {limit_s:g} s")
+            test.note("DrainTimedOut", f"{left} runs were still going after {limit_s:g} s")
         else:
-            self.note("Drained", "every accepted run is over")
+            test.note("Drained", "every accepted run is over")
 
-    def _tick(self, seconds: float = _TICK_S) -> None:
+    def _tick(self, test: LoadTest, seconds: float = _TICK_S) -> None:
         gevent.sleep(seconds)
-        self._book_ends()
-        if self._observer is not None:
-            self._observer.watch()
-        assert self.ledger is not None
-        told = self._watch.broken(time.monotonic(), asdict(self.ledger.counts))
+        self._book_ends(test)
+        test.observer.watch()
+        told = self._watch.broken(time.monotonic(), asdict(test.ledger.counts))
         if told and not self._cut:
             self.cut("Aborted", f"given up, {told}")
 
-    def _book_ends(self) -> None:
-        assert self.ledger is not None
-        for event in self._ends.read():
-            finished = self.ledger.end(event)
-            if finished:
+    def _book_ends(self, test: LoadTest) -> None:
+        for event in test.ends.read():
+            if finished := test.ledger.end(event):
                 self._on_finished(finished)
 
-    def note(self, reason: str, message: str, at: int | None = None) -> None:
-        """An event of the test itself, in the run folder."""
-        assert self.folder is not None
-        self._recorder.write(Event(at or time.time_ns(), "Test", self.folder.path.name, reason, message))
+    # --- after the last run -------------------------------------------------------------------------------------
 
-    def worker_lost(self, index: int, client: str, arrivals: int) -> None:
-        """Note that a worker died; its arrivals without a row make the run invalid."""
-        self._lost += arrivals
-        self.note("WorkerLost", f"worker {index} ({client}) is gone")
+    def _end(self) -> None:
+        """Nobody looks any more: what is done to the platform from here on changes no figure."""
+        if self._lookout is not None:
+            self._lookout.end()
+        if self.test is not None:
+            self.test.observer.end()
+            self._book_ends(self.test)
+            self._clean_up(self.test)
+            self.test.recorder.close()
 
-    def _end_observer(self) -> None:
-        if self._observer is not None:
-            self._observer.end()
-        if self.ledger is not None:
-            self._book_ends()
-            self._clean_up(self.ledger)
-            self._recorder.close()
-
-    def _clean_up(self, ledger: Ledger) -> None:
-        """Do away with this test's runs as it was asked for; nobody observes any more, so it changes no figure."""
+    def _clean_up(self, test: LoadTest) -> None:
+        """Do away with this test's runs as it was asked for."""
         settings = self._checked.settings
-        if settings.cleanup is Cleanup.NONE or self.folder is None or not isinstance(self._target, Cleaning):
+        if settings.cleanup is Cleanup.NONE or not isinstance(test.target, Cleaning):
             return
         self.stage = Stage.CLEANING
-        rows = self.folder.records(Submission)
-        runs = ((row.run, not ledger.open(row.run)) for row in rows if row.run is not None)
-        carrier = Carrier(self._plan.host, self._token, settings.limits)
+        rows = test.folder.records(Submission)
+        runs = ((row.run, not test.ledger.open(row.run)) for row in rows if row.run is not None)
+        carrier = Carrier(test.plan.host, self._means.token, settings.limits, verify_tls=test.plan.verify_tls)
         try:
             done = clean_up(
-                self._target, runs, settings.cleanup, carrier, rate=settings.cleanup_rate, sleep=gevent.sleep
+                test.target, runs, settings.cleanup, carrier, rate=settings.cleanup_rate, sleep=gevent.sleep
             )
         finally:
             carrier.close()
-        self.note("CleanedUp", f"--cleanup {settings.cleanup}: {done}")
-
-    # --- after the last run -------------------------------------------------------------------------------------
+        test.note("CleanedUp", f"--cleanup {settings.cleanup}: {done}")
 
     def _report(self, folder: RunFolder) -> None:
         self.stage = Stage.REPORTING
@@ -344,25 +234,30 @@ class Session:
             with suppress(ValueError):
                 self.exit_code = ExitCode(code)
 
+    # --- how it stands ------------------------------------------------------------------------------------------
+
     def live(self) -> dict[str, object]:
         """What the progress line and the web UI show: the ledger's counts, the pace, and the time that is left."""
-        if self.ledger is None:
+        test = self.test
+        if test is None:
             return {"stage": str(self.stage)}
-        counts = self.ledger.counts
-        lag_s, self.ledger.worst_lag_s = self.ledger.worst_lag_s, 0.0
-        now_at = time.time_ns()
+        counts, lags, now_at = test.ledger.counts, test.ledger.lags, time.time_ns()
+        due = bisect_right(test.offsets, (now_at - self._started_at) / 1e9) if self._started_at else 0
+        awaited = max(0, due - counts.recorded) if self.stage is Stage.DISPATCHING else 0
         over = counts.done + counts.failed
-        per_s = over / max((now_at - self.started_at) / 1e9, 1.0)
-        live: dict[str, object] = {"stage": str(self.stage), **asdict(counts), "sent": counts.sent}
-        live |= {"in_flight": counts.in_flight, "runs_per_min": per_s * 60, "lag_s": lag_s}
-        live["load"] = _in_words(self._schedule)
+        per_s = over / max((now_at - self._started_at) / 1e9, 1.0)
+        live: dict[str, object] = {"stage": str(self.stage), **asdict(counts)}
+        live |= {"sent": counts.sent + awaited, "awaited": awaited, "in_flight": counts.in_flight}
+        live |= {"runs_per_min": per_s * 60, "lag_s": lags.take_worst(), "lag_p99_s": lags.quantile(0.99)}
+        live["load"] = _in_words(test)
         if over and self.stage in {Stage.DISPATCHING, Stage.DRAINING}:
             open_s = (counts.intended - counts.rejected - counts.missed - over) / per_s
-            live["eta_s"] = max(open_s, (self.last_due_at - now_at) / 1e9)
+            live["eta_s"] = max(open_s, (self._last_due_at - now_at) / 1e9)
         return live
 
 
-def _in_words(schedule: Schedule | Concurrency) -> str:
-    if isinstance(schedule, Concurrency):
-        return f"concurrency: at most {schedule.most_in_flight} in flight (closed model: a slow platform is asked less)"
-    return f"{schedule.name} (open model: users don't set the rate)"
+def _in_words(test: LoadTest) -> str:
+    if isinstance(test.schedule, Concurrency):
+        most = test.schedule.most_in_flight
+        return f"concurrency: at most {most} in flight (closed model: a slow platform is asked less)"
+    return f"{test.schedule.name} (open model: users don't set the rate)"

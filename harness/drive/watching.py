@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 import gevent
 
 from harness.drive import processes
+from harness.model.errors import ConfigError, ExitCode
 from harness.model.phases import GAP
 from harness.model.records import Event
 from harness.store.folder import Recorder, RunFolder
 
+LOG = "observer.log"
 _START_S = 20.0
 _MOST_RESTARTS = 3
+_LOOK_EVERY = "10s"
 
 
 class Observer:
@@ -28,16 +31,23 @@ class Observer:
         self._process = self._start()
 
     def wait_until_it_looks(self) -> None:
-        """Return when it has begun to look, or has died, or some time has passed."""
+        """Return when it has begun to look, or has died, or some time has passed.
+
+        Raises:
+            ConfigError: it can't work with these options.
+        """
         waited = time.monotonic() + _START_S
         while not self._folder.read_live("observer") and self._process.poll() is None and time.monotonic() < waited:
             gevent.sleep(0.05)
+        if self._process.poll() == ExitCode.BAD_CONFIG:
+            said = (self._folder.path / LOG).read_text(encoding="utf-8", errors="replace").strip()
+            raise ConfigError(said.removeprefix("error: "))
 
     def watch(self) -> None:
         """Start it again if it has died."""
         if self._process.poll() is not None and self._restarts < _MOST_RESTARTS:
             self._restarts += 1
-            told = f"the observer ended with {self._process.returncode} and was started again; see observer.log"
+            told = f"the observer ended with {self._process.returncode} and was started again; see {LOG}"
             self._recorder.write(Event(time.time_ns(), "Observer", "observer", GAP, told, type="Warning"))
             self._process = self._start()
 
@@ -46,4 +56,17 @@ class Observer:
         processes.end(self._process)
 
     def _start(self) -> processes.Process:
-        return processes.start_observer(self._folder.path, self._options, self._environment)
+        command = ["observe", "--run", str(self._folder.path), *self._options]
+        return processes.start_beside(command, self._folder.path / LOG, self._environment)
+
+
+class Lookout:
+    """A process that says, while the test goes, what holds the platform back. Without it nothing else is missing."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        verb = ["diagnose", str(folder.path), "--every", _LOOK_EVERY, "--quiet"]
+        self._process = processes.start_beside(verb, folder.path / LOG, {})
+
+    def end(self) -> None:
+        """The report will say it better."""
+        processes.end(self._process, patience_s=1.0)

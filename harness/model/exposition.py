@@ -16,6 +16,8 @@ _LOAD = (
     ("rejected", "pipeswarm_arrivals_rejected_total", "counter", "Submissions that were refused or not answered."),
     ("missed", "pipeswarm_arrivals_missed_total", "counter", "Arrivals that were due and never sent."),
     ("in_flight", "pipeswarm_runs_in_flight", "gauge", "Accepted runs that are not over."),
+    ("awaited", "pipeswarm_submissions_unanswered", "gauge", "Submissions that wait for their answer."),
+    ("lag_p99_s", "pipeswarm_lag_p99_seconds", "gauge", "99 % of the arrivals so far left no later."),
     ("lag_s", "pipeswarm_lag_seconds", "gauge", "The latest that an arrival of the last second left."),
 )
 _Series = tuple[Mapping[str, str], float]

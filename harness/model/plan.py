@@ -36,3 +36,5 @@ class Plan:
     command: tuple[str, ...] = ()  # how to repeat the test
     started_at: int = 0
     workers: int = 1
+    verify_tls: bool = True
+    redact: tuple[str, ...] = ()  # parameters whose values are hidden in what is recorded

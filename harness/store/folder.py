@@ -107,7 +107,8 @@ class RunFolder:
             known = {f.name: raw[f.name] for f in fields(Plan) if f.name in raw}
             limits = {f.name: raw["limits"][f.name] for f in fields(Limits) if f.name in raw.get("limits", {})}
             known.update(
-                limits=Limits(**limits), slos=tuple(raw.get("slos", ())), command=tuple(raw.get("command", ()))
+                limits=Limits(**limits),
+                **{name: tuple(raw.get(name, ())) for name in ("slos", "command", "redact")},
             )
             return Plan(**known)
         except (OSError, ValueError, TypeError, KeyError) as error:

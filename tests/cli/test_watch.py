@@ -38,7 +38,7 @@ def test_when_a_run_is_over(load, observed, reported, over):
 
 
 def test_what_is_known_is_shown_and_nothing_else():
-    facts = dict(view(LOAD, OBSERVED))
+    facts = dict(view(LOAD, OBSERVED, {}))
     assert facts["progress"].endswith("160/200")
     assert facts["progress"].count("█") == 24
     assert facts["runs on the platform"] == "40 RUNNING, 120 SUCCEEDED"
@@ -47,7 +47,7 @@ def test_what_is_known_is_shown_and_nothing_else():
     assert facts["the observer's own requests"] == "7"
     assert facts["time left"] == "75 s"
     assert not {"missed", "last trouble of the observer", "kubernetes"} & facts.keys()
-    assert view({}, {}) == [("stage", "not begun")]
+    assert view({}, {}, {}) == [("stage", "not begun")]
 
 
 def test_it_ends_with_the_run_and_shows_its_last_state(tmp_path, capsys):
@@ -65,7 +65,7 @@ def test_a_program_gets_one_object(tmp_path, capsys):
     folder = Story(intended=0).write(tmp_path)
     folder.write_live("observer", OBSERVED)
     assert main(["watch", str(folder.path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"over": False, "load": {}, "observer": OBSERVED}
+    assert json.loads(capsys.readouterr().out) == {"over": False, "load": {}, "observer": OBSERVED, "findings": []}
 
 
 def test_what_is_no_run_is_told(tmp_path, capsys):

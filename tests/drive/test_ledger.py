@@ -72,7 +72,7 @@ def test_lines_of_a_worker_are_written_as_they_came_and_counted(folder):
     assert finished.name == "2-s"
     assert (folder.path / "submissions.jsonl").read_bytes() == lines
     assert (ledger.counts.sent, ledger.counts.missed, ledger.counts.done) == (2, 1, 1)
-    assert ledger.worst_lag_s == 1.0
+    assert ledger.lags.take_worst() == 1.0
 
 
 def test_what_an_answer_says_of_a_run_is_kept_apart_from_its_row(folder):

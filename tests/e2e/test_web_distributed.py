@@ -11,11 +11,10 @@ from tests.e2e.conftest import ROOT, free_port
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
 
 
-def table(address):
-    """The rows of the tab "Pipeline runs" as the page gets them."""
-    with urllib.request.urlopen(f"{address}/stats/requests", timeout=5) as answer:
-        (extended,) = json.load(answer)["extended_stats"]
-    return {row["what"]: row["value"] for row in extended["data"]}
+def shown(address):
+    """What the tab "Pipeline runs" shows."""
+    with urllib.request.urlopen(f"{address}/pipeline-runs/state", timeout=5) as answer:
+        return json.load(answer)
 
 
 def wait_for(true, seconds=60):
@@ -43,11 +42,14 @@ def test_the_tab_shows_what_the_workers_do_and_the_report_at_the_end(locust, pla
     }  # fmt: skip
     started = urllib.request.urlopen(f"{address}/swarm", data=urllib.parse.urlencode(form).encode())
     assert json.load(started)["success"]
-    dispatching = wait_for(lambda: (rows := table(address))["stage"] == "dispatching" and rows)
+    dispatching = wait_for(lambda: (load := shown(address)["load"])["stage"] == "dispatching" and load)
     assert "closed model" in dispatching["load"]
-    over = wait_for(lambda: (rows := table(address))["stage"] == "over" and rows)
-    assert (over["intended"], over["accepted"], over["done"]) == ("6", "6", "6")
+    over = wait_for(lambda: (now := shown(address))["load"]["stage"] == "over" and now["report"] and now)
+    assert [over["load"][name] for name in ("intended", "sent", "accepted", "done")] == [6, 6, 6, 6]
+    assert over["load"]["lag_p99_s"] > 0
     assert over["verdict"]
+    assert max(over["history"]["in_flight"]) > 0
+    assert over["history"]["ready_nodes"][-1] >= 2
     page = urllib.request.urlopen(f"{address}/pipeline-runs/report.html").read()
     (folder,) = (locust.place / "runs").iterdir()
     assert page == (folder / "report.html").read_bytes()

@@ -1,0 +1,110 @@
+"""``pipeswarm diagnose RUN``: what holds a run back, from what has been recorded so far."""
+
+import argparse
+import os
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.cli import printing
+from harness.cli.parent import stop_with_parent
+from harness.model.errors import ConfigError, ExitCode
+
+if TYPE_CHECKING:
+    from harness.model.findings import Finding
+    from harness.store.folder import RunFolder
+
+# A test that goes on always lacks arrivals, ends and measurements: what doubts the record is for its report.
+_FOR_THE_REPORT = frozenset({"censoring", "inconsistent-records", "missed-arrivals", "too-few-samples"})
+_MOST_BYTES = 300_000_000  # of records: beyond, looking would need memory and CPU that the load may need
+_SHARE = 0.1  # of one core
+_NICE = 15
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The verb's options."""
+    parser.add_argument("run", type=Path, help="a run folder, of a running test or a finished one")
+    parser.add_argument(
+        "--every", default="", metavar="TIME", help="look again so often, as 10s, until it is over"
+    )
+    parser.add_argument("--die-with-parent", action="store_true", help="end when the starting process is gone")
+    printing.configure(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look once, or again and again; each look is kept in the folder, where ``watch`` and the web UI find it."""
+    from harness.model.units import parse_duration
+    from harness.store.folder import RunFolder
+
+    folder = RunFolder.open(arguments.run)
+    if not arguments.every:
+        found = look(folder)
+        printing.show(arguments, lambda: _text(found), lambda: _document(found))
+        return ExitCode.OK
+    every_s = parse_duration(arguments.every)
+    if every_s <= 0:
+        raise ConfigError(f"--every {arguments.every} is no time", "write it as 10s")
+    stop = threading.Event()
+    if arguments.die_with_parent:
+        stop_with_parent(stop)
+    os.nice(_NICE)
+    _go_on(folder, every_s, stop, arguments)
+    return ExitCode.OK
+
+
+def look(folder: "RunFolder") -> dict[str, Any]:
+    """What the detectors find in the records of the present; kept as the folder's live "findings"."""
+    from harness.analysis.timeline import Timeline
+    from harness.detectors import diagnose
+    from harness.store.tables import load
+
+    began_s, at = time.monotonic(), time.time_ns()
+    diagnosis = diagnose(Timeline.from_frames(folder.read_plan(), load(folder)))
+    findings = [_told(finding) for finding in diagnosis.findings if finding.name not in _FOR_THE_REPORT]
+    found = {"at": at, "took_s": time.monotonic() - began_s, "findings": findings}
+    folder.write_live("findings", found)
+    return found
+
+
+def _go_on(folder: "RunFolder", every_s: float, stop: threading.Event, arguments: argparse.Namespace) -> None:
+    from harness.cli.watch import ended
+
+    took_s = 0.0
+    while not stop.wait(max(every_s, took_s / _SHARE)) and not ended(folder):
+        size = sum(lines.stat().st_size for lines in folder.path.glob("*.jsonl"))
+        if size > _MOST_BYTES:
+            print("diagnose: there are too many records to look at while the test goes on", file=sys.stderr)
+            return
+        began_s = time.monotonic()
+        try:
+            found = look(folder)
+        except Exception:  # noqa: BLE001  # a moment that can't be judged must not end the looking
+            traceback.print_exc()
+        else:
+            printing.show(arguments, lambda found=found: _text(found), lambda found=found: _document(found))  # type: ignore[misc]
+        took_s = time.monotonic() - began_s
+
+
+def _told(finding: "Finding") -> dict[str, Any]:
+    return {
+        "name": finding.name,
+        "title": finding.title,
+        "confidence": finding.confidence,
+        "evidence": [each.statement for each in finding.evidence],
+        "knob": finding.knob,
+        "commands": list(finding.commands),
+    }
+
+
+def _text(found: dict[str, Any]) -> str:
+    lines = [f"{each['name']} ({each['confidence']:.0%} sure): {each['title']}" for each in found["findings"]]
+    return "\n".join(lines) or "nothing holds it back, as far as can be told now"
+
+
+def _document(found: dict[str, Any]) -> str:
+    import orjson
+
+    return orjson.dumps(found, option=orjson.OPT_SORT_KEYS).decode()

@@ -1,0 +1,222 @@
+"""Before the first arrival: the platform is set up, the folder made, the observer started. What can fail fails here."""
+
+import hashlib
+import os
+import shutil
+import sys
+import time
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.drive import processes
+from harness.drive.carrier import Carrier
+from harness.drive.ledger import Ledger
+from harness.drive.options import Settings
+from harness.drive.order import Order
+from harness.drive.preparing import Checked, guard, scenarios_for, versions
+from harness.drive.watching import Observer
+from harness.model.concurrency import Concurrency
+from harness.model.errors import ConfigError
+from harness.model.plan import Plan
+from harness.model.records import Event
+from harness.model.redaction import hide_columns, values_of
+from harness.model.scenario import Scenario
+from harness.model.schedule import Schedule, to_mapping
+from harness.store.baselines import keep_baseline
+from harness.store.folder import PIPELINE, SCENARIOS, Recorder, RunFolder, Tail, run_name, schedule_digest
+from harness.targets.cleaning import Cleaning, Cleanup
+from harness.targets.scenarios import Input
+from harness.targets.target import Platform, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a test is made with, beside its configuration."""
+
+    platform: Platform
+    token: str
+    simulator: processes.Simulator | None
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What is known when nothing more than the run folder is missing; until then nothing has been made."""
+
+    checked: Checked
+    means: Means
+    plan: Plan
+    schedule: Schedule | Concurrency
+    offsets: "array[float]"
+    scenarios: list[Scenario]
+    kept: bytes
+
+
+@dataclass(slots=True)
+class LoadTest:
+    """A test that may begin. Due times and plan of a closed one are known only when its dispatch is over."""
+
+    folder: RunFolder
+    plan: Plan
+    schedule: Schedule | Concurrency
+    offsets: "array[float]"
+    scenarios: list[Scenario]
+    hidden: tuple[str, ...]
+    target: Target
+    recorder: Recorder
+    ledger: Ledger
+    ends: Tail[Event]
+    observer: Observer
+
+    def order(self, t0_at: int) -> Order:
+        """What the crew is to do, from `t0_at` on."""
+        return Order(self.folder.path.name, self.plan, self.scenarios, self.offsets, t0_at, hidden=self.hidden)
+
+    def note(self, reason: str, message: str, at: int | None = None) -> None:
+        """An event of the test itself, in the run folder."""
+        self.recorder.write(Event(at or time.time_ns(), "Test", self.folder.path.name, reason, message))
+
+    def settle(self) -> None:
+        """All that was due is known now: write it down."""
+        self.ledger.intended = len(self.offsets)
+        self.plan = _write_plan(self.folder, replace(self.plan, intended=len(self.offsets)), self.offsets)
+
+
+def get_ready(checked: Checked, means: Means) -> Ready:
+    """Set the platform up, and find out all that could still be wrong.
+
+    Raises:
+        ConfigError: something that was given can't work.
+        TargetUnreachableError: the platform does not answer as this platform.
+    """
+    settings = checked.settings
+    plan, inputs = _set_up(checked, means)
+    scenarios, kept = scenarios_for(checked, inputs)
+    schedule = settings.schedule_for(len(scenarios))
+    offsets = _due_times(schedule, settings.seed)
+    guard(settings, len(offsets))
+    intended = (schedule.runs or 0) if isinstance(schedule, Concurrency) else len(offsets)
+    plan = replace(plan, schedule=to_mapping(schedule), intended=intended)
+    _check_redaction(settings.redact, scenarios, inputs)
+    _check_baseline(checked, plan, offsets)
+    return Ready(checked, means, plan, schedule, offsets, scenarios, kept)
+
+
+def open_test(ready: Ready) -> LoadTest:
+    """Make the folder, and start to observe.
+
+    Raises:
+        ConfigError: the folder can't be made, or the observer can't work with its options.
+    """
+    settings, offsets = ready.checked.settings, ready.offsets
+    folder = _make_folder(settings, ready)
+    plan = _write_plan(folder, replace(ready.plan, digests=_keep_inputs(folder, ready.checked, ready.kept)), offsets)
+    recorder = folder.recorder()
+    try:
+        observer = _start_observer(folder, recorder, settings, ready.means)
+    except ConfigError:
+        recorder.close()
+        shutil.rmtree(folder.path)
+        raise
+    return LoadTest(
+        folder, plan, ready.schedule, offsets, ready.scenarios,
+        hidden=tuple(dict.fromkeys(values_of(settings.redact, (scenario.row for scenario in ready.scenarios)))),
+        target=ready.means.platform.from_plan(plan), recorder=recorder, ledger=Ledger(recorder, plan.intended),
+        ends=folder.tail(Event), observer=observer,
+    )  # fmt: skip
+
+
+def _set_up(checked: Checked, means: Means) -> tuple[Plan, tuple[Input, ...]]:
+    """Once per test, whatever the number of workers: experiment and pipeline are on the platform then."""
+    settings = checked.settings
+    plan = Plan(
+        target=checked.target,
+        host=means.simulator.url if means.simulator else settings.host,
+        schedule={},
+        intended=0,
+        seed=settings.seed,
+        simulated=means.simulator is not None,
+        target_options=dict(checked.prepared.options),
+        limits=settings.limits,
+        slos=settings.slos,
+        versions=versions(),
+        command=("locust", *sys.argv[1:]),
+        started_at=time.time_ns(),
+        workers=means.workers,
+        verify_tls=not settings.text("insecure"),
+        redact=settings.redact,
+    )
+    target = means.platform.from_plan(plan, checked.prepared.package)
+    if settings.cleanup is not Cleanup.NONE and not isinstance(target, Cleaning):
+        raise ConfigError(f"--cleanup {settings.cleanup}: {plan.target} keeps no runs", "leave --cleanup out")
+    carrier = Carrier(plan.host, means.token, plan.limits, verify_tls=plan.verify_tls)
+    try:
+        found = target.set_up(carrier)
+    finally:
+        carrier.close()
+    return replace(plan, target_options={**plan.target_options, **found.options}), found.inputs
+
+
+def _due_times(schedule: Schedule | Concurrency, seed: int) -> "array[float]":
+    if isinstance(schedule, Concurrency):
+        return array("d")
+    offsets = array("d", schedule.offsets(seed))
+    if not offsets:
+        raise ConfigError("the schedule holds no arrival", "give a higher rate or a longer time")
+    return offsets
+
+
+def _check_redaction(names: Sequence[str], scenarios: Sequence[Scenario], inputs: Sequence[Input]) -> None:
+    """A name that was mistyped would let its values pass."""
+    known = {name for scenario in scenarios[:1] for name in scenario.row} | {each.name for each in inputs}
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"--redact {name}: there is no such parameter", f"there are: {', '.join(sorted(known))}")
+
+
+def _check_baseline(checked: Checked, plan: Plan, offsets: "array[float]") -> None:
+    if checked.baseline is not None:
+        same = {"schedule": schedule_digest(offsets)} if offsets else {}
+        checked.baseline[0].demand_same_load(replace(plan, digests=same))
+
+
+def _make_folder(settings: Settings, ready: Ready) -> RunFolder:
+    schedule, plan = ready.schedule, ready.plan
+    size = schedule.most_in_flight if isinstance(schedule, Concurrency) else len(ready.offsets)
+    name = settings.text("run-name") or run_name(plan.target, schedule.name, size, plan.started_at)
+    return RunFolder.create(Path(settings.text("runs-dir") or "runs"), name)
+
+
+def _keep_inputs(folder: RunFolder, checked: Checked, scenarios: bytes) -> dict[str, str]:
+    """The test's inputs, without what is to be hidden; their digests are those of what was given."""
+    redact = checked.settings.redact
+    folder.replace(SCENARIOS, hide_columns(scenarios, redact) if redact else scenarios)
+    digests = {"scenarios": hashlib.sha256(scenarios).hexdigest()}
+    if checked.prepared.package is not None:
+        digests["pipeline"] = folder.keep(PIPELINE, checked.prepared.package)
+    if checked.baseline is not None:
+        keep_baseline(folder, checked.baseline[1])
+    return digests
+
+
+def _write_plan(folder: RunFolder, plan: Plan, offsets: "array[float]") -> Plan:
+    _, digest = folder.write_schedule(offsets)
+    plan = replace(plan, digests={**plan.digests, "schedule": digest})
+    folder.write_plan(plan)
+    return plan
+
+
+def _start_observer(folder: RunFolder, recorder: Recorder, settings: Settings, means: Means) -> Observer:
+    environment = {"PIPESWARM_TOKEN": means.token} if means.token else {}
+    if own := processes.folder_of(means.platform):
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), own)))
+    if means.simulator:
+        environment["KUBECONFIG"] = means.simulator.kubeconfig
+    options = settings.observing()
+    if settings.redact and settings.text("scenarios"):
+        options += ["--redact-from", settings.text("scenarios")]
+    observer = Observer(folder, recorder, options, environment)
+    observer.wait_until_it_looks()
+    return observer

@@ -1,0 +1,141 @@
+// The tab "Pipeline runs" of Locust's page. Locust draws the tab's heading; what is below it is drawn here, from /state.
+"use strict";
+(() => {
+  const KEY = "pipeline-runs", EVERY_MS = 1000;
+  const COUNTS = [
+    ["intended", "intended"], ["sent", "sent"], ["accepted", "accepted"], ["awaited", "awaiting an answer"],
+    ["in_flight", "running"], ["done", "done"], ["failed", "failed"], ["rejected", "rejected"], ["missed", "missed"],
+  ];
+  const BAD = new Set(["failed", "rejected", "missed"]);
+  const panel = document.createElement("section");
+  panel.id = KEY;
+  panel.setAttribute("aria-label", "Pipeline runs");
+  panel.innerHTML = `
+    <p class="head"><b class="stage" role="status"></b> <span class="load"></span>
+      <a class="report" href="./${KEY}/report.html" target="_blank" hidden>Open the report</a></p>
+    <dl class="counts"></dl>
+    <dl class="facts"></dl>
+    <figure><figcaption>Runs in flight and ready nodes</figcaption><div class="chart" role="img"></div></figure>
+    <div class="findings"><h2>What holds it back</h2><ul></ul></div>
+    <pre class="verdict" hidden tabindex="0" aria-label="Verdict"></pre>`;
+  const part = (selector) => panel.querySelector(selector);
+  let drawn = "", plotly = null;
+
+  const element = (name, text, className) => {
+    const made = document.createElement(name);
+    made.textContent = text;
+    if (className) made.className = className;
+    return made;
+  };
+  const number = (value) => Math.round(value).toLocaleString("en");
+  const seconds = (s) => s >= 5400 ? `${(s / 3600).toFixed(1)} h` : s >= 90 ? `${(s / 60).toFixed(1)} min` : `${s.toFixed(0)} s`;
+  const milliseconds = (s) => s >= 1 ? `${s.toFixed(2)} s` : `${(s * 1e3).toFixed(1)} ms`;
+  const bytes = (n) => {
+    const unit = Math.min(5, Math.max(0, Math.floor(Math.log2(Math.max(n, 1)) / 10)));
+    return `${(n / 2 ** (10 * unit)).toFixed(unit ? 1 : 0)} ${["B", "KiB", "MiB", "GiB", "TiB", "PiB"][unit]}`;
+  };
+
+  function facts(load, observed) {
+    const found = [];
+    const add = (name, value) => value != null && found.push([name, value]);
+    if (load.runs_per_min) add("throughput", `${number(load.runs_per_min * 60)} runs/h`);
+    add("lag p99", load.lag_p99_s == null ? null : milliseconds(load.lag_p99_s));
+    add("worst lag of the last second", load.lag_s == null ? null : milliseconds(load.lag_s));
+    add("time left", load.eta_s == null ? null : seconds(load.eta_s));
+    add("ready nodes", observed.ready_nodes == null ? null : number(observed.ready_nodes));
+    for (const [volume, free] of Object.entries(observed.store_free_bytes || {}).sort()) add(`free in ${volume}`, bytes(free));
+    return found;
+  }
+
+  function list(target, pairs, bad) {
+    target.replaceChildren(...pairs.map(([name, value, key]) => {
+      const pair = document.createElement("div");
+      pair.append(element("dt", name), element("dd", value, bad && bad(key, value) ? "bad" : ""));
+      return pair;
+    }));
+    target.hidden = !pairs.length;
+  }
+
+  function show(state) {
+    const { load, observer, findings, history, verdict, report } = state;
+    part(".stage").textContent = load.stage || "no test yet";
+    part(".load").textContent = load.load || "";
+    part(".report").hidden = !report;
+    list(part(".counts"), COUNTS.filter(([key]) => key in load).map(([key, name]) => [name, number(load[key]), key]),
+      (key, value) => BAD.has(key) && value !== "0");
+    list(part(".facts"), facts(load, observer));
+    const over = load.stage === "over";
+    part(".findings").hidden = over || load.intended == null;
+    part(".findings ul").replaceChildren(...(findings.length ? findings.map((finding) => {
+      const item = document.createElement("li");
+      item.append(element("b", finding.title), element("small", ` ${finding.name}, ${Math.round(finding.confidence * 100)} % sure`),
+        element("p", finding.evidence[0] || ""), element("p", finding.knob, "knob"));
+      return item;
+    }) : [element("li", "Nothing, as far as can be told now.")]));
+    part(".verdict").hidden = !verdict;
+    part(".verdict").textContent = verdict;
+    draw(history);
+  }
+
+  function draw(history) {
+    const figure = part("figure"), chart = part(".chart"), last = history.at_s.length - 1;
+    figure.hidden = last < 1;
+    if (last < 1 || !window.Plotly) return;
+    const style = getComputedStyle(panel), color = (name) => style.getPropertyValue(name).trim();
+    const now = `${last} ${history.at_s[last]} ${panel.dataset.theme} ${chart.clientWidth}`;
+    if (now === drawn) return;
+    drawn = now;
+    const line = (name, y, look, more) => ({ type: "scatter", mode: "lines", name, x: history.at_s, y, line: look, ...more });
+    const axis = (more) => ({ rangemode: "tozero", gridcolor: color("--rule"), zeroline: false, color: color("--soft"), ...more });
+    const running = history.in_flight.map((count, place) => count + history.awaited[place]);
+    const traces = [line("runs in flight", running, { color: color("--runs"), width: 2 }, { fill: "tozeroy", fillcolor: color("--wash") })];
+    const nodes = history.ready_nodes.some((count) => count != null);
+    if (nodes) traces.push(line("ready nodes", history.ready_nodes, { color: color("--nodes"), width: 2, shape: "hv" }, { yaxis: "y2" }));
+    chart.setAttribute("aria-label", `Runs in flight: ${number(running[last])}` + (nodes ? `, ready nodes: ${history.ready_nodes[last] ?? "unknown"}` : ""));
+    window.Plotly.react(chart, traces, {
+      paper_bgcolor: "transparent", plot_bgcolor: "transparent", height: 280, margin: { l: 48, r: 48, t: 8, b: 40 },
+      font: { family: "inherit", size: 12, color: color("--soft") }, hovermode: "x unified", showlegend: true,
+      legend: { orientation: "h", y: 1.14, x: 0 },
+      hoverlabel: { bgcolor: color("--card"), font: { color: color("--ink") } },
+      xaxis: axis({ title: { text: "seconds", standoff: 4 }, showgrid: false }),
+      yaxis: axis({ title: { text: "runs" } }),
+      yaxis2: axis({ title: { text: "nodes" }, overlaying: "y", side: "right", showgrid: false }),
+    }, { displayModeBar: false, responsive: true });
+  }
+
+  // The library is large, and wanted only by who looks at the tab.
+  function fetchPlotly() {
+    if (plotly) return;
+    plotly = document.createElement("script");
+    plotly.src = `./${KEY}/plotly.js`;
+    document.head.append(plotly);
+  }
+
+  function isOpen() {
+    const tab = document.querySelector('[role="tab"][aria-selected="true"]');
+    return tab !== null && tab.textContent.trim().toLowerCase() === "pipeline runs";
+  }
+
+  function theme() {
+    const [red, green, blue] = (getComputedStyle(document.body).backgroundColor.match(/[\d.]+/g) || [255, 255, 255]).map(Number);
+    return 0.3 * red + 0.6 * green + 0.1 * blue < 128 ? "dark" : "light";
+  }
+
+  let asked = 0;
+  async function look() {
+    panel.hidden = !isOpen();
+    if (panel.hidden) return;
+    panel.dataset.theme = theme();
+    fetchPlotly();
+    if (Date.now() - asked < EVERY_MS) return;
+    asked = Date.now();
+    try {
+      const answer = await fetch(`./${KEY}/state`);
+      if (answer.ok) show(await answer.json());
+    } catch { /* the process has ended, or the network: what was shown stays */ }
+  }
+
+  panel.hidden = true;
+  document.body.append(panel);
+  setInterval(look, 250);
+})();
