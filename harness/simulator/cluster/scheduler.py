@@ -1,7 +1,7 @@
 """kube-scheduler: one pod at a time by priority, then first come first served; what fits nowhere waits for room."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 
 from harness.simulator.cluster.nodes import HOSTNAME, Node, admits, untolerated
@@ -12,29 +12,32 @@ from harness.simulator.events import EventLoop
 from harness.simulator.profile import Scheduler as Settings
 
 _MOST_SHAPES = 64
+_MOST_CHANGES = 100_000  # of nodes, that are kept for shapes which do not come
+_NEVER = -1
+_Entry = tuple[float, int, int, Node]  # rank, the node's number, its version, the node
 _UNMATCHED = "didn't match Pod's node affinity/selector"
 
 
 class _Ranking:
-    """The nodes that take one shape, best first: a heap of (rank, node's number, node's version, node)."""
+    """The nodes that take one shape, best first."""
 
-    __slots__ = ("_by_host", "costs", "cpu", "gpu", "heap", "memory", "shape")
+    __slots__ = ("_by_host", "_costs", "heap", "seen", "shape")
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        self.cpu, self.memory, self.gpu = shape.cpu, shape.memory, shape.gpu
-        self.heap: list[tuple[float, int, int, Node]] = []
+        self.heap: list[_Entry] = []
+        self.seen = _NEVER  # how many changes of nodes it knows of
         self._by_host = any(each.key == HOSTNAME for each in shape.requirements)
-        self.costs: dict[str, float | None] = {}  # by pool, as far as its nodes are alike to such pods
+        self._costs: dict[str, float | None] = {}  # by pool: its nodes are alike
 
     def cost(self, node: Node) -> float | None:
         """What share of the node's cores plus of its memory such a pod takes; none where it is not admitted."""
         if node.special or self._by_host:
             return self._cost(node)
         pool = node.pool.name
-        if pool not in self.costs:
-            self.costs[pool] = self._cost(node)
-        return self.costs[pool]
+        if pool not in self._costs:
+            self._costs[pool] = self._cost(node)
+        return self._costs[pool]
 
     def _cost(self, node: Node) -> float | None:
         shape = self.shape
@@ -47,8 +50,9 @@ class Scheduler:
     """Places pods on nodes.
 
     Nodes are ranked once per shape, in a heap that is kept up to date lazily: an entry counts only while its node is
-    unchanged since (`Node.version`), and every change of a node adds an entry for each shape it still fits. Placing a
-    pod thus costs O(log nodes), not O(nodes), as long as pods come in few shapes.
+    unchanged since (`Node.version`), and when a shape is asked for, the nodes that changed since it was asked for last
+    and still fit are entered. Placing a pod thus costs O(log nodes), not O(nodes), as long as pods come in few shapes,
+    and shapes that do not come cost nothing.
 
     A pod that fits nowhere is tried again when a node has room for it, but not before its back-off is over, which
     doubles with every attempt. A real scheduler also tries, and backs off, pods that the room is too small for.
@@ -74,6 +78,7 @@ class Scheduler:
         self._backing_off = 0
         self._nominated: dict[Pod, Node] = {}  # for whom room is being made, and where
         self._lowest: int | None = None  # priority of any pod that came
+        self._changes: list[Node] = []  # nodes that changed, oldest first
         self._busy = False
         # Lower ranks are better: what is left after placing, times this (LeastAllocated, or MostAllocated).
         self._sign = 1.0 if settings.packing else -1.0
@@ -139,18 +144,8 @@ class Scheduler:
 
     def node_changed(self, node: Node) -> None:
         """What is free on a node changed, or whether it takes pods at all."""
-        node.version = version = node.version + 1
-        if node.pods_free < 1 or not node.schedulable:
-            return
-        # The busiest lines of a simulation: `Node.fits`, with what doesn't depend on the shape looked up once.
-        cpu, memory, gpu = node.cpu_free, node.memory_free, node.gpu_free
-        free, sign, index = node.free, self._sign, node.index
-        pool = "" if node.special else node.pool.name
-        for ranking in self._rankings.values():
-            if cpu >= ranking.cpu and memory >= ranking.memory and gpu >= ranking.gpu:
-                cost = ranking.costs[pool] if pool in ranking.costs else ranking.cost(node)
-                if cost is not None:
-                    heappush(ranking.heap, (sign * (free - cost), index, version, node))
+        node.version += 1
+        self._changes.append(node)
 
     def room_made(self, node: Node) -> None:
         """A node came, or has more free than before: the longest-waiting pods that may fit are tried again."""
@@ -238,10 +233,8 @@ class Scheduler:
 
     def _best(self, shape: Shape) -> Node | None:
         ranking = self._ranking(shape)
+        self._catch_up(ranking)
         heap = ranking.heap
-        if len(heap) > 4 * len(self._nodes) + 64:
-            self._rank_all(ranking)
-            heap = ranking.heap
         while heap:
             node = heap[0][3]
             if node.version == heap[0][2]:
@@ -256,16 +249,31 @@ class Scheduler:
                 self._rankings.clear()
             ranking = self._rankings[shape] = _Ranking(shape)
             self._lowest = shape.priority if self._lowest is None else min(self._lowest, shape.priority)
-            self._rank_all(ranking)
         return ranking
 
-    def _rank_all(self, ranking: _Ranking) -> None:
-        ranking.heap = []
-        for node in self._nodes.values():
-            cost = ranking.cost(node) if node.schedulable and node.fits(ranking.shape) else None
+    def _catch_up(self, ranking: _Ranking) -> None:
+        """Enter the nodes that changed since the ranking was asked for last."""
+        most = 4 * len(self._nodes) + 64
+        changes = self._changes
+        if len(changes) > _MOST_CHANGES:
+            changes.clear()
+            for each in self._rankings.values():
+                each.seen = _NEVER
+        new = changes[ranking.seen :] if ranking.seen != _NEVER else ()
+        if ranking.seen == _NEVER or len(ranking.heap) + len(new) > most:
+            ranking.heap = list(self._entries(ranking, self._nodes.values()))
+            heapify(ranking.heap)
+        else:
+            for entry in self._entries(ranking, new if len(new) < 2 else dict.fromkeys(new)):
+                heappush(ranking.heap, entry)
+        ranking.seen = len(changes)
+
+    def _entries(self, ranking: _Ranking, nodes: Iterable[Node]) -> Iterator[_Entry]:
+        shape, sign = ranking.shape, self._sign
+        for node in nodes:
+            cost = ranking.cost(node) if node.fits(shape) and node.schedulable else None
             if cost is not None:
-                ranking.heap.append((self._sign * (node.free - cost), node.index, node.version, node))
-        heapify(ranking.heap)
+                yield sign * (node.free - cost), node.index, node.version, node
 
     def explain(self, shape: Shape) -> str:
         """Why no node fits, worded as kube-scheduler words its FailedScheduling events."""

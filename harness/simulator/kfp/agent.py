@@ -31,18 +31,19 @@ class Agent:
         self._server = server
         self._tokens = tokens_per_report
         self._queue: deque[Workflow] = deque()
-        self._waiting: set[str] = set()
+        self._waiting = 0
         self._busy = 0
 
     @property
     def backlog(self) -> int:
         """Workflows whose news was not reported yet."""
-        return len(self._waiting)
+        return self._waiting
 
     def changed(self, workflow: Workflow) -> None:
         """The controller changed a workflow's status."""
-        if workflow.name not in self._waiting:
-            self._waiting.add(workflow.name)
+        if not workflow.unreported:
+            workflow.unreported = True
+            self._waiting += 1
             self._loop.after(self.lag_s, self._push, workflow)
 
     def _push(self, workflow: Workflow) -> None:
@@ -53,10 +54,11 @@ class Agent:
         while self._queue and self._busy < self.settings.workers:
             self._busy += 1
             workflow = self._queue.popleft()
-            self._waiting.discard(workflow.name)
+            workflow.unreported = False
+            self._waiting -= 1
             known_at = self._loop.now
             done_at = known_at + self.settings.report_s
-            if workflow.over:
+            if workflow.finished is not None:
                 done_at = self._server.bucket.take(known_at, self._tokens) + self.settings.report_s
             self._loop.at(done_at, self._reported, workflow, workflow.phase, known_at)
 

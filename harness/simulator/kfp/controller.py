@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from functools import cache
 from random import Random
 
 from harness.simulator.cluster import Change, Cluster, Pod, Shape
@@ -18,6 +19,7 @@ from harness.simulator.stations import TokenBucket
 DRIVER_IMAGE = "ghcr.io/kubeflow/kfp-driver:2.17.0"
 LAUNCHER_IMAGE = "ghcr.io/kubeflow/kfp-launcher:2.17.0"
 EXEC_IMAGE = "quay.io/argoproj/argoexec:v4.0.8"
+_DRIVER_IMAGES = (DRIVER_IMAGE, EXEC_IMAGE)
 _PATIENCE_S = 1.0  # at least so long until a pod that a quota refused is asked for again
 POSTPONED = "Workflow processing has been postponed because too many workflows are already running"
 _NO_LIMITS = Limits()
@@ -108,7 +110,7 @@ class Controller:
     # --- the queue ----------------------------------------------------------------------------------------------
 
     def _requeue(self, workflow: Workflow) -> None:
-        if not workflow.queued and not workflow.over:
+        if not workflow.queued and workflow.finished is None:
             workflow.queued = True
             self._loop.after(self.requeue_s, self._push, workflow)
 
@@ -132,8 +134,9 @@ class Controller:
     # --- one reconciliation -------------------------------------------------------------------------------------
 
     def _reconcile(self, workflow: Workflow) -> None:
+        now = self._loop.now
         workflow.queued = False
-        if workflow.over or workflow.name not in self.workflows:
+        if workflow.finished is not None or workflow.name not in self.workflows:
             self._free_worker()
             return
         if workflow.started is None and not self._begin(workflow):
@@ -142,16 +145,15 @@ class Controller:
         for pod in workflow.news:
             self._assess(workflow, pod)
         workflow.news.clear()
-        done_at = self._loop.now
         if workflow.stopping:
             self._stop_pods(workflow)
-        else:
-            done_at = self._make_pods(workflow)
+        elif workflow.due:
+            self._make_pods(workflow)
         if workflow.active == 0 and not workflow.news and (workflow.stopping or not workflow.due):
             self._end(workflow)
-        done_at = max(done_at, self.bucket.take(self._loop.now))
+        done_at = self.bucket.take(now)  # after the tokens for its pods
         self._changed(workflow)
-        if done_at > self._loop.now:
+        if done_at > now:
             self._loop.at(done_at, self._free_worker)
         else:
             self._free_worker()
@@ -169,19 +171,17 @@ class Controller:
         self.running += 1
         return True
 
-    def _make_pods(self, workflow: Workflow) -> float:
-        done_at = self._loop.now
+    def _make_pods(self, workflow: Workflow) -> None:
+        now = self._loop.now
         while workflow.due:
             due, workflow.due = workflow.due, []
             for index in due:
-                step = workflow.steps[index] = workflow.steps[index] or Step(self._loop.now)
+                step = workflow.steps[index] = workflow.steps[index] or Step(now)
                 if self._from_cache(workflow, index):
                     continue
                 step.attempts += 1
                 workflow.active += 1
-                done_at = self.bucket.take(self._loop.now)
-                self._loop.at(done_at, self._make_pod, workflow, index)
-        return done_at
+                self._loop.at(self.bucket.take(now), self._make_pod, workflow, index)
 
     def _from_cache(self, workflow: Workflow, index: int) -> bool:
         """With the execution cache on, a step that was computed before is skipped: its driver finds the outputs."""
@@ -225,7 +225,7 @@ class Controller:
             name,
             workflow.namespace,
             self._driver_shape if driver else self._steps.shape(plan),
-            (DRIVER_IMAGE, EXEC_IMAGE) if driver else (container.image, LAUNCHER_IMAGE, EXEC_IMAGE),
+            _DRIVER_IMAGES if driver else _step_images(container.image),
             owner=workflow,
             index=index,
             on_over=self._on_over,
@@ -327,6 +327,11 @@ class Controller:
 
 def _cache_key(workflow: Workflow, plan: Plan) -> tuple[str, ...]:
     return (plan.cache_key, *(repr(workflow.parameters.get(name)) for name in plan.varies))
+
+
+@cache
+def _step_images(image: str) -> tuple[str, ...]:
+    return (image, LAUNCHER_IMAGE, EXEC_IMAGE)
 
 
 def _failure(pod: Pod) -> str:

@@ -58,6 +58,7 @@ class Workflow:
         "started",
         "steps",
         "stopping",
+        "unreported",
     )  # fmt: skip
 
     def __init__(
@@ -77,6 +78,7 @@ class Workflow:
         self.failed = False
         self.stopping = False  # somebody asked to terminate it
         self.queued = False  # for a reconciliation
+        self.unreported = False  # it changed, and the persistence agent did not look at it since
         self.active = 0  # pods that are made or about to be
         self.news: list[Pod] = []  # pods that are over, not yet looked at
         self.steps: list[Step | None] = [None] * len(graph.plans)
