@@ -116,6 +116,8 @@ class Kubelet:
             return
         else:
             pod.deleting, pod.grace_s = now, grace_s
+            if grace_s:
+                self._witness.pod_changed(pod, Change.LABELLED)
         leaves = now + min(self.settings.termination_s, pod.grace_s)
         if pod.leaves is None or leaves < pod.leaves:
             pod.leaves = leaves

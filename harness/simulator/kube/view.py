@@ -169,8 +169,8 @@ class KubernetesView:
         if change is Change.GONE:
             self._explanations.pop(pod.name, None)
             if ("pods", pod.namespace, pod.name) in self:
-                if pod.node is not None:  # a kubelet ends a pod by deleting it without a grace: that is seen
-                    self.store.put("pods", pod.namespace, pod.name, snapshot)
+                # The end of a pod is its deletion without a grace, a change like others before it is gone.
+                self.store.put("pods", pod.namespace, pod.name, snapshot)
                 self.store.delete("pods", pod.namespace, pod.name, snapshot)
         else:
             self.store.put("pods", pod.namespace, pod.name, snapshot)
