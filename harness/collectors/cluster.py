@@ -43,6 +43,7 @@ class Pods:
         self._since = since - BEFORE_NS
         self._pods: dict[str, _Known] = {}
         self._alive: set[str] = set()  # of runs
+        self.runs: set[str] = set()  # that pods have worked for
         self._requests = RequestsSeen()
         self._ahead: int | None = None  # how far our clock and the way of news are ahead of the cluster's clock, ns
         self._lock = threading.Lock()
@@ -62,6 +63,7 @@ class Pods:
                 spec, now_at = manifest.get("spec") or {}, self._journal.now()
                 for sample in self._requests.tell(known.life.task, known.life.name, spec, now_at):
                     self._journal.write(sample)
+                self.runs.add(known.life.run)
             if known.life.run and known.life.over is None:
                 self._alive.add(uid)
             else:
@@ -173,6 +175,7 @@ class Cluster:
             self._events.release()
             looked = all(reflector.looked for reflector in self._reflectors)
             self._observation.activity.pods = self._pods.alive if looked else None
+            self._observation.activity.worked = self._pods.runs if looked else None
             follows = self._of_workflows and all(reflector.follows for reflector in self._of_workflows)
             self._observation.activity.kept = self._workflows.kept if follows else None
             if self._reflectors[0].listed:

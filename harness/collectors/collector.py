@@ -73,11 +73,12 @@ class ObserverSettings:
 class Activity:
     """What one collector tells the others of the present.
 
-    `pods` of runs that live now, and the runs of whose end the platform has taken note (`kept`); none where that isn't
-    seen.
+    `pods` of runs that live now, the runs that pods have worked for, and the runs of whose end the platform has taken
+    note (`kept`); none where that isn't seen.
     """
 
     pods: int | None = None
+    worked: AbstractSet[str] | None = None
     kept: AbstractSet[str] | None = None
 
 

@@ -13,7 +13,7 @@ from harness.collectors.pace import Pace
 from harness.collectors.run_details import RunDetails
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange
-from harness.model.phases import LIST_SECONDS, RUN, RUNS_IN_FLIGHT, TERMINAL_STATES
+from harness.model.phases import LIST_SECONDS, RUN, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES, WRONG_CLUSTER
 from harness.model.records import Event, Sample, Span, Submission
 from harness.targets.target import ListedRun, Listing, RunPage
 
@@ -23,6 +23,7 @@ _SLICE_S = 0.25  # of a wait, after which the pods are looked at
 # A run is stamped when its request comes in, and listed when it has been started: a throttled API takes a minute.
 _LATE_NS = 90 * 10**9
 _NO_NEWS_S = 15.0  # so long nothing is listed while the cluster shows that no run has ended
+_ENOUGH = 3  # runs without a pod, to say so while the test goes on
 _LEAST_DETAILS = 2  # requests for task details …
 _SHARE_OF_DETAILS = 0.25  # … or so much of all our requests
 
@@ -58,6 +59,8 @@ class Runs:
         self._pace = Pace(settings.least_poll_s, most_s, calm_s, settings.request_share)
         self._open: dict[str, ListedRun] = {}
         self._over: set[str] = set()
+        self._succeeded: set[str] = set()  # of those created since the beginning
+        self._doubted = False
         self._states: Counter[str] = Counter()
         self._requests = 0
         self._page = ""
@@ -82,6 +85,7 @@ class Runs:
             pass
         while self._details.wanted and not self._contact.lost and self._affords_details():
             self._read_details()
+        self._doubt_cluster(1)
         self._contact.end()
 
     def live(self) -> Mapping[str, object]:
@@ -192,6 +196,7 @@ class Runs:
         journal = self._observation.journal
         self._known_to = max(self._known_to, self._newest - _LATE_NS)
         journal.write(Sample(RUNS_IN_FLIGHT, journal.now(), float(len(self._open))))
+        self._doubt_cluster(_ENOUGH)
         if page.next_page:
             return
         for run in sorted(self._missing & set(self._open)):
@@ -214,11 +219,25 @@ class Runs:
             self._open.pop(run.id, None)
             self._over.add(run.id)
             self._details.offer(run)
+            if run.state == SUCCEEDED and run.created_at >= self._observation.plan.started_at:
+                self._succeeded.add(run.id)
             self._write(run, over=True)
         else:
             self._open[run.id] = run
             if before is None:
                 self._write(run, over=False)
+
+    def _doubt_cluster(self, enough: int) -> None:
+        """Say once that the cluster is another one, when so many runs have ended well and no pod worked for any."""
+        worked, host = self._observation.activity.worked, self._observation.plan.host
+        if self._doubted or worked is None or len(self._succeeded) < enough or not self._succeeded.isdisjoint(worked):
+            return
+        self._doubted = True
+        text = (
+            f"{len(self._succeeded)} runs of {host} ended well, and none of the pods that are watched worked for any "
+            "of them: the kubeconfig's context is that of another cluster, or the runs' namespace is not watched"
+        )
+        self._observation.journal.note(WRONG_CLUSTER, "kubernetes pods", text)
 
     def _write(self, run: ListedRun, *, over: bool) -> None:
         """The run's span, with its name as task; its end also as the event that the load waits for.

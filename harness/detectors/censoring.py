@@ -16,6 +16,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     share = counts.in_flight / max(counts.accepted, 1)
     if not counts.in_flight:
         return []
+    if not timeline.plan.intended:
+        return [_observed(counts.in_flight, share)]
     drain = timeline.plan.limits.drain_s
     return [
         Finding(
@@ -31,3 +33,16 @@ def detect(timeline: Timeline) -> list[Finding]:
             slowed(0.2),
         )
     ]
+
+
+def _observed(going: int, share: float) -> Finding:
+    """Runs of somebody else's load, which nobody waits for."""
+    return Finding(
+        NAME,
+        f"{going:,} of the runs that were observed went on when the observation ended",
+        0.95,
+        (Evidence(f"{share:.1%} of the runs that began meanwhile have no end", share, "share", "spans"),),
+        "Observe longer with --for, until the last run is over; durations of long runs are underestimated else.",
+        (),
+        slowed(0.2),
+    )

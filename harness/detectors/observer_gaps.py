@@ -1,9 +1,11 @@
 """The observation has holes: what happened in them is not in the record."""
 
+import pandas as pd
+
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors.detector import RUNS, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import GAP
+from harness.model.phases import GAP, WRONG_CLUSTER
 from harness.model.units import format_duration
 
 NAME = "observer-gaps"
@@ -13,9 +15,27 @@ NEEDS = (RUNS,)
 def detect(timeline: Timeline) -> list[Finding]:
     """What the observer said of itself."""
     events = timeline.events
-    gaps = events[(events["kind"] == "Observer") & (events["reason"] == GAP)]
-    if not len(gaps):
-        return []
+    of_ourselves = events[(events["kind"] == "Observer").to_numpy(dtype=bool)]
+    gaps = of_ourselves[(of_ourselves["reason"] == GAP).to_numpy(dtype=bool)]
+    elsewhere = of_ourselves[(of_ourselves["reason"] == WRONG_CLUSTER).to_numpy(dtype=bool)]
+    found = [_elsewhere(str(elsewhere["message"].iat[0]))] if len(elsewhere) else []
+    return [*found, *_holes(gaps)] if len(gaps) else found
+
+
+def _elsewhere(message: str) -> Finding:
+    return Finding(
+        NAME,
+        "The pods that were watched are not those of the runs: nodes, pods and waits here are of another cluster",
+        0.95,
+        (Evidence(message, None, "", "events", f"kind = Observer and reason = {WRONG_CLUSTER}"),),
+        "Choose the cluster that the platform runs in with --kube-context or KUBECONFIG, and the runs' namespace with "
+        "--namespace.",
+        ("kubectl config get-contexts",),
+        slowed(0.5),
+    )
+
+
+def _holes(gaps: pd.DataFrame) -> list[Finding]:
     facts = [
         Evidence(f"{format_duration(at)} into the test, {name}: {message}", at, "s", "events", "kind = Observer")
         for at, name, message in zip(floats(gaps, "at_s").tolist(), gaps["object"], gaps["message"], strict=True)

@@ -50,6 +50,7 @@ CACHED = "CACHED"
 
 # Event.kind "Observer": gaps and doubts of our own.
 GAP = "Gap"
+WRONG_CLUSTER = "WrongCluster"  # runs ended well, and no pod of the cluster that is watched worked for them
 
 # Sample.metric
 STORE_CAPACITY_BYTES = "store_capacity_bytes"  # labels: volume (the PVC's name), namespace

@@ -15,7 +15,7 @@ from harness.collectors.pace import Pace
 from harness.collectors.runs import Runs
 from harness.model import Event, Outcome, Plan, Sample, Scenario, Span, Submission, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
-from harness.model.phases import FAILED, GAP, LIST_SECONDS, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES
+from harness.model.phases import FAILED, GAP, LIST_SECONDS, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES, WRONG_CLUSTER
 from harness.store import RunFolder
 from harness.targets.target import ListedRun, RunPage, SetUp
 
@@ -247,6 +247,35 @@ class TestReliability:
         accept(scene, "old")
         scene.runs.collect(stop)
         assert ("old", SUCCEEDED) in scene.ends()
+
+
+class TestWrongCluster:
+    def test_runs_that_end_well_without_a_pod_make_the_cluster_doubtful_once(self, scene: Scene) -> None:
+        scene.observation.activity.worked = {"of another platform"}
+        for k in range(3):
+            scene.platform.put(f"r{k}", SUCCEEDED, k, k + 9)
+            scene.sweep()
+        scene.sweep()
+        (event,) = (event for event in scene.folder.records(Event) if event.reason == WRONG_CLUSTER)
+        assert event.message.startswith("3 runs of http://x ended well, and none of the pods")
+
+    def test_one_run_is_enough_at_the_end(self, scene: Scene) -> None:
+        stop = threading.Event()
+        stop.set()
+        scene.observation.activity.worked = set()
+        scene.platform.put("a", SUCCEEDED, 0, 9)
+        scene.runs.collect(stop)
+        assert any(event.reason == WRONG_CLUSTER for event in scene.folder.records(Event))
+
+    @pytest.mark.parametrize(("worked", "state"), [(None, SUCCEEDED), ({"r1"}, SUCCEEDED), (set(), FAILED)])
+    def test_pods_not_seen_a_pod_of_any_run_and_runs_refused_by_the_cluster_say_nothing(
+        self, scene: Scene, worked: set[str] | None, state: str
+    ) -> None:
+        scene.observation.activity.worked = worked
+        for k in range(5):
+            scene.platform.put(f"r{k}", state, k, k + 9)
+        scene.sweep()
+        assert not any(event.reason == WRONG_CLUSTER for event in scene.folder.records(Event))
 
 
 class TestPace:
