@@ -38,8 +38,8 @@ TERMS = ("start-up", "nodes", "contention", "coherency")
 # Prior: of the largest test's duration, work is nearly all, give or take; each other term little, give or take.
 _SHARE = np.array([0.0, 1.0, 0.0, 0.0])
 _SHARE_DEVIATION = np.array([0.3, 0.5, 0.3, 0.3])
-# Repeated tests differ by some 5 %, give or take a factor of 2.5: what few rows can't say.
-_USUAL_NOISE, _NOISE_FACTOR = 0.05, 2.5
+# Repeated tests differ by some 10 %, give or take a factor of two: what few rows can't say.
+_USUAL_NOISE, _NOISE_FACTOR = 0.1, 2.0
 _NOISES = np.geomspace(0.004, 0.5, 25)
 _POWERS = {0.5: 0.4, 1.0: 0.6}  # with how likely each is beforehand
 _JOBS = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64)
@@ -107,8 +107,8 @@ class Draws:
         """Seconds of the next test by draw, shape (B, points)."""
         expected = self.coefficients @ self.law.features(runs, nodes).T
         relative = self.noise[:, None] * (expected / self.reference_s) ** (self.power - 1)
-        # Never below 0, and never less for more work: exp(x) below the expectation, 1 + x above it.
-        factor = np.where(relative < 0, np.exp(np.minimum(relative, 0.0)), 1 + relative)
+        # Stragglers make it skew: exp(x), and its tangent where exp would make less work take longer.
+        factor = np.where(relative < 1, np.exp(np.minimum(relative, 1.0)), np.e * relative)
         return np.asarray(expected * factor, dtype=np.float64)
 
 

@@ -178,7 +178,7 @@ def _warnings(
         plural = "" if seen.observations == 1 else "s"
         found.append(
             f"fitted on {seen.observations} observation{plural}: the interval rests on what is usual "
-            "(tests differ by some 5 %); more sizes, and the same size again, narrow it"
+            "(tests differ by some 10 %); more sizes, and the same size again, narrow it"
         )
     if seen.nodes[0] == seen.nodes[1] and known[NODES] != seen.nodes[0]:
         found.append(f"all observations are on {seen.nodes[0]:g} nodes: what more nodes do is a guess")

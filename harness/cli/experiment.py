@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     document, text = _document(plan, results), _text(plan, results, folder)
     (folder / "experiment.json").write_text(document + "\n", encoding="utf-8")
     (folder / "experiment.md").write_text(text + "\n", encoding="utf-8")
+    (folder / "experiment.html").write_bytes(_page(plan, results))
     _write_observations(folder, results)
     printing.show(arguments, lambda: text, lambda: document)
     return ExitCode.OK
@@ -68,7 +69,7 @@ def _resume(folder: Path, plan: ExperimentFile) -> list[Result]:
     except OSError as error:
         raise ConfigError(f"{folder} can't be written: {error.strerror}", "give another --folder") from error
     rows = [json.loads(line) for line in whole.splitlines()]
-    return [Result(Point(**row["point"]), row["met"], row["values"]) for row in rows]
+    return [Result(Point(**row["point"]), row["met"], row["values"], row.get("run", "")) for row in rows]
 
 
 def _progress(plan: ExperimentFile, result: Result, done: int) -> str:
@@ -90,6 +91,20 @@ def _means(results: list[Result]) -> list[tuple[tuple[str, int, int], list[Resul
     return sorted(cells.items())
 
 
+def _page(plan: ExperimentFile, results: list[Result]) -> bytes:
+    from reports.experiment_page import Conduct, render
+
+    links = {place: f"runs/{result.run}/report.html" for place, result in enumerate(results, 1) if result.run}
+    sentences = tuple(_sentences(plan, results))
+    return render(Conduct(plan.name, plan.experiment, plan.slos, tuple(results), _DURATION, links, sentences))
+
+
+def _sentences(plan: ExperimentFile, results: list[Result]) -> list[str]:
+    """The answers of the searches, then how variants compare."""
+    told = [_answer(found) for found in answers(plan.experiment, results)]
+    return told + [str(comparison["sentence"]) for comparison in _comparisons(plan, results)]
+
+
 def _answer(found: Found) -> str:
     series = found.series
     if series.searched == "nodes":
@@ -98,8 +113,11 @@ def _answer(found: Found) -> str:
     else:
         of = f"{_named(series.variant)}{series.fixed} nodes"
         told = f"bear {found.value} runs" if found.value else f"do not bear {series.candidates[0]} runs"
-    doubt = f"; tests at {', '.join(map(str, found.contradictions))} speak against it" if found.contradictions else ""
-    return f"{of} {told} ({found.tests} tests{doubt})."
+    low, high = found.interval
+    least, most = "fewer" if low is None else low, "more" if high is None else high
+    left = f", which leave {least} to {most} possible" if found.value and low != high else ""
+    doubt = f"; those at {', '.join(map(str, found.contradictions))} speak against it" if found.contradictions else ""
+    return f"{of} {told} ({found.tests} tests{left}{doubt})."
 
 
 def _document(plan: ExperimentFile, results: list[Result]) -> str:
@@ -113,6 +131,7 @@ def _document(plan: ExperimentFile, results: list[Result]) -> str:
                 "variant": f.series.variant,
                 "load" if f.series.searched == "nodes" else "nodes": f.series.fixed,
                 "answer": f.value,
+                "interval": list(f.interval),
                 "tests": f.tests,
                 "contradictions": list(f.contradictions),
             }
@@ -149,15 +168,15 @@ def _text(plan: ExperimentFile, results: list[Result], folder: Path) -> str:
     lines = [f"# {plan.name}", ""]
     if plan.slos:
         lines += [f"Objectives: {'; '.join(plan.slos)}", ""]
-    lines += [f"- {_answer(found)}" for found in answers(plan.experiment, results)]
-    lines += [f"- {c['sentence']}" for c in _comparisons(plan, results)]
+    lines += [f"- {sentence}" for sentence in _sentences(plan, results)]
     lines += ["", "| variant | runs | nodes | tests | met | mean time |", "|---|---:|---:|---:|---:|---:|"]
     for (variant, load, nodes), cell in _means(results):
         times = [r.values[_DURATION] for r in cell if _DURATION in r.values]
         mean = format_duration(sum(times) / len(times)) if times else ""
         met = f"{sum(r.met for r in cell)}" if plan.slos else ""
         lines.append(f"| {variant} | {load} | {nodes} | {len(cell)} | {met} | {mean} |")
-    lines += ["", f"Results: {folder / _RESULTS}; for `pipeswarm capacity --from`: {folder}/observations-*.csv"]
+    lines += ["", f"Report: {folder / 'experiment.html'}; results: {folder / _RESULTS};"]
+    lines += [f"for `pipeswarm capacity --from`: {folder}/observations-*.csv"]
     return "\n".join(lines)
 
 

@@ -112,7 +112,7 @@ def _loaded(plan: ExperimentFile, folder: Path, point: Point) -> Result:
         done = subprocess.run(_command(plan, folder, point, name), check=False)  # noqa: S603  # the user's own load
         if done.returncode in {ExitCode.OK, ExitCode.SLO_FAILED}:
             latest = max((folder / "runs").glob(f"{name}*"), key=lambda path: path.stat().st_mtime)
-            return Result(point, done.returncode == ExitCode.OK, _values(latest))
+            return Result(point, done.returncode == ExitCode.OK, _values(latest), latest.name)
         if done.returncode == ExitCode.INTERRUPTED:
             raise KeyboardInterrupt
         if done.returncode != ExitCode.INVALID:

@@ -39,11 +39,12 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a test gave: whether all objectives were met, and its figures by name."""
+    """What a test gave: whether all objectives were met, its figures by name, and its run folder's name, if any."""
 
     point: Point
     met: bool
     values: Mapping[str, float] = field(default_factory=dict)
+    run: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,10 @@ class Series:
         load, nodes = (self.fixed, value) if self.searched == "nodes" else (value, self.fixed)
         return Point(self.variant, load, nodes, repetition)
 
+    def value(self, cut: int) -> int | None:
+        """The answer when so many candidates pass."""
+        return self.candidates[cut - 1] if cut else None
+
     def tallies(self, results: Sequence[Result]) -> dict[int, Tally]:
         """This search's results, by candidate."""
         found: dict[int, Tally] = {}
@@ -90,12 +95,14 @@ class Series:
 class Found:
     """The answer of one search; `value` is none when not even the easiest candidate meets the objectives.
 
-    `contradictions` are candidates whose tests speak against it: the platform is not monotone, or noisier than the
-    repetitions can tell.
+    `interval` is from the least to the most that the tests leave possible: on their easy side no test failed, on their
+    hard side none passed; none is beyond the candidates. `contradictions` are candidates whose tests speak against the
+    answer: the platform is not monotone, or noisier than the repetitions can tell.
     """
 
     series: Series
     value: int | None
+    interval: tuple[int | None, int | None]
     tests: int
     contradictions: tuple[int, ...]
 
@@ -149,11 +156,12 @@ def answers(experiment: Experiment, results: Sequence[Result]) -> list[Found]:
     found = []
     for series in all_series(experiment):
         tallies, search = series.tallies(results), _search(experiment, series)
-        cut = search.boundary(tallies)
+        low, high = map(series.value, search.possible(tallies))
         found.append(
             Found(
                 series,
-                series.candidates[cut - 1] if cut else None,
+                series.value(search.boundary(tallies)),
+                (high, low) if series.searched == "nodes" else (low, high),
                 sum(tally.trials for tally in tallies.values()),
                 tuple(series.candidates[at] for at in search.contradictions(tallies)),
             )

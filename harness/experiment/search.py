@@ -61,6 +61,13 @@ class Search:
                 best, least = at + 1, contradictions
         return best
 
+    def possible(self, tallies: Tallies) -> tuple[int, int]:
+        """The least and the most candidates that may pass: before it no trial failed, after it none passed."""
+        cut = self.boundary(tallies)
+        failed = min((at for at, tally in tallies.items() if tally.fails), default=cut)
+        passed = max((at + 1 for at, tally in tallies.items() if tally.passes), default=cut)
+        return min(failed, cut), max(passed, cut)
+
     def next(self, tallies: Tallies) -> int | None:
         """The position to try next; none when the boundary is known."""
         cut = self.boundary(tallies)

@@ -47,6 +47,10 @@ def test_the_fewest_nodes_are_those_of_the_full_grid(tmp_path, capsys):
     assert len(found["results"]) <= 0.6 * 12 * 3
     report = (tmp_path / "out" / "experiment.md").read_text()
     assert f"60 runs need {found['answers'][0]['answer']} nodes" in report
+    low, high = found["answers"][0]["interval"]
+    assert low <= found["answers"][0]["answer"] <= high
+    page = (tmp_path / "out" / "experiment.html").read_text()
+    assert f"60 runs need {found['answers'][0]['answer']} nodes" in page
 
 
 def test_an_interrupted_experiment_goes_on_where_it_was(tmp_path, capsys):
@@ -148,7 +152,7 @@ def test_a_load_test_with_locust_is_a_point(tmp_path):
     assert result.met
     assert 0 < result.values["makespan (s)"] < 120
     assert result.values["failed_ratio"] == 0.0
-    assert (tmp_path / "out" / "runs" / "default-5-2-0" / "report.json").is_file()
+    assert (tmp_path / "out" / "runs" / result.run / "report.html").is_file(), "what the experiment's page links to"
 
 
 def test_a_load_test_that_fails_stops_with_its_exit_code(tmp_path, capsys):

@@ -49,6 +49,15 @@ def test_a_good_guess_saves_trials():
     assert tried == [36, 37, 39, 38]
 
 
+def test_what_trials_leave_possible_holds_the_answer_and_shrinks_to_it_without_noise():
+    search = Search(5, 3)
+    assert search.possible({1: Tally(3, 0), 2: Tally(0, 3)}) == (2, 2)
+    assert search.possible({1: Tally(2, 1), 2: Tally(0, 3)}) == (1, 2)
+    assert search.possible({1: Tally(3, 0), 2: Tally(1, 2)}) == (2, 3)
+    assert search.possible({4: Tally(3, 0)}) == (5, 5)
+    assert search.possible({}) == (0, 0)
+
+
 def test_no_candidate_is_no_answer():
     assert largest_passing([], lambda _: True) is None
 

@@ -55,3 +55,38 @@ def test_the_page_draws_everything_without_a_complaint(browser, page_address, wi
     assert page.locator("details[open]").count() == 1
     context.close()
     assert complaints == []
+
+
+def test_an_experiment_is_one_page_with_its_searches_and_links(browser, tmp_path):
+    from harness.experiment.plan import Experiment, Point, Question, Result
+    from reports.experiment_page import Conduct, render
+
+    plan = Experiment(Question.FEWEST_NODES, ("plain", "slow"), (50,), (1, 2, 3, 4), 1)
+    results = tuple(
+        Result(
+            Point(variant, 50, nodes, 0),
+            met=nodes > 2,
+            values={"makespan (s)": 900.0 / nodes},
+            run=f"{variant} {nodes}",
+        )
+        for nodes in (3, 2)
+        for variant in ("plain", "slow")
+    )
+    links = {place: f"runs/{result.run}/report.html" for place, result in enumerate(results, 1)}
+    sentences = ("50 runs need 3 nodes <b>", "slow, 50 runs need 3 nodes")
+    page_file = tmp_path / "experiment.html"
+    page_file.write_bytes(
+        render(Conduct("e", plan, ("p95(run.duration) < 9m",), results, "makespan (s)", links, sentences))
+    )
+    context = browser.new_context(viewport={"width": 390, "height": 800}, offline=True)
+    page, complaints = context.new_page(), []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("requestfailed", lambda request: complaints.append(request.url))
+    page.goto(page_file.as_uri())
+    page.wait_for_function("document.documentElement.dataset.drawn == 3")
+    assert page.locator(".plot svg.main-svg").count() >= 3
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.get_by_text("50 runs need 3 nodes <b>").count() == 1
+    assert page.locator("tbody a").first.get_attribute("href") == "runs/plain%203/report.html"
+    context.close()
+    assert complaints == []
