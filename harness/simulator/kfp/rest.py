@@ -238,7 +238,8 @@ class Gateway:
         return kept[1]
 
     async def _get_run(self, request: web.Request) -> web.Response:
-        return _json(view.run(self._server.run(request.match_info["run"]), self._stamp, details=True))
+        run = self._server.run(request.match_info["run"])
+        return web.Response(body=self._encoded(run), content_type="application/json")
 
     async def _delete_run(self, request: web.Request) -> web.Response:
         self._server.delete_run(request.match_info["run"])

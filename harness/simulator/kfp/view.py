@@ -101,8 +101,8 @@ def _source(row: Version) -> Document:
     return {"pipeline_spec": row.spec, "platform_spec": platform}
 
 
-def run(row: Run, stamp: Stamp, *, details: bool = False) -> Document:
-    """A Run message; its tasks only with `details`, as in the answer to GetRun."""
+def run(row: Run, stamp: Stamp) -> Document:
+    """A Run message, the same in the answers to CreateRun, GetRun and ListRuns."""
     reference = {"pipeline_id": row.version.pipeline_id, "pipeline_version_id": row.version.id}
     return _set(
         experiment_id=row.experiment_id,
@@ -119,7 +119,7 @@ def run(row: Run, stamp: Stamp, *, details: bool = False) -> Document:
         finished_at=NEVER if row.finished is None else stamp(row.finished),
         state=row.state,
         error={"code": _INTERNAL, "message": row.error} if row.error else None,
-        run_details=_set(task_details=_tasks(row, stamp)) if details else None,
+        run_details=_set(task_details=_tasks(row, stamp)),
         state_history=[{"update_time": stamp(at), "state": state} for at, state in row.history],
     )
 

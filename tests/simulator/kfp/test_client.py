@@ -262,3 +262,12 @@ def test_at_most_200_runs_are_listed_at_once(served: Served) -> None:
     status, body = call(served, "GET", "/runs?page_size=100000")
     assert status == 200
     assert len(body.get("runs", [])) <= 200
+
+
+def test_a_list_tells_of_tasks_as_a_single_run_does(client: kfp.Client, training: Path) -> None:
+    experiment = client.create_experiment(f"e-{uuid4()}").experiment_id
+    made = client.run_pipeline(experiment, "listed", pipeline_package_path=str(training), enable_caching=False)
+    alone = ends(client, made.run_id)
+    (listed,) = client.list_runs(experiment_id=experiment).runs
+    assert listed == alone
+    assert {task.display_name for task in listed.run_details.task_details} >= {"root-driver", "train", "train-driver"}
