@@ -1,0 +1,115 @@
+"""The load generator finds itself out: a real worker whose target's code costs too much, up to the finding."""
+
+import time
+from array import array
+
+import gevent
+import pytest
+from gevent.pywsgi import WSGIServer
+
+from harness.analysis.timeline import Timeline
+from harness.analysis.validity import LAG_P99_S
+from harness.detectors import generator_lag
+from harness.drive import crew
+from harness.drive.crew import Worker
+from harness.drive.order import Order
+from harness.model import Plan, Sample, Scenario
+from harness.model.phases import GENERATOR_CPU
+from harness.model.schedule import Constant
+from harness.store import RunFolder
+from harness.store.tables import load, seal
+from tests.timelines import Story, at
+
+COSTLY = """
+import time
+
+from harness.model.http import HttpRequest
+from harness.targets import Over
+
+
+class Costly:
+    def submit(self, scenario, exchange):
+        seq = int(scenario.id)
+        until = time.process_time() + (BUSY_S if seq % EVERY == 0 else 0.0)
+        while time.process_time() < until:
+            pass
+        exchange(HttpRequest("POST", "/"))
+        return Over(scenario.run_name, "SUCCEEDED")
+
+
+def from_plan(plan, package=None):
+    return Costly()
+"""
+
+
+@pytest.fixture
+def service():
+    def answer(_, start_response):
+        gevent.sleep(0.02)
+        start_response("200 OK", [("Content-Length", "2")])
+        return [b"{}"]
+
+    server = WSGIServer(("127.0.0.1", 0), answer, log=None)
+    server.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.stop()
+
+
+@pytest.fixture
+def findings(tmp_path, monkeypatch, service):
+    """What the self-check says when every `every`-th submission keeps the worker busy for `busy_s`."""
+
+    def run(name, *, busy_s, every):
+        monkeypatch.setattr(crew, "_CPU_EVERY_S", 0.4)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        (tmp_path / f"{name}.py").write_text(COSTLY.replace("BUSY_S", str(busy_s)).replace("EVERY", str(every)))
+        offsets = array("d", Constant(40.0, 1.0).offsets(7))
+        plan = Plan(name, service, {}, len(offsets), 7, simulated=False, started_at=time.time_ns())
+        folder = RunFolder.create(tmp_path, "run")
+        folder.write_plan(plan)
+        folder.write_schedule(offsets)
+        scenarios = [Scenario(str(k), "s", {}, {}) for k in range(len(offsets))]
+        with folder.recorder() as recorder:
+            Worker(Order("run", plan, scenarios, offsets, time.time_ns() + 10**8), "", recorder.write).run()
+        seal(folder)
+        return generator_lag.detect(Timeline.from_frames(plan, load(folder))), folder
+
+    return run
+
+
+def test_a_worker_that_needs_more_than_70_percent_of_its_core_is_a_finding(findings):
+    (finding,), folder = findings("hungry", busy_s=0.022, every=1)
+    told = [each.value for each in finding.evidence if "of its core" in each.statement]
+    most = max(sample.value for sample in folder.records(Sample) if sample.metric == GENERATOR_CPU)
+    # A core that others want too is not to be had to 70 %: then arrivals are late, which is the finding.
+    assert told == ([most] if most > 0.7 else [])
+
+
+def test_lag_above_a_tenth_of_a_typical_answer_is_a_finding(findings):
+    """One submission in twenty leaves 12 ms late, where an answer takes 20 ms: within what a valid test may be late."""
+    (finding,), _ = findings("hiccup", busy_s=0.012, every=20)
+    assert "of a typical answer" in finding.evidence[0].statement or finding.evidence[0].value > LAG_P99_S
+    assert finding.evidence[0].value >= 0.012
+
+
+def test_a_worker_that_is_on_time_is_none(findings, monkeypatch):
+    monkeypatch.setattr(generator_lag, "LAG_P50_S", 10.0)  # of this machine, which may be busy, nothing is asked
+    monkeypatch.setattr(generator_lag, "LAG_P99_S", 10.0)
+    assert findings("idle", busy_s=0.0, every=1)[0] == []
+
+
+@pytest.mark.parametrize(("share", "found"), [(0.69, False), (0.71, True)])
+def test_the_limit_is_70_percent(tmp_path, share, found):
+    story = Story(intended=20)
+    for seq in range(20):
+        story.submit(seq, due=float(seq))
+    story.records.append(Sample(GENERATOR_CPU, at(10.0), share, {"worker": "0"}))
+    assert bool(generator_lag.detect(story.timeline(tmp_path))) is found
+
+
+@pytest.mark.parametrize(("lag_s", "found"), [(0.009, False), (0.011, True)])
+def test_the_limit_of_lag_is_a_tenth_of_the_measured_p50(tmp_path, lag_s, found):
+    story = Story(intended=100)
+    for seq in range(100):
+        story.submit(seq, due=float(seq), lag=lag_s if seq < 5 else 0.001, service=0.1)
+    assert bool(generator_lag.detect(story.timeline(tmp_path))) is found
