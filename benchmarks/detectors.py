@@ -3,10 +3,11 @@
     python benchmarks/detectors.py [--seeds 10] [--strengths 0.5 1 2] [--fault NAME …] [--jobs 2]
 
 Every fault × seeds × strengths, clean controls, and pairs of faults at once. Each test has a twin with the same seed
-and without the fault: what the fault did is the difference of the two, in runs lost and in their mean time. A fault
-that changed neither does not bind (a cap that is never reached, a wave of evictions between two short steps); then the
-right answer is to name nothing, and that is counted in a column of its own. What a detector reads passes through a run
-folder, as that of a real test does. The seeds are others than those that the detectors were tuned on.
+and without the fault: what the fault did is the difference of the two, in runs lost, in their mean time, in pods and in
+how long submissions waited for their answer. A fault that changed nothing does not bind (a cap that is never reached, a
+wave of evictions between two short steps); then the right answer is to name nothing, and that is counted in a column of
+its own. What a detector reads passes through a run folder, as that of a real test does. The seeds are others than those
+that the detectors were tuned on.
 """
 
 import argparse
@@ -54,6 +55,7 @@ OURS = frozenset(
 HARMLESS = frozenset({"clock-skew", "db-slow-listing"})
 # A fault that makes fewer runs fail and slows them less than this does not bind.
 LOST, SLOWED = 0.01, 0.1
+WAITED_S = 0.5  # longer for the answer to a submission
 PACKAGE = Path(kfp_pipeline.__file__).with_name("training.yaml").read_bytes()
 PACKAGE = PACKAGE.replace(b"enableCache: true", b"enableCache: false")
 
@@ -128,12 +130,14 @@ class Outcomes:
 
     lost: float  # share that failed, was refused, or is not over
     mean_s: float  # from due to when the platform said that it is over, of those that are
+    answered_s: float  # from due to the answer, on average
     pods: int  # that it took: more than in the twin are work done again
 
     def differs(self, twin: "Outcomes") -> bool:
         """Whether the twin without the fault did better by more than chance would have it."""
+        waited = self.answered_s >= twin.answered_s + WAITED_S
         again = self.pods >= (1 + LOST) * max(twin.pods, 1)
-        return again or self.lost - twin.lost >= LOST or self.mean_s >= (1 + SLOWED) * twin.mean_s
+        return again or waited or self.lost - twin.lost >= LOST or self.mean_s >= (1 + SLOWED) * twin.mean_s
 
 
 @dataclass(frozen=True)
@@ -167,8 +171,12 @@ def outcomes(timeline: Timeline) -> Outcomes:
     good = (runs["state"] == SUCCEEDED).to_numpy(dtype=bool)
     said = np.fmax(floats(runs, "said_s"), floats(runs, "over_s"))
     taken = (said - floats(runs, "due_s"))[np.isfinite(said)]
+    waited = (floats(runs, "answered_s") - floats(runs, "due_s"))[np.isfinite(floats(runs, "answered_s"))]
     return Outcomes(
-        float(1 - good.mean()), float(taken.mean()) if taken.size else float("inf"), int(timeline.pods["pod"].nunique())
+        lost=float(1 - good.mean()),
+        mean_s=float(taken.mean()) if taken.size else float("inf"),
+        answered_s=0.0 if timeline.answers_are_results else float(waited.mean()),
+        pods=int(timeline.pods["pod"].nunique()),
     )
 
 

@@ -7,13 +7,13 @@ import numpy as np
 
 from harness.analysis.curves import active
 from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.waits import waits
+from harness.analysis.waits import waits_so_far
 from harness.model.phases import CONTROLLER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Starts:
-    """Of the runs that are over and had pods; arrays have one entry a run.
+    """Of the runs that had pods, those that go on included; arrays have one entry a run.
 
     Attributes:
         before: seconds from the answer to the first pod.
@@ -35,11 +35,14 @@ class Starts:
 @lru_cache(maxsize=1)  # every detector asks; a timeline never changes
 def starts(timeline: Timeline) -> Starts:
     """Fold first pods and the controller's waits."""
-    split = waits(timeline)
+    split = waits_so_far(timeline)
     row = timeline.pods["row"].to_numpy(dtype=np.int64)
     first = np.full(len(timeline.runs), np.inf)
     np.minimum.at(first, row[row >= 0], floats(timeline.pods, "start_s")[row >= 0])
-    first, over = first[split.row], floats(timeline.runs, "over_s")[split.row]
+    first, over = (
+        first[split.row],
+        np.where(timeline.is_open, timeline.end_s, floats(timeline.runs, "over_s"))[split.row],
+    )
     answered = floats(timeline.runs, "answered_s")[split.row]
     seen = np.isfinite(first) & np.isfinite(answered)
     before = (first - answered)[seen]

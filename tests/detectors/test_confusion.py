@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.detectors import CASES, CONTROLS, judge, named, test
+from benchmarks.detectors import CASES, CONTROLS, Case, judge, named, test
 from harness.simulator.faults import FAULTS
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
 
@@ -18,6 +18,13 @@ def test_a_planted_fault_takes_effect_and_is_named_first(fault):
     verdict = judge(CASES[fault], strength=1.0, seed=1)
     assert verdict.binding == (fault,)
     assert verdict.named[0] == fault
+
+
+def test_a_controller_that_lets_no_run_end_is_named():
+    case = Case(("controller-backlog@0s",), runs=200, over_s=0.5)
+    timeline = test(case, 4.0, seed=1)
+    assert not timeline.is_over.any()
+    assert named(timeline)[0] == "controller-backlog"
 
 
 @pytest.mark.parametrize("seed", range(2))
