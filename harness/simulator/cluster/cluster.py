@@ -155,7 +155,7 @@ class Cluster:
             pod.node = node
             node.take(pod)
             self.scheduler.node_changed(node)
-            pod.created = pod.scheduled = pod.pulling = pod.pulled = pod.started = self._loop.now
+            pod.created = pod.scheduled = pod.pulled = pod.started = self._loop.now
             pod.phase = "Running"
             self.pods[pod.name] = pod
             self.witness.pod_changed(pod, Change.LABELLED)

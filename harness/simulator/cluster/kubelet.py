@@ -44,7 +44,7 @@ class Kubelet:
     def bind(self, pod: Pod, node: Node) -> None:
         """The scheduler chose this node."""
         self._witness.pod_changed(pod, Change.SCHEDULED)
-        now = pod.pulling = self._loop.now
+        now = self._loop.now
         ready = node.complete.get(pod.images)
         if ready is None:
             ready = max((self._image_ready(node, image) for image in pod.images), default=now)
@@ -67,14 +67,14 @@ class Kubelet:
         return ready
 
     def _pulled(self, pod: Pod) -> None:
-        if pod.deleting is not None or pod.over:
+        if pod.deleting is not None or pod.finished is not None:
             return
         pod.pulled = self._loop.now
         self._witness.pod_changed(pod, Change.PULLED)
         self._loop.after(self.settings.start.sample(self._random, {}), self._start, pod)
 
     def _start(self, pod: Pod) -> None:
-        if pod.deleting is not None or pod.over:
+        if pod.deleting is not None or pod.finished is not None:
             return
         pod.started = self._loop.now
         pod.phase = "Running"
@@ -96,6 +96,7 @@ class Kubelet:
             pod.exit_code, pod.reason, pod.message = exit_code, reason, message
         pod.finished = self._loop.now
         pod.phase = "Failed" if pod.exit_code else "Succeeded"
+        pod.station = pod.job = None
         self._witness.pod_changed(pod, Change.OVER)
         self._leave(pod)
 

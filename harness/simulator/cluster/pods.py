@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -83,6 +84,9 @@ class Change(StrEnum):
     GONE = "gone"
 
 
+_NO_LABELS: Mapping[str, str] = MappingProxyType({})
+
+
 class Pod:
     """A pod, from its creation to its end. Instants are seconds of simulated time; none is "not yet".
 
@@ -91,7 +95,7 @@ class Pod:
         index: which node of its owner's graph it is.
         role: ``dag-driver``, ``container-driver``, ``executor``, ``importer``.
         task: the step's name in the pipeline, "" for the root driver.
-        path: where it stands in its workflow (Argo's node name).
+        path: where it stands in its workflow (with the workflow's name before it, Argo's node name).
         images: of its containers; the first one is the main container's.
         on_running: called when the main container runs; calls `Kubelet.end_main` and `Kubelet.finish` in its turn.
         on_over: called once, when the pod is over or lost.
@@ -124,7 +128,6 @@ class Pod:
         "phase",
         "preemptor",
         "pulled",
-        "pulling",
         "reason",
         "retry_at",
         "role",
@@ -169,7 +172,6 @@ class Pod:
         self.created = 0.0
         self.unschedulable: float | None = None  # since when no node fits
         self.scheduled: float | None = None
-        self.pulling: float | None = None
         self.pulled: float | None = None
         self.started: float | None = None
         self.main_ended: float | None = None
@@ -192,7 +194,7 @@ class Pod:
         self.station: SharedCapacity | None = None  # where its current work is done
         self.job: Job | None = None
         self.scale_up = ""  # which scale-up it triggered
-        self.labels: Mapping[str, str] = {}  # of its own, besides the owner's
+        self.labels = _NO_LABELS  # of its own, besides the owner's
 
     @property
     def over(self) -> bool:

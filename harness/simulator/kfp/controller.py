@@ -231,7 +231,7 @@ class Controller:
             on_over=self._on_over,
             role=plan.role,
             task=plan.task,
-            path=f"{workflow.name}.{own}",
+            path=own,
         )
         if driver:
             pod.limit_cpu, pod.limit_memory = 500, 512 * 2**20

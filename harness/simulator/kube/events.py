@@ -66,9 +66,9 @@ def _image(pod: Pod) -> str:
 
 
 def _pulled(pod: Pod, image: str) -> str:
-    if pod.pulling is None or pod.pulled is None or pod.pulled <= pod.pulling:
+    if pod.scheduled is None or pod.pulled is None or pod.pulled <= pod.scheduled:
         return f'Container image "{image}" already present on machine'
-    took = f"{pod.pulled - pod.pulling:.3f}".rstrip("0").rstrip(".")
+    took = f"{pod.pulled - pod.scheduled:.3f}".rstrip("0").rstrip(".")
     return f'Successfully pulled image "{image}" in {took}s ({took}s including waiting)'
 
 

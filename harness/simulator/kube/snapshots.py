@@ -121,11 +121,13 @@ def pod_snapshot(pod: Pod, explanation: str) -> PodSnapshot:
     owner = pod.owner
     if isinstance(owner, Workflow):
         labels = Labels(owner.name, owner.run_id, owner.finished is not None or pod.finished is not None)
+        path = f"{owner.name}.{pod.path}"
     else:
         labels = owner if isinstance(owner, Labels) else Labels()
+        path = pod.path
     node = pod.node
     return PodSnapshot(
-        pod.name, pod.namespace, labels, pod.role, pod.task, pod.path, pod.shape, pod.images,
+        pod.name, pod.namespace, labels, pod.role, pod.task, path, pod.shape, pod.images,
         (pod.limit_cpu, pod.limit_memory), pod.phase, pod.created, pod.unschedulable, explanation, pod.scheduled,
         node.name if node is not None else "", address(node.index) if node is not None else "", pod.pulled, pod.started,
         pod.main_ended, pod.finished, pod.exit_code, pod.reason, pod.message, pod.deleting, pod.grace_s,
