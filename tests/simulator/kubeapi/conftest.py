@@ -3,7 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.real_kubernetes import RealCluster
 from tests.simulator.kubeapi.cluster import Cluster, Server, deployment, metadata, node, pod, serve, stamp
+from tests.simulator.kubeapi.pair import Pair, furnish
 
 
 def furnished() -> Cluster:
@@ -41,6 +43,19 @@ def furnished() -> Cluster:
     )  # fmt: skip
     cluster.add("workflows", {"metadata": metadata("wf-1", "kubeflow"), "spec": {}, "status": {"phase": "Running"}})
     return cluster
+
+
+@pytest.fixture(scope="session")
+def furnished_pair(real_cluster: RealCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    furnish(real_cluster)
+    with serve(Cluster(), tmp_path_factory.mktemp("ours")) as server:
+        yield Pair(real_cluster, server)
+
+
+@pytest.fixture
+def pair(furnished_pair: Pair) -> Pair:
+    furnished_pair.copy()
+    return furnished_pair
 
 
 @pytest.fixture
