@@ -1,9 +1,11 @@
 """The platform's own driver pods take much of the runs' time: many small steps."""
 
 import numpy as np
+from numpy.typing import NDArray
 
-from harness.analysis.timeline import Timeline, distinct, floats
+from harness.analysis.timeline import Bools, Floats, Timeline, distinct, floats
 from harness.analysis.waits import waits_so_far
+from harness.detectors import too_few_samples
 from harness.detectors.detector import PODS, RUNS, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import POD_PHASES, PULLING, SCHEDULING, UNSCHEDULABLE
@@ -14,6 +16,7 @@ NEEDS = (RUNS, PODS)
 TARGETS = ("kfp",)
 
 _SHARE = 0.5
+_LEAST_S = 1.5  # a driver; shorter ones can't be told from nothing where the platform stamps whole seconds
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -28,15 +31,16 @@ def detect(timeline: Timeline) -> list[Finding]:
     seconds = np.nan_to_num(floats(pods, "end_s") - floats(pods, "start_s"))
     of_drivers, of_steps = float(seconds[driver & mine].sum()), float(seconds[~driver & mine].sum())
     share = of_drivers / max(of_drivers + of_steps, 1e-9)
+    low, runs = _least_share(pods["row"].to_numpy(), seconds, mine, driver)
     whole = float(waits_so_far(timeline).total.sum())
-    if share < _SHARE or of_drivers < 0.1 * whole:
-        return []
     count, steps = distinct(pods["pod"].to_numpy()[driver & mine]), distinct(pods["pod"].to_numpy()[~driver & mine])
+    if low < _SHARE or of_drivers < max(0.1 * whole, _LEAST_S * count):
+        return []
     return [
         Finding(
             NAME,
             f"Driver pods take {share:.0%} of the pods' time: the steps are too small for what each costs",
-            0.85,
+            0.85 if runs >= too_few_samples.LEAST else 0.5,
             (
                 Evidence(f"{count:,} driver pods beside {steps:,} pods of steps", float(count), "pods", "spans"),
                 Evidence(
@@ -51,3 +55,11 @@ def detect(timeline: Timeline) -> list[Finding]:
             slowed(of_drivers / max(whole, 1e-9)),
         )
     ]  # fmt: skip
+
+
+def _least_share(row: NDArray[np.int32], seconds: Floats, mine: Bools, driver: Bools) -> tuple[float, int]:
+    """The lower end of the drivers' mean share over the runs (95 %), and the number of runs."""
+    of_drivers, whole = (np.bincount(row[which], weights=seconds[which]) for which in (mine & driver, mine))
+    of_drivers = np.pad(of_drivers, (0, whole.size - of_drivers.size))
+    shares = of_drivers[whole > 0] / whole[whole > 0]
+    return float(shares.mean() - 2 * shares.std() / np.sqrt(shares.size)) if shares.size else 0.0, shares.size

@@ -8,13 +8,13 @@ from harness.model.findings import Evidence, Finding
 NAME = "too-few-samples"
 NEEDS = (RUNS,)
 
-_LEAST = 30
+LEAST = 30
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Fewer than thirty runs that are over."""
     over = int(timeline.is_over.sum())
-    if over >= _LEAST:
+    if over >= LEAST:
         return []
     p95 = latencies(timeline).duration.at(0.95)
     bounded = "is not bounded from above by so few" if p95.high is None else "is uncertain"
@@ -24,7 +24,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             f"Only {over} runs were over: too few to tell much about the platform",
             0.8,
             (Evidence(f"{over} runs are over; the p95 of their duration {bounded}", float(over), "runs", "events"),),
-            f"Run at least {_LEAST} runs, a few hundred for a p99.",
+            f"Run at least {LEAST} runs, a few hundred for a p99.",
             (),
             slowed(0.1),
         )

@@ -64,3 +64,12 @@ def test_without_kubernetes_the_report_says_what_could_not_be_judged(tmp_path):
 def test_two_faults_are_both_found_and_the_one_that_breaks_runs_comes_first(tmp_path):
     both = steady(pull=9.0, fails=lambda seq: "OOMKilled: container main" if seq % 3 == 0 else "")
     assert [f.name for f in diagnose(both.timeline(tmp_path)).findings[:2]] == ["oom", "image-pull"]
+
+
+@pytest.mark.parametrize(("driver", "count", "sure"), [(0.6, 40, None), (6.0, 40, 0.85), (6.0, 10, 0.5)])
+def test_drivers_are_accused_when_they_cost_something_and_of_few_runs_with_less_certainty(
+    driver, count, sure, tmp_path
+):
+    diagnosis = diagnose(steady(count, driver=driver, work=driver / 5).timeline(tmp_path))
+    found = [finding.confidence for finding in diagnosis.findings if finding.name == "driver-overhead"]
+    assert found == ([] if sure is None else [sure])
