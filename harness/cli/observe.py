@@ -134,6 +134,7 @@ def settings(arguments: argparse.Namespace, plan: "Plan") -> "ObserverSettings":
     """
     from harness.collectors import metric_profiles
     from harness.collectors.observer import ObserverSettings
+    from harness.collectors.s3 import Bucket
     from harness.model.units import parse_rate
     from harness.targets.bearer import read_token
 
@@ -155,6 +156,7 @@ def settings(arguments: argparse.Namespace, plan: "Plan") -> "ObserverSettings":
         profiles=profiles or None,
         verify_tls=not arguments.insecure,
         requests_per_s=requests_per_s,
+        store_probe=Bucket.parse(arguments.store_probe, os.environ) if arguments.store_probe else None,
         redact=several(arguments.redact),
         redact_from=arguments.redact_from,
     )

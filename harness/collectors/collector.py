@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from harness.collectors.journal import Journal
+from harness.collectors.s3 import Bucket
 from harness.model.plan import Plan
 from harness.store.folder import RunFolder
 from harness.targets.target import Target
@@ -40,7 +41,9 @@ class ObserverSettings:
         requests_per_s: bound on requests to the Kubernetes API.
         volumes_every_s: how often the free space of volumes is read.
         resources_every_s: how often metrics-server is asked.
+        probe_every_s: how often the object store and services are probed.
         scrape_every_s: how often ``/metrics`` pages are scraped, and a Prometheus is asked for the present.
+        store_probe: a bucket of the artifact store that may be written to; none is to leave it alone.
         redact: names of parameters whose values must not reach the folder.
         redact_from: scenarios that hold these values; none is the folder's own.
     """
@@ -65,6 +68,8 @@ class ObserverSettings:
     volumes_every_s: float = 3.0
     resources_every_s: float = 10.0
     scrape_every_s: float = 15.0
+    probe_every_s: float = 10.0
+    store_probe: Bucket | None = None
     redact: tuple[str, ...] = ()
     redact_from: Path | None = None
 

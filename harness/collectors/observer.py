@@ -28,7 +28,9 @@ def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop:
         ConfigError: a setting can't work.
     """
     with folder.recorder() as recorder:
-        secrets = (settings.token, settings.prometheus_token, *_hidden(folder, settings))
+        bucket = settings.store_probe
+        keys = (bucket.key, bucket.secret, bucket.session) if bucket else ()
+        secrets = (settings.token, settings.prometheus_token, *keys, *_hidden(folder, settings))
         redaction = Redaction(secrets, settings.redact)
         journal = Journal(recorder, redaction)
         observation = Observation(folder, folder.read_plan(), target, settings, journal)

@@ -4,13 +4,14 @@ import re
 from os.path import commonprefix
 
 import numpy as np
+import pandas as pd
 
 from harness.analysis.failures import Failure, failures
-from harness.analysis.timeline import Timeline
+from harness.analysis.timeline import Timeline, floats
 from harness.analysis.volumes import Volume, volumes
 from harness.detectors.detector import RUNS, broke
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import STORE_AVAILABLE_BYTES, SUCCEEDED
+from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_FULL, SUCCEEDED
 from harness.model.units import format_bytes, format_duration
 
 NAME = "store-full"
@@ -28,6 +29,7 @@ UNWRITTEN = re.compile(
     re.IGNORECASE,
 )
 _GIB = 2**30
+_PROBED = 0.9  # the store itself refused an object
 _FEW = 4
 _SIZES_GIB = (10, 20, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
 
@@ -36,15 +38,16 @@ def detect(timeline: Timeline) -> list[Finding]:
     """Failure messages, the volume's free space, and which came first."""
     said = [f for f in failures(timeline) if f.says(FULL, UNWRITTEN)]
     full = [volume for volume in volumes(timeline) if volume.full]
-    if not said and not full:
+    refused = _refused(timeline)
+    if not said and not full and not len(refused):
         return []
     volume = min(full, key=lambda v: v.nearly_full_s or 0.0) if full else _likely(volumes(timeline))
     plain = sum(f.says(FULL) for f in said)
-    confidence = _confidence(plain, len(said), volume)
+    confidence = max(_confidence(plain, len(said), volume), _PROBED if len(refused) else 0.0)
     if confidence < 0.3:
         return []
     share = len(said) / max(len(timeline.runs), 1)
-    evidence = (*_of_messages(timeline, said, share), *_of_volume(volume, said))
+    evidence = (*_of_messages(timeline, said, share), *_of_probe(refused), *_of_volume(volume, said))
     return [
         Finding(
             NAME,
@@ -133,6 +136,24 @@ def _of_messages(timeline: Timeline, said: list[Failure], share: float) -> tuple
             float(len(said)), "runs", "events", "kind = Run and reason = FAILED",
         ),
         Evidence(f"{share:.1%} of all runs failed this way", share, "share", "events", "kind = Run"),
+    )  # fmt: skip
+
+
+def _refused(timeline: Timeline) -> pd.DataFrame:
+    """What the store answered when a write of our own found no room."""
+    events = timeline.events
+    return events[((events["kind"] == "ObjectStore") & (events["reason"] == STORE_FULL)).to_numpy(dtype=bool)]
+
+
+def _of_probe(refused: pd.DataFrame) -> tuple[Evidence, ...]:
+    if not len(refused):
+        return ()
+    first_s, answer = float(floats(refused, "at_s")[0]), str(refused["message"].iat[0])
+    return (
+        Evidence(
+            f"an object of 4 KiB was refused {format_duration(first_s)} into the test: “{_short(answer)}”",
+            first_s, "s", "events", f"kind = ObjectStore and reason = {STORE_FULL}",
+        ),
     )  # fmt: skip
 
 

@@ -40,6 +40,7 @@ OBSERVING: tuple[Option, ...] = (
     ("prometheus", "", "address of a Prometheus to collect the platform's metrics from", _HIDDEN),
     ("metric-profile", "", "what to ask it for (default: all profiles that fit)", {**_HIDDEN, "action": Join}),
     ("metrics", "", "a /metrics page to scrape, as PROFILE=URL", {**_HIDDEN, "action": Join}),
+    ("store-probe", "", "bucket that may be written to, to see whether the artifact store is full: s3://NAME", _HIDDEN),
     ("insecure", False, "check no certificates: the platform's, the Prometheus's", {"action": "store_true"}),
     ("redact", "", "parameters whose values are hidden in all that is recorded", {"action": Join}),
     ("token-file", "", "file with the bearer token (or environment PIPESWARM_TOKEN)", _HIDDEN),

@@ -48,6 +48,9 @@ TERMINAL_STATES = frozenset({SUCCEEDED, FAILED, CANCELED, SKIPPED})
 # Event.kind "Task": Event.reason is the state of a task that did not succeed by being executed, or CACHED.
 CACHED = "CACHED"
 
+# Event.kind "ObjectStore": Event.reason when a write of ours found no room.
+STORE_FULL = "StoreFull"
+
 # Event.kind "Observer": gaps and doubts of our own.
 GAP = "Gap"
 WRONG_CLUSTER = "WrongCluster"  # runs ended well, and no pod of the cluster that is watched worked for them
@@ -55,6 +58,8 @@ WRONG_CLUSTER = "WrongCluster"  # runs ended well, and no pod of the cluster tha
 # Sample.metric
 STORE_CAPACITY_BYTES = "store_capacity_bytes"  # labels: volume (the PVC's name), namespace
 STORE_AVAILABLE_BYTES = "store_available_bytes"
+STORE_PROBE_SECONDS = "store_probe_seconds"  # of a request of our own for a small object; labels: operation, bucket
+STORE_WRITABLE = "store_writable"  # 1 when a small object was taken, 0 when the store was full; labels: bucket
 CLAIM_CAPACITY_BYTES = "claim_capacity_bytes"  # of a bound volume claim; labels: volume, namespace
 RUNS_IN_FLIGHT = "runs_in_flight"
 LIST_SECONDS = "kfp_list_seconds"  # of one of our own requests for a page of runs; labels: endpoint

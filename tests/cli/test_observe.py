@@ -97,6 +97,7 @@ def test_the_time_ends_it(platform, tmp_path, folder_of):
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--metric-profile", "nothing"], "no metric profile 'nothing'", 2),
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--target", "hetida"], "whoever started it", 2),
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--kube-requests", "0"], "allows none", 2),
+        (["--for", "1m", "--host", "http://127.0.0.1:9", "--store-probe", "mlpipeline"], "is no bucket", 2),
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--token-file", "/absent"], "/absent can't be read", 2),
     ],
 )  # fmt: skip

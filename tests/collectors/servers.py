@@ -39,7 +39,15 @@ class Served:
                     self.send_response(status)
                     self.send_header("Content-Length", str(len(body)))
                     self.end_headers()
-                    self.wfile.write(body)
+                    if self.command != "HEAD":
+                        self.wfile.write(body)
+
+            def do_HEAD(self) -> None:
+                self.do_GET()
+
+            def do_PUT(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                self.do_GET()
 
             def _stream(self, events: Any) -> None:
                 """Events as chunks; ends as a server ends a watch, or, after ``"DROP"``, in the middle of nowhere."""

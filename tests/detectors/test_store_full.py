@@ -5,7 +5,7 @@ import pytest
 
 from harness.detectors import diagnose
 from harness.detectors.store_full import NAME, detect
-from harness.model.phases import FAILED, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
+from harness.model.phases import FAILED, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES, STORE_FULL
 from tests.timelines import GIB, STORE_MESSAGE, Story, burst
 
 SAYINGS = (
@@ -83,3 +83,12 @@ def test_without_any_run_observed_it_is_not_judged(tmp_path):
     story.submit(0)
     silent = {s.name: s.reason for s in diagnose(story.timeline(tmp_path)).not_judged}
     assert silent[NAME] == "no run was observed on the platform"
+
+
+def test_a_write_of_our_own_that_finds_no_room_is_enough(tmp_path):
+    story = Story(intended=1)
+    story.run(story.submit(0), 0.0, 5.0)
+    story.event(3.0, "ObjectStore", "mlpipeline", STORE_FULL, "PUT answered 403 QuotaExceeded")
+    (finding,) = detect(story.timeline(tmp_path))
+    assert finding.confidence >= 0.9
+    assert any("403 QuotaExceeded" in evidence.statement for evidence in finding.evidence)
