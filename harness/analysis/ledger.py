@@ -1,5 +1,6 @@
 """What became of every arrival, exactly: intended = terminal + in flight + missed + rejected."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,8 @@ import numpy as np
 from harness.analysis.timeline import Timeline
 from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
 from harness.model.records import Outcome
+
+_STRETCH = 4  # so many evenly spaced numbers are told by their ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,27 @@ def ledger(timeline: Timeline) -> Ledger:
     )
 
 
-def missing(timeline: Timeline, most: int = 20) -> list[int]:
-    """Sequence numbers of arrivals that nobody recorded, at most `most` of them."""
+def missing(timeline: Timeline) -> list[int]:
+    """Sequence numbers of arrivals that nobody recorded."""
     recorded = timeline.runs["seq"].to_numpy(dtype=np.int64)
-    absent = np.setdiff1d(np.arange(timeline.plan.intended), recorded)
-    return [int(seq) for seq in absent[:most]]
+    return [int(seq) for seq in np.setdiff1d(np.arange(timeline.plan.intended), recorded)]
+
+
+def in_words(seqs: Sequence[int], most: int = 20) -> str:
+    """Ascending numbers as a list; evenly spaced ones, as a lost worker leaves them, by their ends: "3, 5, …, 41".
+
+    After `most` such stretches and single numbers the rest is left out: ", …".
+    """
+    parts: list[str] = []
+    k = 0
+    while k < len(seqs) and len(parts) < most:
+        end = k
+        while end + 1 < len(seqs) and seqs[end + 1] - seqs[end] == seqs[k + 1] - seqs[k]:
+            end += 1
+        if end - k < _STRETCH - 1:
+            parts.append(str(seqs[k]))
+            k += 1
+        else:
+            parts.append(f"{seqs[k]}, {seqs[k + 1]}, …, {seqs[end]}")
+            k = end + 1
+    return ", ".join(parts) + (", …" if k < len(seqs) else "")

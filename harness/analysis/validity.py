@@ -3,7 +3,7 @@
 import numpy as np
 
 from harness.analysis.cached import runs_with_cached_tasks
-from harness.analysis.ledger import ledger, missing
+from harness.analysis.ledger import in_words, ledger, missing
 from harness.analysis.timeline import TEST_STARTED, WORKER_LOST, Floats, Timeline, floats
 from harness.model.findings import Validity
 from harness.model.phases import SKIPPED
@@ -75,10 +75,9 @@ def lateness(timeline: Timeline) -> Floats:
 def _unaccounted(timeline: Timeline, count: int) -> str:
     if count < 0:
         return f"{-count:,} arrivals more were recorded than intended"
-    listed = ", ".join(str(seq) for seq in missing(timeline))
-    more = ", …" if count > len(missing(timeline)) else ""
+    listed = in_words(missing(timeline))
     started = "" if len(timeline.test_events(TEST_STARTED)) else " (the load never said that it started)"
-    return f"{count:,} arrivals are not accounted for: seq {listed}{more}{started}"
+    return f"{count:,} arrivals are not accounted for: seq {listed}{started}"
 
 
 def _why_missed(timeline: Timeline) -> str:

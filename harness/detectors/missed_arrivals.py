@@ -1,6 +1,6 @@
 """Arrivals that were never sent, or that nobody recorded: the load was less than promised."""
 
-from harness.analysis.ledger import ledger, missing
+from harness.analysis.ledger import in_words, ledger, missing
 from harness.analysis.timeline import Timeline
 from harness.detectors.detector import SUBMISSIONS, broke
 from harness.model.findings import Evidence, Finding
@@ -21,7 +21,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         for cause, count in sorted(causes.items(), key=lambda item: (-item[1], str(item[0])))[:3]
     ]
     if counts.unaccounted > 0:
-        listed = ", ".join(map(str, missing(timeline)))
+        listed = in_words(missing(timeline))
         facts.append(Evidence(f"{counts.unaccounted:,} were never recorded: seq {listed}", float(counts.unaccounted)))
     return [
         Finding(
