@@ -41,7 +41,7 @@ def four_workers(table, server, place, rate=2000, seconds=30):
     table.row("   the master's share of a core", f"{shares['master']:.2f}", "0.7", shares["master"] <= 0.7, told)
 
 
-def million(table, server, place, count=1_000_000, rate=2500):
+def million(table, server, place, count=1_000_000, rate=2000):
     """A million arrivals in one test: how much memory the load has after a tenth, a half and all of them."""
     process = _start(
         place, HERE / "instant_load.py", "--headless", "--host", server.url, "--scenarios", _scenarios(place),

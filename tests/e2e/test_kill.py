@@ -1,0 +1,74 @@
+"""``kill -9`` of a load that is sending: what it had booked is in the run folder."""
+
+import os
+import signal
+import subprocess
+import time
+
+from harness.analysis.ledger import in_words
+from harness.store import RunFolder
+from tests.e2e.answering import answering, locustfile
+from tests.e2e.conftest import BIN, free_port
+
+
+def test_a_load_that_is_killed_has_lost_nothing_that_it_had_acknowledged(locust, tmp_path):
+    with answering() as service:
+        process = locust.start(
+            *locustfile(tmp_path), "--headless", "--host", service.url, "--schedule", "constant", "--rate", "300/s",
+            "--for", "30s", KUBECONFIG=str(tmp_path / "none"),
+        )  # fmt: skip
+        deadline = time.monotonic() + 60
+        while len(service.runs()) < 600:
+            assert time.monotonic() < deadline, "the load does not start"
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+        finished = locust.finish(process)
+        time.sleep(0.1)
+    rows = finished.rows()
+    seqs = [row["seq"] for row in rows]
+    assert len(seqs) == len(set(seqs)) >= 550
+    acknowledged = service.acknowledged()
+    assert len(acknowledged) >= 500
+    assert acknowledged <= {row["run"] for row in rows} <= set(service.runs())
+
+    told = subprocess.run(
+        [BIN / "pipeswarm", "report", finished.folder], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert told.returncode == 4, told.stderr
+    report = finished.report()
+    assert report["ledger"]["intended"] == 9000
+    assert report["ledger"]["unaccounted"] == 9000 - len(rows)
+    assert RunFolder.open(finished.folder).read_plan().intended == 9000
+
+
+def test_a_worker_killed_in_mid_test_makes_the_run_invalid_its_rows_are_saved_and_what_is_lost_is_listed(
+    locust, tmp_path
+):
+    with answering() as service:
+        options, bus = locustfile(tmp_path), str(free_port())
+        master = locust.start(
+            *options, "--headless", "--master", "--master-bind-port", bus, "--expect-workers", "2", "--host", service.url,
+            "--schedule", "constant", "--rate", "100/s", "--for", "9s", KUBECONFIG=str(tmp_path / "none"),
+        )  # fmt: skip
+        workers = [locust.start(*options[:2], "--worker", "--master-port", bus) for _ in range(2)]
+        deadline = time.monotonic() + 60
+        while len(service.runs()) < 300:
+            assert time.monotonic() < deadline, "the load does not start"
+            time.sleep(0.02)
+        workers[0].kill()
+        finished = locust.finish(master)
+        workers[1].wait(30)
+    assert finished.code == 4, finished.err + finished.out
+    rows = finished.rows()
+    seqs = sorted(row["seq"] for row in rows)
+    assert len(seqs) == len(set(seqs)), "nothing is booked twice"
+    assert service.acknowledged() <= {row["run"] for row in rows}, "what the dead worker had booked was in its spool"
+    lost = sorted(set(range(900)) - set(seqs))
+    assert 200 < len(lost) < 400
+    assert len({seq % 2 for seq in lost}) == 1, "only from the dead worker's stripe"
+    report = finished.report()
+    reasons = " ".join(report["validity"]["reasons"])
+    assert f"{len(lost)} arrivals are not accounted for: seq {in_words(lost)}" in reasons
+    assert f"…, {lost[-1]}" in in_words(lost), "the list goes to its end"
+    assert "1 load generator worker(s) were lost" in reasons
+    assert report["ledger"]["unaccounted"] == len(lost)
