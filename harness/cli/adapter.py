@@ -4,10 +4,10 @@ With it in place of a real adapter a load test shows whether the adapter, or the
 """
 
 import argparse
-from pathlib import Path
 
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.units import parse_duration
+from harness.simulator import commands
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,10 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     serving.add_argument("--step", default="60s", help="time between two points of a series (default: 60s)")
     serving.add_argument("--seed", type=int, default=0, help="the same seed gives the same values")
     serving.add_argument("--name", default="plants", help="the adapter's id (default: plants)")
-    serving.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    serving.add_argument("--port", type=int, default=0, help="port to listen on; 0 takes a free one (default)")
-    serving.add_argument("--ready-file", type=Path, metavar="FILE", help="written when it answers: its address as JSON")
-    serving.add_argument("--die-with-parent", action="store_true", help="end when the starting process is gone")
+    commands.add_place_options(serving)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -49,10 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
             step_s=step_s,
             seed=arguments.seed,
             name=arguments.name,
-            host=arguments.host,
-            port=arguments.port,
-            ready_file=arguments.ready_file,
-            die_with_parent=arguments.die_with_parent,
+            place=commands.place(arguments),
         )
     )
     return ExitCode.OK

@@ -77,33 +77,44 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, default, text in _LOAD:
         shown = f" (default: {default})" if default else ""
         running.add_argument(f"--{name}", default=default, help=text.replace("%", "%%") + shown)
-    running.add_argument(
-        "--calibrate-from", type=Path, metavar="RUN",
-        help="a recorded run: steps, drivers, pod starts, the API and new nodes take as long as they did there",
-    )  # fmt: skip
+    for verb in (running, verbs.choices["serve"]):
+        verb.add_argument(
+            "--calibrate-from", type=Path, metavar="RUN",
+            help="a recorded run: steps, drivers, pod starts, the API and new nodes take as long as they did there",
+        )  # fmt: skip
     running.add_argument("--no-report", action="store_true", help="write the records only")
     printing.configure(running)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Carry out the verb that was given; returns the exit code."""
-    return _simulate(arguments) if arguments.verb == "run" else commands.run(arguments)
+    if arguments.verb == "run":
+        return _simulate(arguments)
+    return commands.run(arguments, lambda profile: _calibrated(profile, arguments))
+
+
+def _calibrated(profile: "Profile", arguments: argparse.Namespace) -> "Profile":
+    """The profile, with what a recorded run teaches it where one is given."""
+    if arguments.calibrate_from is None:
+        return profile
+    from harness.cli.calibrate import calibrated
+
+    profile, learned = calibrated(profile, arguments.calibrate_from)
+    for each in learned or ("nothing could be learned",):
+        sys.stderr.write(f"from {arguments.calibrate_from}: {each}\n")
+    return profile
 
 
 def _simulate(arguments: argparse.Namespace) -> int:
     """Everything that may be wrong is looked at first; the folder is made last."""
-    from harness.cli.calibrate import calibrated
     from harness.drive.options import register, settings
     from harness.drive.preparing import check, scenarios_for
     from harness.simulator.faults import parse_faults
     from harness.simulator.profile_file import load_profile
     from harness.targets.target import find
 
-    profile, faults = load_profile(arguments.profile), parse_faults(arguments.fault)
-    if arguments.calibrate_from is not None:
-        profile, learned = calibrated(profile, arguments.calibrate_from)
-        for each in learned or ("nothing could be learned",):
-            sys.stderr.write(f"from {arguments.calibrate_from}: {each}\n")
+    faults = parse_faults(arguments.fault)
+    profile = _calibrated(load_profile(arguments.profile), arguments)
     target = "kfp" if profile.hetida is None else "hetida"
     platform = find(target)
     register(defaults := _Defaults(), platform.OPTIONS, platform.DEFAULTS)

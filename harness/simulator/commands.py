@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING
 from harness.model.errors import ExitCode, PipeswarmError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.simulator.profile import Profile
+    from harness.simulator.serving import Place
+
     Verbs = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  # argparse has no public name for it
 
 
@@ -17,15 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> "Verbs":
     verbs: Verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     serving = verbs.add_parser("serve", help="serve a simulated platform until it is interrupted")
     add_platform_options(serving)
-    serving.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    serving.add_argument("--port", type=int, default=0, help="port to listen on; 0 takes a free one (default)")
+    add_place_options(serving)
     serving.add_argument("--seed", type=int, default=0, help="the same seed gives the same durations and sizes")
-    serving.add_argument(
-        "--ready-file", type=Path, metavar="FILE", help="written when the platform answers: its address as JSON"
-    )
-    serving.add_argument(
-        "--die-with-parent", action="store_true", help="end when the process that started this one ends"
-    )
     serving.add_argument(
         "--strict", action="store_true", help="end with an error when simulated time can't keep up with the wall's"
     )
@@ -46,9 +44,26 @@ def add_platform_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry out what was parsed; returns the exit code."""
-    return _profiles(as_json=args.json) if args.verb == "profiles" else _serve(args)
+def add_place_options(parser: argparse.ArgumentParser) -> None:
+    """Where a server listens, and when it ends."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 takes a free one (default)")
+    parser.add_argument("--ready-file", type=Path, metavar="FILE", help="written when it answers: its address as JSON")
+    parser.add_argument(
+        "--die-with-parent", action="store_true", help="end when the process that started this one ends"
+    )
+
+
+def place(args: argparse.Namespace) -> "Place":
+    """What `add_place_options` got."""
+    from harness.simulator.serving import Place
+
+    return Place(args.host, args.port, args.ready_file, args.die_with_parent)
+
+
+def run(args: argparse.Namespace, adjust: "Callable[[Profile], Profile]" = lambda profile: profile) -> int:
+    """Carry out what was parsed; `adjust` has the last word on what is served. Returns the exit code."""
+    return _profiles(as_json=args.json) if args.verb == "profiles" else _serve(args, adjust)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -64,19 +79,14 @@ def main(argv: list[str] | None = None) -> int:
         return ExitCode.INTERRUPTED
 
 
-def _serve(args: argparse.Namespace) -> int:
+def _serve(args: argparse.Namespace, adjust: "Callable[[Profile], Profile]") -> int:
     from harness.simulator.faults import parse_faults
     from harness.simulator.profile_file import load_profile
     from harness.simulator.serve import ServeOptions, serve
 
     faults = parse_faults(args.fault)
-    profile = load_profile(args.profile)
-    serve(
-        ServeOptions(
-            profile, faults, args.host, args.port, args.seed, args.ready_file, args.die_with_parent,
-            args.kubeconfig, args.advertise, args.strict,
-        )
-    )  # fmt: skip
+    profile = adjust(load_profile(args.profile))
+    serve(ServeOptions(profile, faults, place(args), args.seed, args.kubeconfig, args.advertise, args.strict))
     return ExitCode.OK
 
 

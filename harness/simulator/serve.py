@@ -3,9 +3,6 @@
 import asyncio
 import contextlib
 import gc
-import json
-import os
-import signal
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -26,6 +23,7 @@ from harness.simulator.kube.view import KubernetesView
 from harness.simulator.page import Page
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile
+from harness.simulator.serving import Ending, Place, announce, listening
 from harness.simulator.wall import WallClock
 
 _LATE = "the simulation was {:.1f} s behind the wall clock"
@@ -34,15 +32,12 @@ _LOOK_S = 1.0  # how often the parent and the lag are looked at
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """How to serve. Port 0 is any free one; `ready_file` gets the first line of the output as soon as it answers."""
+    """How to serve."""
 
     profile: Profile
     faults: tuple[FaultPlan, ...] = ()
-    host: str = "127.0.0.1"
-    port: int = 0
+    place: Place = Place()
     seed: int = 0
-    ready_file: Path | None = None
-    die_with_parent: bool = False
     kubeconfig: Path | None = None  # none: in a folder of its own that goes away with it
     advertise: str = ""  # the address others reach it at, where that is not the one it listens on
     strict: bool = False  # end with an error when simulated time can't keep up with the wall's
@@ -54,31 +49,18 @@ def serve(options: ServeOptions) -> None:
 
 
 async def _serve(options: ServeOptions) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    ending = Ending(options.place)
     app, clock = build(options)
     # A full collection of a large model stops it for 100 ms. What a run holds is freed without one when it is deleted.
     gc.freeze()
     gc.set_threshold(20_000, 50, 1_000)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, options.host, options.port, reuse_address=True, backlog=2048)
-        try:
-            await site.start()
-        except OSError as error:
-            message = f"the simulated platform can't listen on {options.host}:{options.port}: {error.strerror}"
-            raise ConfigError(message, "give another --port; 0 takes any free one") from error
+    async with listening(app, options.place, "the simulated platform") as here:
         with tempfile.TemporaryDirectory(prefix="pipeswarm-") as folder:
-            url = options.advertise.rstrip("/") or f"http://{options.host}:{runner.addresses[0][1]}"
+            url = options.advertise.rstrip("/") or here
             kubeconfig = options.kubeconfig or Path(folder) / "kubeconfig"
             _write_kubeconfig(kubeconfig, url)
             _announce(options, url, kubeconfig)
-            await _until_stopped(clock, stop, os.getppid() if options.die_with_parent else None, strict=options.strict)
-    finally:
-        await runner.cleanup()
+            await _until(ending, clock, strict=options.strict)
 
 
 def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
@@ -104,17 +86,15 @@ def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
     return app, clock
 
 
-async def _until_stopped(clock: WallClock, stop: asyncio.Event, parent: int | None, *, strict: bool) -> None:
+async def _until(ending: Ending, clock: WallClock, *, strict: bool) -> None:
     driving = asyncio.create_task(clock.run())
-    stopping = asyncio.create_task(stop.wait())
+    stopping = asyncio.create_task(ending.stop.wait())
     was_late = False
     try:
-        while not stopping.done():
+        while not ending:
             await asyncio.wait({driving, stopping}, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
             if driving.done():
                 driving.result()  # it never ends but by an error
-            if parent is not None and os.getppid() != parent:
-                return
             late_s = clock.lateness()
             if late_s and strict:
                 raise PipeswarmError(_LATE.format(late_s), "give it a core of its own, a smaller load, or no --strict")
@@ -130,21 +110,16 @@ async def _until_stopped(clock: WallClock, stop: asyncio.Event, parent: int | No
 
 
 def _announce(options: ServeOptions, url: str, kubeconfig: Path) -> None:
-    line = json.dumps(
+    announce(
+        options.place,
         {
             "url": url,
             "kubeconfig": str(kubeconfig),
             "profile": options.profile.name,
             "fault": ",".join(_written(fault) for fault in options.faults) or "none",
             "seed": options.seed,
-            "pid": os.getpid(),
-        }
+        },
     )
-    print(line, flush=True)
-    if options.ready_file is not None:
-        unfinished = options.ready_file.with_name(f"{options.ready_file.name}.{os.getpid()}")
-        unfinished.write_text(line + "\n")
-        unfinished.replace(options.ready_file)
     hetida = f"  export PIPESWARM_HETIDA_BACKEND={url}/api\n" if options.profile.hetida is not None else ""
     print(
         f"The simulated platform '{options.profile.name}' answers at {url} until it is interrupted.\n"

@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from harness.simulator.kfp import view
+from harness.simulator.kfp import tables, view
 from harness.simulator.kfp.errors import RpcError, invalid
-from harness.simulator.kfp.listing import Table, read_page
-from harness.simulator.kfp.records import Experiment, Pipeline, Run, Version
+from harness.simulator.kfp.listing import read_page
+from harness.simulator.kfp.records import Run, Version
 from harness.simulator.kfp.server import Server, checked_spec, platform_of
 from harness.simulator.prometheus import Histogram
 
@@ -39,10 +39,10 @@ class Gateway:
         self._rendered: dict[str, tuple[int, bytes]] = {}
         self.calls: Counter[tuple[str, str]] = Counter()  # by method and gRPC code
         self.durations: defaultdict[str, Histogram] = defaultdict(Histogram)  # seconds, by method
-        self._runs = run_table(calendar)
-        self._experiments = experiment_table(calendar)
-        self._pipelines = pipeline_table(calendar)
-        self._versions = version_table(calendar)
+        self._runs = tables.runs(calendar)
+        self._experiments = tables.experiments(calendar)
+        self._pipelines = tables.pipelines(calendar)
+        self._versions = tables.versions(calendar)
 
     def mount(self, app: web.Application) -> None:
         """Register all routes."""
@@ -260,63 +260,6 @@ class Gateway:
             case _:
                 return await self._unknown(request)
         return _json({})
-
-
-def run_table(calendar: view.Calendar) -> Table[Run]:
-    """What runs can be sorted and filtered by."""
-    second = calendar.second
-    keys: dict[str, Callable[[Run], str | int]] = {
-        "run_id": lambda run: run.id,
-        "display_name": lambda run: run.name,
-        "created_at": lambda run: second(run.created),
-        "finished_at": lambda run: 0 if run.finished is None else second(run.finished),
-        "scheduled_at": lambda run: second(run.created),
-        "description": lambda run: run.description,
-        "storage_state": lambda run: run.storage_state,
-        "state": lambda run: run.state,
-        "namespace": lambda run: run.namespace,
-        "experiment_id": lambda run: run.experiment_id,
-        "recurring_run_id": lambda _: "",
-    }
-    keys |= {"id": keys["run_id"], "name": keys["display_name"], "status": keys["state"]}
-    return Table(keys, lambda run: run.id)
-
-
-def experiment_table(calendar: view.Calendar) -> Table[Experiment]:
-    """What experiments can be sorted and filtered by."""
-    keys: dict[str, Callable[[Experiment], str | int]] = {
-        "experiment_id": lambda row: row.id,
-        "display_name": lambda row: row.name,
-        "created_at": lambda row: calendar.second(row.created),
-        "description": lambda row: row.description,
-        "namespace": lambda row: row.namespace,
-        "storage_state": lambda row: row.storage_state,
-        "last_run_created_at": lambda row: 0 if row.last_run is None else calendar.second(row.last_run),
-    }
-    return Table(keys | {"id": keys["experiment_id"], "name": keys["display_name"]}, lambda row: row.id)
-
-
-def pipeline_table(calendar: view.Calendar) -> Table[Pipeline]:
-    """What pipelines can be sorted and filtered by."""
-    keys: dict[str, Callable[[Pipeline], str | int]] = {
-        "pipeline_id": lambda row: row.id,
-        "display_name": lambda row: row.name,
-        "created_at": lambda row: calendar.second(row.created),
-        "description": lambda row: row.description,
-        "namespace": lambda row: row.namespace,
-    }
-    return Table(keys | {"id": keys["pipeline_id"], "name": keys["display_name"]}, lambda row: row.id)
-
-
-def version_table(calendar: view.Calendar) -> Table[Version]:
-    """What pipeline versions can be sorted and filtered by."""
-    keys: dict[str, Callable[[Version], str | int]] = {
-        "pipeline_version_id": lambda row: row.id,
-        "display_name": lambda row: row.name,
-        "created_at": lambda row: calendar.second(row.created),
-        "description": lambda row: row.description,
-    }
-    return Table(keys | {"id": keys["pipeline_version_id"], "name": keys["display_name"]}, lambda row: row.id)
 
 
 def refusal(error: RpcError) -> web.Response:

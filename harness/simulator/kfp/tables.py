@@ -1,0 +1,59 @@
+"""What runs, experiments, pipelines and their versions can be sorted and filtered by."""
+
+from collections.abc import Callable
+from typing import Any
+
+from harness.simulator.kfp.listing import Table
+from harness.simulator.kfp.records import Experiment, Pipeline, Run, Version
+from harness.simulator.kfp.view import Calendar
+
+Keys = dict[str, Callable[[Any], str | int]]
+
+
+def runs(calendar: Calendar) -> Table[Run]:
+    """Runs."""
+    second = calendar.second
+    more: Keys = {
+        "finished_at": lambda run: 0 if run.finished is None else second(run.finished),
+        "scheduled_at": lambda run: second(run.created),
+        "storage_state": lambda run: run.storage_state,
+        "state": lambda run: run.state,
+        "status": lambda run: run.state,
+        "namespace": lambda run: run.namespace,
+        "experiment_id": lambda run: run.experiment_id,
+        "recurring_run_id": lambda _: "",
+    }
+    return Table({**_named("run", calendar), **more}, lambda run: run.id)
+
+
+def experiments(calendar: Calendar) -> Table[Experiment]:
+    """Experiments."""
+    more: Keys = {
+        "namespace": lambda row: row.namespace,
+        "storage_state": lambda row: row.storage_state,
+        "last_run_created_at": lambda row: 0 if row.last_run is None else calendar.second(row.last_run),
+    }
+    return Table({**_named("experiment", calendar), **more}, lambda row: row.id)
+
+
+def pipelines(calendar: Calendar) -> Table[Pipeline]:
+    """Pipelines."""
+    more: Keys = {"namespace": lambda row: row.namespace}
+    return Table({**_named("pipeline", calendar), **more}, lambda row: row.id)
+
+
+def versions(calendar: Calendar) -> Table[Version]:
+    """Versions of pipelines."""
+    return Table(_named("pipeline_version", calendar), lambda row: row.id)
+
+
+def _named(kind: str, calendar: Calendar) -> Keys:
+    """What all of them have; the id and the name have two names each."""
+    return {
+        f"{kind}_id": lambda row: row.id,
+        "id": lambda row: row.id,
+        "display_name": lambda row: row.name,
+        "name": lambda row: row.name,
+        "created_at": lambda row: calendar.second(row.created),
+        "description": lambda row: row.description,
+    }

@@ -1,0 +1,69 @@
+"""What the servers of this package share: they listen, say where, and end when told to or with their parent."""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiohttp import web
+
+from harness.model.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to listen. Port 0 is any free one; `ready_file` gets the first line of the output as soon as it answers."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    ready_file: Path | None = None
+    die_with_parent: bool = False
+
+
+@asynccontextmanager
+async def listening(app: web.Application, place: Place, name: str) -> AsyncIterator[str]:
+    """Serve the application; yields its address, which is `name`'s.
+
+    Raises:
+        ConfigError: it can't listen there.
+    """
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, place.host, place.port, reuse_address=True, backlog=2048)
+        try:
+            await site.start()
+        except OSError as error:
+            message = f"{name} can't listen on {place.host}:{place.port}: {error.strerror}"
+            raise ConfigError(message, "give another --port; 0 takes any free one") from error
+        yield f"http://{place.host}:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+def announce(place: Place, facts: Mapping[str, object]) -> None:
+    """Print the facts as one line of JSON; a ready file appears with the whole line in it."""
+    line = json.dumps({**facts, "pid": os.getpid()})
+    print(line, flush=True)
+    if place.ready_file is not None:
+        unfinished = place.ready_file.with_name(f"{place.ready_file.name}.{os.getpid()}")
+        unfinished.write_text(line + "\n")
+        unfinished.replace(place.ready_file)
+
+
+class Ending:
+    """Becomes true with SIGTERM, SIGINT, or the end of the parent where that counts."""
+
+    def __init__(self, place: Place) -> None:
+        self.stop = asyncio.Event()
+        self._parent = os.getppid() if place.die_with_parent else None
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop.set)
+
+    def __bool__(self) -> bool:
+        return self.stop.is_set() or (self._parent is not None and os.getppid() != self._parent)
