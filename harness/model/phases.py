@@ -58,6 +58,8 @@ WRONG_CLUSTER = "WrongCluster"  # runs ended well, and no pod of the cluster tha
 # Sample.metric
 STORE_CAPACITY_BYTES = "store_capacity_bytes"  # labels: volume (the PVC's name), namespace
 STORE_AVAILABLE_BYTES = "store_available_bytes"
+SERVICE_PROBE_SECONDS = "service_probe_seconds"  # of a request that costs it nothing; labels: service
+SERVICE_UP = "service_up"  # 1 when it was answered well, else 0; labels: service
 STORE_PROBE_SECONDS = "store_probe_seconds"  # of a request of our own for a small object; labels: operation, bucket
 STORE_WRITABLE = "store_writable"  # 1 when a small object was taken, 0 when the store was full; labels: bucket
 CLAIM_CAPACITY_BYTES = "claim_capacity_bytes"  # of a bound volume claim; labels: volume, namespace

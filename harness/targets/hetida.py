@@ -22,7 +22,7 @@ from harness.model.plan import Plan
 from harness.model.scenario import Scenario
 from harness.targets.hetida_answer import error_text, over, parse_expectations
 from harness.targets.hetida_transformation import Transformation, execution_of, filled, read_json, understand
-from harness.targets.target import Over, Prepared, RejectedError, SetUp
+from harness.targets.target import Over, Prepared, RejectedError, Service, SetUp
 
 MODES = ("backend", "async", "runtime")
 OPTIONS: tuple[tuple[str, str, str, Mapping[str, Any]], ...] = (
@@ -176,6 +176,14 @@ class HetidaTarget:
         except (ValueError, KeyError, TypeError):
             return None
         return over(HttpAnswer(200, body), job, task=self._task, empty_s=0.0, expected=self._expected)
+
+    def services(self, exchange: Exchange) -> tuple[Service, ...]:
+        """The runtime, or the backend and the adapters that it knows; see `Probed.services`."""
+        if self._mode == "runtime":
+            return (Service("runtime", "/engine/info"),)
+        known = [each for each in self._json(exchange, "/adapters/") if isinstance(each, Mapping)]
+        adapters = (Service(f"adapter {each.get('id')}", f"{each['url']}/info") for each in known if each.get("url"))
+        return (Service("backend", f"{self._api}/adapters/"), *adapters)
 
     # --- requests -----------------------------------------------------------------------------------------------
 

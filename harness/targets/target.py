@@ -187,6 +187,27 @@ class Detailing(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A part of a platform with a cheap request of its own; `url` is a path at the platform, or an address."""
+
+    name: str
+    url: str
+
+
+@runtime_checkable
+class Probed(Protocol):
+    """A target whose platform consists of services that can be asked whether they are well."""
+
+    def services(self, exchange: Exchange) -> tuple[Service, ...]:
+        """What can be asked; the list may cost a request.
+
+        Raises:
+            TargetUnreachableError: there was no answer, or none that is understood.
+        """
+        ...
+
+
 class Platform(Protocol):
     """What a target's module offers; third parties may register any object that does."""
 

@@ -12,6 +12,7 @@ from harness.collectors import metric_profiles
 from harness.collectors.collector import Observation, ObserverSettings, sources
 from harness.collectors.journal import Journal
 from harness.collectors.observer import observe
+from harness.collectors.s3 import Bucket
 from harness.model import Event, Plan, Sample
 from harness.store import RunFolder
 from harness.targets import kfp
@@ -34,8 +35,9 @@ def examples(language: str) -> list[str]:
 def test_nothing_to_be_reached_is_recorded_and_ends_in_time(name: str, tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     settings = ObserverSettings(
-        NOBODY, kubeconfig=str(tmp_path / "none"), prometheus=NOBODY, metrics=(("kfp", NOBODY),)
-    )
+        NOBODY, kubeconfig=str(tmp_path / "none"), prometheus=NOBODY, metrics=(("kfp", NOBODY),),
+        store_probe=Bucket(NOBODY, "b", "", "us-east-1", "key", "secret"),
+    )  # fmt: skip
     plan = folder.read_plan()
     stop = threading.Event()
     stop.set()
@@ -43,7 +45,7 @@ def test_nothing_to_be_reached_is_recorded_and_ends_in_time(name: str, tmp_path:
         observation = Observation(folder, plan, kfp.from_plan(plan), settings, Journal(recorder))
         collector = sources()[name].open_collector(observation)
         if collector is None:
-            assert name == "callbacks", "only what a target asks for may have nothing to do"
+            assert name in {"callbacks", "service_probes"}, "only what a target asks for may have nothing to do"
             return
         assert collector.live() == {}, "it has not looked yet"
         thread = threading.Thread(target=collector.collect, args=(stop,), daemon=True)
