@@ -5,7 +5,7 @@ import shlex
 from harness.model.findings import Finding
 from harness.model.phases import RUN_PHASES
 from reports.report import Report, schedule_text
-from reports.summary import baseline_word, ledger_line, measured_text
+from reports.summary import baseline_word, ledger_line, machines, measured_text
 from reports.tables import seconds_text
 
 _SIGNS = {True: "✅ met", False: "❌ failed", None: "❔ not judged"}
@@ -74,7 +74,7 @@ def _figures(report: Report) -> list[str]:
         f"- Runs: {ledger_line(report)}",
         f"- Throughput: {flow.per_hour:,.0f} runs/h succeeded over {seconds_text(flow.makespan_s)}",
         f"- Run duration: p50 {seconds_text(p50) or 'unknown'}, p95 {seconds_text(p95) or 'unknown'}",
-        f"- Nodes ready at once: {'not observed' if report.peak_nodes is None else report.peak_nodes}",
+        f"- Ran on: {machines(report)}",
         f"- Load: {schedule_text(report.timeline)}", "",
     ]  # fmt: skip
 

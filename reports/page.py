@@ -15,7 +15,16 @@ from harness.model.units import format_duration
 from reports.figures import Figure, figures
 from reports.report import Report, schedule_text
 from reports.summary import baseline_word
-from reports.tables import bound_table, cost_table, error_table, latency_table, phase_table, raw_tables, seconds_text
+from reports.tables import (
+    bound_table,
+    cost_table,
+    error_table,
+    latency_table,
+    phase_table,
+    raw_tables,
+    seconds_text,
+    worker_table,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,7 @@ def render(report: Report) -> bytes:
         error_table=error_table(report),
         cost_table=cost_table(report),
         bound_table=bound_table(report),
+        worker_table=worker_table(report),
         raw=raw_tables(report),
         schedule=schedule_text(report.timeline),
         baseline_word=baseline_word(report.regression).lower() if report.regression else "",
@@ -77,9 +87,17 @@ def tiles(report: Report) -> list[Tile]:
         Tile("Throughput", f"{flow.per_hour:,.0f}/h", f"over {format_duration(flow.makespan_s)}"),
         Tile("Run, typical", seconds_text(p50.value) or "unknown", "half of the runs took longer"),
         Tile("Run, p95", seconds_text(p95.value) or "unknown", "from due to over"),
-        Tile("Nodes", "unknown" if report.peak_nodes is None else f"{report.peak_nodes:,}", "ready at once, at most"),
+        _machines(report),
         Tile("Answered in", seconds_text(report.latencies.latency.at(0.95).value) or "unknown", "p95 from due"),
     ]
+
+
+def _machines(report: Report) -> Tile:
+    if report.workers is not None:
+        return Tile("Replicas", f"{len(report.workers.workers):,}", "that named themselves in their answers")
+    if report.peak_nodes is None:
+        return Tile("Nodes", "unknown", "none was observed")
+    return Tile("Nodes", f"{report.peak_nodes:,}", "ready at once, at most")
 
 
 def when(instant: int) -> str:

@@ -19,6 +19,7 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.trend import Trend, degradation
 from harness.analysis.volumes import Volume, volumes
 from harness.analysis.waits import Waits, waits
+from harness.analysis.workers import Workers, workers
 from harness.model.baseline import Baseline
 from harness.model.errors import ExitCode
 from harness.model.findings import Diagnosis
@@ -46,6 +47,7 @@ class Report:
     degradation: Trend | None
     bounds: tuple[Bound, ...]
     knee: Knee | None
+    workers: Workers | None
     regression: Regression | None  # against the baseline, where there is one
 
     @property
@@ -120,6 +122,7 @@ def build(timeline: Timeline, diagnosis: Diagnosis, baseline: Baseline | None = 
         degradation=degradation(timeline),
         bounds=bounds(timeline),
         knee=knee(timeline),
+        workers=workers(timeline),
         regression=regression(baseline, timeline) if baseline is not None else None,
     )
 

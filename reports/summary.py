@@ -86,9 +86,16 @@ def _finding(report: Report) -> list[str]:
 
 def _figures(report: Report) -> list[str]:
     flow, duration = report.throughput, report.latencies.duration.at(0.95)
-    nodes = "nodes not observed" if report.peak_nodes is None else f"up to {report.peak_nodes} nodes"
+    nodes = machines(report)
     p95 = "unknown" if duration.value is None else format_duration(duration.value)
     return [
         f"Runs: {ledger_line(report)}",
         f"Throughput: {flow.per_hour:,.0f} runs/h over {format_duration(flow.makespan_s)}, run p95 {p95}, {nodes}",
     ]
+
+
+def machines(report: Report) -> str:
+    """What the runs ran on, in a word or two."""
+    if report.workers is not None:
+        return f"{len(report.workers.workers)} replicas"
+    return "nodes not observed" if report.peak_nodes is None else f"up to {report.peak_nodes} nodes"

@@ -135,6 +135,25 @@ def cost_table(report: Report) -> Table:
     return Table("Nodes and waiting", columns, tuple(rows))
 
 
+def worker_table(report: Report) -> Table:
+    """The replicas of a service, and how evenly they shared the work."""
+    found = report.workers
+    if found is None:
+        return Table("Replicas", (), ())
+    rows = [
+        (each.name, f"{each.executions:,}", seconds_text(each.computing_s), seconds_text(each.busy_s),
+         f"{each.busy_s / found.over_s:.0%}" if found.over_s else "", seconds_text(each.last_s))
+        for each in found.workers
+    ]  # fmt: skip
+    note = (
+        f"Some replicas were idle for {seconds_text(found.tail_s)} while others still had work. Gini of their "
+        f"computing time: {found.gini:.2f} (0: all alike). Of the executions' time in the runtime {found.waiting:.0%} "
+        f"was waiting for a worker, {found.io:.0%} loading and sending data, {found.computing:.0%} computing."
+    )
+    columns = _numbers("Replica", "Executions", "Computing", "At work", "of the time", "Last end")
+    return Table("Replicas", columns, tuple(rows), note)
+
+
 def _hours(hours: float | None) -> str:
     return "unknown" if hours is None else f"{hours:.2f}"
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from harness.analysis.services import executions
 from harness.analysis.timeline import Timeline
+from harness.analysis.workers import gini
 from harness.detectors.detector import SERVICE, CannotJudgeError, slowed
 from harness.detectors.slow_worker import LEAST, UNNAMED
 from harness.model.findings import Evidence, Finding
@@ -59,13 +60,3 @@ def detect(timeline: Timeline) -> list[Finding]:
             slowed(max(lost, 0.1)),
         )
     ]  # fmt: skip
-
-
-def gini(work: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> float:
-    """0 when all do the same, up to 1 - 1/n when one does all (Gini 1912, by the ranks of the sorted values)."""
-    ranked = np.sort(work)
-    total = float(ranked.sum())
-    if not total:
-        return 0.0
-    place = np.arange(1, ranked.size + 1)
-    return float(2 * (place * ranked).sum() / (ranked.size * total) - (ranked.size + 1) / ranked.size)

@@ -21,8 +21,9 @@ def throughput(report: Report) -> Figure | None:
         bars("succeeded", x, flow.succeeded * per_hour, "--good", width),
         bars("failed", x, flow.failed * per_hour, "--bad", width),
         line("runs in flight", x, flow.in_flight, "--quiet", yaxis="y2", fill="tozeroy", fillcolor="--wash"),
-        line("pods waiting for room", x, flow.pending, "--warn", yaxis="y2", dash="dot"),
     ]
+    if flow.pending.any():
+        traces.append(line("pods waiting for room", x, flow.pending, "--warn", yaxis="y2", dash="dot"))
     watched = bool(np.isfinite(flow.nodes).any())
     if watched:
         traces.append(line("ready nodes", x, flow.nodes, "--accent", yaxis="y3", width=2.5, shape="hv"))
@@ -30,17 +31,27 @@ def throughput(report: Report) -> Figure | None:
         "barmode": "stack",
         "xaxis": time_axis(anchor="y3" if watched else "y2"),
         "yaxis": axis("runs per hour", domain=[0.66, 1.0]),
-        "yaxis2": axis("runs, pods", domain=[0.3, 0.6] if watched else [0.0, 0.56]),
+        "yaxis2": axis("runs, pods" if flow.pending.any() else "runs", domain=[0.3, 0.6] if watched else [0.0, 0.56]),
         "yaxis3": axis("ready nodes", domain=[0.0, 0.24], rangemode="tozero"),
     }
     if not watched:
         del layout["yaxis3"]
-    nodes = f"up to {report.peak_nodes} nodes" if watched else "no nodes were observed"
+    if report.workers is not None:
+        machines = f"by {len(report.workers.workers)} replicas"
+    else:
+        machines = f"on up to {report.peak_nodes} nodes" if watched else "on nodes that were not observed"
     caption = (
-        f"{flow.per_hour:,.0f} runs succeeded per hour over the whole test, {nodes}. "
+        f"{flow.per_hour:,.0f} runs succeeded per hour over the whole test, {machines}. "
         f"Counted in windows of {flow.width_s:g} s."
     )
-    return figure("throughput", "Throughput beside nodes", caption, traces, layout, height=520)
+    return figure(
+        "throughput",
+        "Throughput beside nodes" if watched else "Throughput beside runs in flight",
+        caption,
+        traces,
+        layout,
+        height=520,
+    )
 
 
 def requests(report: Report) -> list[Figure]:

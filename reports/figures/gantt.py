@@ -5,6 +5,7 @@ import numpy as np
 from harness.analysis.curves import mean_active
 from harness.analysis.timeline import Bools, Floats, Ints, floats
 from harness.analysis.waits import PRECEDENCE, segments
+from harness.analysis.workers import WORKING
 from harness.model.phases import CONTROLLER, DISPATCH, POD_PHASES, PUBLISHING, RUN_PHASES, RUNNING, SUBMIT
 from reports.figures.figure import Figure, Trace, axis, figure, time_axis
 from reports.figures.phases import color
@@ -81,14 +82,19 @@ def _stretches(
 
 
 def nodes(report: Report) -> Figure | None:
-    """How many steps worked on each node, over time."""
+    """How many steps worked on each node, or executions on each replica, over time."""
     timeline = report.timeline
-    workers = timeline.workers.sort_values(["ready_s", "name"], kind="stable")
-    working = (timeline.pods["phase"] == POD_PHASES.index(RUNNING)) & (timeline.pods["row"] >= 0)
-    pods = timeline.pods.loc[working, ["node", "start_s", "end_s"]]
-    if not len(workers) or not len(pods):
+    if report.workers is not None:
+        what, place, phases = "executions", "replica", set(WORKING)
+        names = [worker.name for worker in report.workers.workers]
+    else:
+        what, place, phases = "steps", "node", {RUNNING}
+        workers = timeline.workers.sort_values(["ready_s", "name"], kind="stable")
+        names = workers["name"].astype(str).tolist()
+    working = np.isin(timeline.pods["phase"].to_numpy(), [POD_PHASES.index(phase) for phase in phases])
+    pods = timeline.pods.loc[working & (timeline.pods["row"] >= 0), ["node", "start_s", "end_s"]]
+    if not names or not len(pods):
         return None
-    names = workers["name"].astype(str).tolist()
     shown = [names[k] for k in np.unique(np.linspace(0, len(names) - 1, min(_MOST_NODES, len(names))).astype(int))]
     edges, grid = report.throughput.edges_s, []
     home, code = pods["node"].cat.codes.to_numpy(), {name: k for k, name in enumerate(pods["node"].cat.categories)}
@@ -102,16 +108,17 @@ def nodes(report: Report) -> Figure | None:
         "type": "heatmap", "x": report.throughput.middles_s.tolist(), "y": short, "z": grid, "zmin": 0, "zmax": most,
         "colorscale": [[0, "--wash"], [1, "--accent"]], "xgap": 1, "ygap": 2,
         "colorbar": {"thickness": 10, "outlinewidth": 0},
-        "hovertemplate": "%{y}: %{z:.1f} steps<extra></extra>", "name": "steps at work",
+        "hovertemplate": "%{y}: %{z:.1f} " + what + "<extra></extra>", "name": f"{what} at work",
     }  # fmt: skip
     layout = {
         "xaxis": time_axis(showgrid=False),
         "yaxis": axis("", autorange="reversed", showgrid=False, type="category"),
         "showlegend": False,
     }
-    which = "" if len(shown) == len(names) else f" {len(shown)} of {len(names)} nodes, evenly chosen."
-    caption = f"Steps at work on each node, those that came first on top; up to {most:.1f} at once on one.{which}"
-    return figure("nodes", "Work on the nodes", caption, [trace], layout, height=max(200, 20 * len(shown) + 90))
+    which = "" if len(shown) == len(names) else f" {len(shown)} of {len(names)} {place}s, evenly chosen."
+    first = "" if report.workers is not None else ", those that came first on top"
+    caption = f"{what.capitalize()} at work on each {place}{first}; up to {most:.1f} at once on one.{which}"
+    return figure("nodes", f"Work on the {place}s", caption, [trace], layout, height=max(200, 20 * len(shown) + 90))
 
 
 def _short(names: list[str]) -> list[str]:
