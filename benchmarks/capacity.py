@@ -23,7 +23,9 @@ from harness.simulator.profile_file import load_profile
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "observations.csv"
 NODES = (2, 4, 8, 16, 20)
-BEYOND = {1.25: 0.05, 2.0: 0.15}  # the observed range, and the median error that the docs promise there
+# Times the observed range, and the median error that the docs promise there: of a law that is among the model's, and of
+# the simulated platform, of which the model knows a single test at each size, and those differ by 10 %.
+TWINS, SIMULATED = {1.25: 0.05, 2.0: 0.15}, {1.25: 0.08, 2.0: 0.15}
 Truth = Callable[[float, float], float]
 
 
@@ -54,7 +56,7 @@ def row(truth: str, beyond: float, covered: NDArray[np.bool_], error: NDArray[np
 def twins(trials: int) -> bool:
     """Coverage and error at 1.25 and at 2 times the observed range."""
     kept = True
-    for beyond, promised in BEYOND.items():
+    for beyond, promised in TWINS.items():
         found = [twin(np.random.default_rng((seed, int(beyond * 100))), beyond) for seed in range(trials)]
         covered, error = np.array(found).T
         kept &= row("closed form", beyond, covered > 0, error, promised)
@@ -123,7 +125,7 @@ def platform(trials: int) -> bool:
         for _ in range(trials)
     ]
     kept = True
-    for beyond, promised in BEYOND.items():
+    for beyond, promised in SIMULATED.items():
         runs, nodes = round(beyond * 150), round(beyond * 8)
         results = np.array(tests(runs, nodes, trials))
         low, middle, high = np.array([m.durations(runs, nodes, (0.05, 0.5, 0.95))[:, 0] for m in models]).T
