@@ -66,3 +66,25 @@ def test_the_compose_files_adapter_is_a_command_of_ours():
     parser = argparse.ArgumentParser()
     adapter.configure(parser)
     assert parser.parse_args(service["command"][1:]).capacity == 24
+
+
+def test_the_example_agrees_with_what_its_code_says_of_itself():
+    namespace: dict = {}
+    source = TRANSFORMATION["content"].replace("import pandas as pd", "")
+    exec(source, namespace)
+    said = namespace["COMPONENT_INFO"]
+    for side in ("inputs", "outputs"):
+        ports = {port["name"]: {"data_type": port["data_type"]} for port in TRANSFORMATION["io_interface"][side]}
+        assert said[side] == ports
+    assert said["id"] == TRANSFORMATION["id"]
+
+
+def test_the_examples_code_finds_the_value_that_lies_far_off():
+    import pandas as pd
+
+    namespace: dict = {}
+    exec(TRANSFORMATION["content"], namespace)
+    series = pd.Series([1.0, 1.1, 0.9] * 10 + [9.0] + [1.0] * 5)
+    found = namespace["main"](series=series, window=20, threshold=3.0)
+    assert found["anomalies"].index.tolist() == [30]
+    assert found["score"] > 3
