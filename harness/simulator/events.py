@@ -62,14 +62,25 @@ class EventLoop:
 
     def run(self, until: float = inf) -> None:
         """Run everything due up to and including `until`; then it is `until`, unless that is infinity."""
+        if until < self.now:
+            return
+        self._run_soon()
         heap, soon = self._heap, self._soon
-        while self.now <= until:
-            if soon and not (heap and heap[0][0] <= self.now):
-                action, args = soon.popleft()
-            elif heap and heap[0][0] <= until:
-                self.now, _, action, args = heappop(heap)
-            else:
+        while heap:
+            due = heappop(heap)
+            when, _, action, args = due
+            if when > until:
+                heappush(heap, due)
                 break
+            self.now = when
             action(*args)
+            if soon:
+                self._run_soon()
         if self.now < until < inf:
             self.now = until
+
+    def _run_soon(self) -> None:
+        heap, soon = self._heap, self._soon
+        while soon and not (heap and heap[0][0] <= self.now):
+            action, args = soon.popleft()
+            action(*args)

@@ -47,9 +47,14 @@ _ACCEPTED = 200
 _LIST_S = 0.02  # for rendering a page of runs
 _EXPLAINED_ANEW_S = 1.0
 _ALWAYS_SHOWN = {SCHEDULING, UNSCHEDULABLE, RUNNING}  # phases of no length, too
-# Looked up once: these are compared with every change of every pod.
-_UNSCHEDULABLE, _SCALE_UP = Change.UNSCHEDULABLE, Change.SCALE_UP
-_NO_SCALE_UP, _REFUSED, _PREEMPTED = Change.NO_SCALE_UP, Change.REFUSED, Change.PREEMPTED
+# Reason and type of the events that changes of pods are recorded as.
+_REASONS: Mapping[Change, tuple[str, str]] = {
+    Change.UNSCHEDULABLE: ("FailedScheduling", "Warning"),
+    Change.SCALE_UP: ("TriggeredScaleUp", "Normal"),
+    Change.NO_SCALE_UP: ("NotTriggerScaleUp", "Normal"),
+    Change.REFUSED: ("FailedCreate", "Warning"),
+    Change.PREEMPTED: ("Preempted", "Normal"),
+}
 
 Record = Submission | Span | Event | Node | Sample
 
@@ -83,16 +88,15 @@ class _Notes:
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         """Keep what a pod waits for."""
-        if change is _UNSCHEDULABLE:
-            self._note(pod, "FailedScheduling", self._why(pod.shape), "Warning")
-        elif change is _SCALE_UP:
-            self._note(pod, "TriggeredScaleUp", detail)
-        elif change is _NO_SCALE_UP:
-            self._note(pod, "NotTriggerScaleUp", detail)
-        elif change is _REFUSED:
-            self._note(pod, "FailedCreate", f"Error creating: {detail}", "Warning")
-        elif change is _PREEMPTED:
-            self._note(pod, "Preempted", detail)
+        if change not in _REASONS:
+            return
+        reason, kind = _REASONS[change]
+        if change is Change.UNSCHEDULABLE:
+            detail = self._why(pod.shape)
+        elif change is Change.REFUSED:
+            detail = f"Error creating: {detail}"
+        run = pod.owner.run_id if isinstance(pod.owner, Workflow) else None
+        self.events.append((self._now, "Pod", pod.name, reason, detail, run, kind))
 
     def node_changed(self, node: cluster.Node, reason: str = "", message: str = "") -> None:
         """Keep the node, and what its end was."""
@@ -104,10 +108,6 @@ class _Notes:
     @property
     def _now(self) -> float:
         return self.platform.loop.now if self.platform is not None else 0.0
-
-    def _note(self, pod: Pod, reason: str, message: str, kind: str = "Normal") -> None:
-        run = pod.owner.run_id if isinstance(pod.owner, Workflow) else None
-        self.events.append((self._now, "Pod", pod.name, reason, message, run, kind))
 
     def _why(self, shape: Shape) -> str:
         """The scheduler's sentence; it looks at every node, so equal pods share it for a moment."""

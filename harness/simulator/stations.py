@@ -124,13 +124,16 @@ class SharedCapacity:
             self._updated = now
 
     def _arm(self) -> None:
+        """Wake up when the first job is over, if nothing changes until then."""
         heap = self._heap
         while heap and heap[0][2].done is None:
             heappop(heap)
         if not heap or self._capacity <= 0:
             return
         left = heap[0][0] - self._virtual
-        when = self._loop.now + (left if self.demand <= self._capacity else left * self.demand / self._capacity)
+        if self.demand > self._capacity:
+            left = left * self.demand / self._capacity
+        when = self._loop.now + left
         # A wake-up that comes too early finds nothing due and arms the next; only an earlier one must be added.
         if when < self._armed:
             self._armed = when
@@ -142,10 +145,11 @@ class SharedCapacity:
         self._advance()
         heap = self._heap
         due = self._virtual + 1e-9
-        while heap and (heap[0][2].done is None or heap[0][0] <= due):
+        while heap and (heap[0][0] <= due or heap[0][2].done is None):
             job = heappop(heap)[2]
             done = job.done
             if done is not None:
                 self._leave(job)
                 done(*job.args)
-        self._arm()
+        if heap:
+            self._arm()

@@ -67,6 +67,8 @@ class Shape(NamedTuple):
 class Change(StrEnum):
     """What happened to a pod, as witnesses are told."""
 
+    __hash__ = str.__hash__  # Enum's own is slow, and these are looked up with every change of every pod
+
     REFUSED = "refused"  # by a quota: the pod does not exist
     CREATED = "created"
     UNSCHEDULABLE = "unschedulable"
