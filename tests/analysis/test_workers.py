@@ -12,7 +12,7 @@ def test_replicas_by_hand(tmp_path):
     """Two replicas: a does two executions that overlap, b one that lasts longer."""
     story = Story(intended=3)
     for seq, (name, begun, compute) in enumerate((("a", 0.0, 2.0), ("a", 2.0, 2.0), ("b", 0.0, 16.0))):
-        run = story.submit(seq)
+        run = story.submit(seq, due=begun, lag=0.0, service=0.001)
         ends = np.cumsum([begun + 1.0, 1.0, compute, 1.0]).tolist()
         phases = zip((QUEUED, LOADING, COMPUTING, SENDING), [begun, *ends[:-1]], ends, strict=True)
         story.pod(run, "anomaly", name, *phases)
