@@ -58,7 +58,7 @@ async def _serve(options: ServeOptions) -> None:
         with tempfile.TemporaryDirectory(prefix="pipeswarm-") as folder:
             url = options.advertise.rstrip("/") or here
             kubeconfig = options.kubeconfig or Path(folder) / "kubeconfig"
-            _write_kubeconfig(kubeconfig, url)
+            _write_kubeconfig(kubeconfig, url, options.profile.namespace)
             _announce(options, url, kubeconfig)
             await _until(ending, clock, strict=options.strict)
 
@@ -136,14 +136,14 @@ def _written(fault: FaultPlan) -> str:
     return f"{fault.name}{when}{strength}"
 
 
-def _write_kubeconfig(path: Path, url: str) -> None:
+def _write_kubeconfig(path: Path, url: str, namespace: str) -> None:
     name = "pipeswarm-simulated"
     document = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": name, "cluster": {"server": url}}],
         "users": [{"name": name, "user": {"token": "simulated"}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "kubeflow"}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": namespace}}],
         "current-context": name,
     }
     try:

@@ -149,9 +149,10 @@ class Cluster:
         for _ in range(count - len(nodes)):
             self.add_node(pool, takes.sample(self._names, {}) if takes is not None else 60.0)
 
-    def place_system_pod(self, pod: Pod) -> bool:
+    def place_system_pod(self, pod: Pod, *, spread: bool = False) -> bool:
         """A pod of the platform itself, running since before the test; tells whether there was a node for it."""
-        for node in self._by_preference(pod.shape):
+        nodes = self._by_preference(pod.shape)
+        for node in sorted(nodes, key=lambda node: len(node.pods)) if spread else nodes:
             pod.node = node
             node.take(pod)
             self.scheduler.node_changed(node)

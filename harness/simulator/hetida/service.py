@@ -54,6 +54,11 @@ class Replica:
         self.backlog: deque[Callable[[Worker], None]] = deque()
         self.open = 0  # connections: executions that wait or are under way
 
+    @property
+    def cores(self) -> float:
+        """Cores that it uses now."""
+        return sum(worker.cores for worker in self.workers)
+
     def connect(self, take: Callable[[Worker], None]) -> None:
         """A new connection."""
         listening = [worker for worker in self.workers if not worker.blocked]
@@ -98,6 +103,12 @@ class Service:
         replica = Replica(index, workers, self._balance)
         workers.extend(Worker(self._loop, settings, cpu, self._ask, replica.freed) for _ in range(settings.workers))
         return replica
+
+    def scale(self, replicas: int) -> None:
+        """From now on so many replicas get executions, one at least; one that goes ends what it has."""
+        while len(self.replicas) < replicas:
+            self.replicas.append(self._replica(len(self.replicas), self.settings.runtime))
+        del self.replicas[max(1, replicas) :]
 
     def work(self, name: str, sources: Sequence[str], sinks: Sequence[str], values: Mapping[str, object]) -> Work:
         """What an execution of the transformation `name` costs, with its adapters by input and by output."""

@@ -46,6 +46,12 @@ class Worker:
         self.open: dict[Job, None] = {}  # in the order of acceptance
         self.slowdown = 1.0
 
+    @property
+    def cores(self) -> float:
+        """Cores that it uses now."""
+        computing = self._computing
+        return 0.0 if computing is None or computing.done is None else computing.demand * self._cpu.speed
+
     def accept(self, job: Job) -> None:
         """Take on an execution."""
         self.open[job] = None

@@ -9,6 +9,7 @@ from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube.pods import quantity
 from harness.simulator.kube.policy import SYSTEM_CLASSES
 from harness.simulator.kube.snapshots import Labels, uid
+from harness.simulator.profile import Profile
 from harness.simulator.store_products import Installed
 
 Manifest = dict[str, Any]
@@ -25,6 +26,7 @@ class Component:
     memory: int
     namespace: str = ""  # "" is KFP's own
     claim: str = ""  # of the volume that its pod has mounted
+    spread: bool = False  # its pods are on as many nodes as there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,31 @@ COMPONENTS = (
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _CRITICAL = SYSTEM_CLASSES["system-cluster-critical"]  # of what is not KFP's but the cluster's
 _EVERYWHERE = (Toleration("CriticalAddonsOnly", "Exists"),)
+
+
+RUNTIME = "hetida-designer-runtime"
+# What a runtime requests: for each worker, of which 60 % is used (210 MiB); and of all nodes' cores this share.
+_WORKER_MEMORY, _RUNTIME_SHARE = 350 * _MI, 0.8
+
+
+def components(profile: Profile, store: Installed) -> tuple[tuple[Component, int], ...]:
+    """What is installed, with the number of replicas: the cluster's own, and hetida designer or Kubeflow Pipelines."""
+    if profile.hetida is None:
+        return tuple((each, 1) for each in (*COMPONENTS, store_component(store)))
+    runtime = profile.hetida.runtime
+    cores = _RUNTIME_SHARE * runtime.cores * runtime.nodes / runtime.replicas
+    return (
+        (
+            Component(
+                RUNTIME, "hetida/designer-runtime:0.9.8", round(1000 * cores), runtime.workers * _WORKER_MEMORY,
+                spread=True,
+            ),
+            runtime.replicas,
+        ),
+        (Component("hetida-designer-backend", "hetida/designer-backend:0.9.8", 250, 500 * _MI), 1),
+        (Component("hetida-designer-db", "postgres:15", 100, 256 * _MI), 1),
+        *((each, 1) for each in COMPONENTS if each.namespace),
+    )  # fmt: skip
 
 
 def store_component(store: Installed) -> Component:

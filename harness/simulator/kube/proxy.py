@@ -85,6 +85,7 @@ class Proxies:
 
     async def _summary(self, request: web.Request) -> web.Response:
         node, now = self._node(request), self._view.platform.loop.now
+        self._view.measure()
         stamp = self._view.calendar.stamp(now)
         whole = usage.of_node(node, now)
         return web.json_response(

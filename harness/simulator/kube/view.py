@@ -12,16 +12,15 @@ from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube import usage
 from harness.simulator.kube.events import event_fields, pod_events, render_event
 from harness.simulator.kube.installation import (
-    COMPONENTS,
     DATABASE_CLAIM,
     NAMESPACES,
+    RUNTIME,
     Claim,
-    Component,
     Deployment,
+    components,
     render_claim,
     render_deployment,
     render_namespace,
-    store_component,
     system_pod,
 )  # fmt: skip
 from harness.simulator.kube.nodes import LEASES, node_fields, node_labels, render_lease, render_node
@@ -84,10 +83,12 @@ class KubernetesView:
         own = platform.profile.namespace
         for name in (*NAMESPACES, own):
             self.store.put("namespaces", "", name, name)
-        for component in (*COMPONENTS, store_component(platform.store.installed)):
-            self._install(component, component.namespace or own)
-        self.set_claim(Claim(platform.store.installed.claim, own, platform.store.capacity))
-        self.set_claim(Claim(DATABASE_CLAIM, own, platform.server.database.capacity))
+        for component, replicas in components(platform.profile, platform.store.installed):
+            self.set_deployment(Deployment(component, component.namespace or own, 0))
+            self.scale(component.name, replicas)
+        if platform.hetida is None:
+            self.set_claim(Claim(platform.store.installed.claim, own, platform.store.capacity))
+            self.set_claim(Claim(DATABASE_CLAIM, own, platform.server.database.capacity))
         for name, value in {**SYSTEM_CLASSES, **platform.profile.priority_classes}.items():
             self._priorities[value] = name
             self.store.put("priorityclasses", "", name, PriorityClass(name, value))
@@ -104,10 +105,6 @@ class KubernetesView:
         self.store.put(
             "resourcequotas", namespace, QUOTA, QuotaSnapshot(QUOTA, namespace, hard, used, self._quota_since)
         )
-
-    def _install(self, component: Component, namespace: str) -> None:
-        self.set_deployment(Deployment(component, namespace, 0))
-        self.scale(component.name, 1)
 
     def set_deployment(self, deployment: Deployment) -> None:
         """Show a deployment as it is now."""
@@ -136,13 +133,15 @@ class KubernetesView:
         self._replicas_made[name] += 1
         pod = system_pod(deployment.component, deployment.namespace, self._replicas_made[name])
         self.replicas[name].append(pod)
-        if self.platform.loop.now > 0 or not cluster.place_system_pod(pod):
+        if self.platform.loop.now > 0 or not cluster.place_system_pod(pod, spread=deployment.component.spread):
             cluster.create(pod)
 
     def _count_ready(self, name: str) -> None:
         ready = sum(pod.started is not None for pod in self.replicas[name])
         if ready != self.deployments[name].ready:
             self.set_deployment(replace(self.deployments[name], ready=ready))
+        if name == RUNTIME and self.platform.hetida is not None:
+            self.platform.hetida.scale(ready)
 
     def _replica_changed(self, pod: Pod, name: str, change: Change) -> None:
         """A deployment's pod that starts is counted; one that goes is replaced."""
@@ -254,16 +253,24 @@ class KubernetesView:
             ),
         ]
 
+    def measure(self) -> None:
+        """Bring up to date what pods of runtimes use; those of workflows are measured by their nodes' processors."""
+        service = self.platform.hetida
+        for pod, replica in zip(self.replicas.get(RUNTIME, ()), service.replicas if service else (), strict=False):
+            pod.usage_cpu = replica.cores
+
     def _leases(self) -> Iterable[tuple[str, str, object]]:
         for node in self.platform.cluster.nodes.values():
             yield LEASES, node.name, node_snapshot(node, self._now)
 
     def _node_usage(self) -> Iterable[tuple[str, str, object]]:
+        self.measure()
         for node in self.platform.cluster.nodes.values():
             if node.ready is not None:
                 yield "", node.name, usage.of_node(node, self._now)
 
     def _pod_usage(self) -> Iterable[tuple[str, str, object]]:
+        self.measure()
         for pod in self.platform.cluster.pods.values():
             if pod.started is not None and not pod.over:
                 yield pod.namespace, pod.name, usage.of_pod(pod, self._now)
