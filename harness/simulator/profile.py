@@ -117,7 +117,8 @@ class Api:
 class Database:
     """The database behind the API server."""
 
-    connections: int = 0  # calls that may write at once; 0 is no limit (MySQL's max_connections is 151)
+    connections: int = 0  # calls at once; 0 is no limit (MySQL's max_connections is 151)
+    parallel: int = 32  # calls that it works on as fast as on one; more share that, so that each takes longer
     capacity: Bytes = 20 * _GI
     used: Bytes = 0.4 * _GI  # at the start
     run_bytes: Bytes = 40_000.0  # of one run: its specification and its workflow

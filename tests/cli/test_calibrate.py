@@ -109,3 +109,14 @@ def test_whatever_was_observed_makes_a_distribution(durations: list[float]) -> N
     distribution = fitted(durations).distribution
     assert isinstance(distribution, Fixed | Lognormal)
     assert 0 <= distribution.mean < float("inf")
+
+
+def test_what_is_served_can_learn_from_a_recorded_run_too(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness.simulator import serve
+
+    served: list[serve.ServeOptions] = []
+    monkeypatch.setattr(serve, "serve", served.append)
+    assert main(["simulate", "serve", "--profile", "aks-20-nodes", "--calibrate-from", str(recorded)]) == 0
+    (options,) = served
+    assert options.profile == calibrated(load_profile("aks-20-nodes"), recorded)[0]
+    assert options.profile != load_profile("aks-20-nodes")

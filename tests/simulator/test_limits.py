@@ -107,6 +107,29 @@ def test_calls_beyond_the_databases_connections_are_refused() -> None:
     assert all(message.endswith("Error 1040: Too many connections") for message in refused)
 
 
+def test_calls_beyond_what_the_database_does_in_parallel_take_longer() -> None:
+    platform = Platform(profile(api=replace(profile().api, latency=fixed(1.0)), database=Database(parallel=10)))
+    version, ends = upload(platform), []
+    for number in range(40):
+        run = platform.server.prepare_run(f"r{number}", "", version, {}, by_reference=True)
+        platform.server.start_run(run, lambda _: ends.append(platform.loop.now))
+    platform.loop.run(100)
+    assert ends == pytest.approx([max(1.0, number / 10) for number in range(1, 41)])
+
+
+def test_a_list_holds_a_connection_and_is_refused_without_one() -> None:
+    platform, listed = Platform(profile(database=Database(connections=1))), []
+    platform.server.database.row_s = 0.5
+    submit(platform, upload(platform), 1)
+    platform.loop.run(10)
+    platform.server.after_listing(lambda: listed.append(platform.loop.now))
+    with pytest.raises(RpcError, match="Failed to list runs: Error 1040"):
+        platform.server.after_listing(lambda: None)
+    platform.loop.run(20)
+    assert listed == [pytest.approx(10.5)]
+    assert (platform.server.database.held, platform.server.database.refused) == (0, 1)
+
+
 def test_a_full_database_takes_no_more_runs() -> None:
     said = answers(profile(database=Database(capacity=100.0, used=0.0, run_bytes=30.0)), 5)
     assert sum(isinstance(each, Run) for each in said) == 3

@@ -11,7 +11,7 @@ import yaml
 from harness.model.errors import ConfigError
 from harness.simulator.events import EventLoop
 from harness.simulator.kfp.controller import Controller
-from harness.simulator.kfp.database import Database
+from harness.simulator.kfp.database import LIST, Database
 from harness.simulator.kfp.errors import Code, RpcError, invalid, not_found
 from harness.simulator.kfp.graph import flatten
 from harness.simulator.kfp.records import (
@@ -70,8 +70,17 @@ class Server:
         return self.database.row_s * len(self.runs)
 
     def after_listing(self, done: Callable[[], None]) -> None:
-        """Go on when the database has found a page of runs."""
-        self._loop.after(self.listing_s(), done)
+        """Go on when the database has found a page of runs; a connection is held until then.
+
+        Raises:
+            RpcError: 500: there is no connection.
+        """
+        self.database.connect(LIST)
+        self._loop.after(self.listing_s() * self.database.slowdown, self._listed, done)
+
+    def _listed(self, done: Callable[[], None]) -> None:
+        self.database.disconnect()
+        done()
 
     def new_id(self) -> str:
         """A UUID from the simulation's seed."""
@@ -236,7 +245,7 @@ class Server:
             self.in_flight -= 1
             answered(error)
         else:
-            self._loop.after(takes, self._started, run, answered)
+            self._loop.after(takes * self.database.slowdown, self._started, run, answered)
 
     def _started(self, run: Run, answered: Answered) -> None:
         self.in_flight -= 1

@@ -7,6 +7,8 @@ from harness.simulator.kube.installation import Claim
 from harness.simulator.platform import Platform
 from harness.simulator.prometheus import Histogram, Series, family
 
+_UNLIMITED = 100_000  # the highest max_connections that MySQL takes
+
 
 def api_server(platform: Platform, calls: Mapping[tuple[str, str], int], durations: Mapping[str, Histogram]) -> str:
     """``ml-pipeline`` on port 8888: gRPC handling and the counters of the run server.
@@ -115,6 +117,34 @@ def minio(platform: Platform) -> str:
         *family("minio_cluster_capacity_usable_total_bytes", "gauge", "Usable capacity", [(server, store.capacity)]),
         *family("minio_cluster_capacity_usable_free_bytes", "gauge", "Free of the usable capacity", room),
     ]
+    return "\n".join(lines) + "\n"
+
+
+def mysqld(platform: Platform) -> str:
+    """MySQL behind a mysqld_exporter."""
+    database = platform.server.database
+    limit = database.settings.connections or _UNLIMITED
+    # Other clients have what the API server doesn't get.
+    connected = max(database.held, round(limit * database.crowded))
+    lines = [
+        *family("mysql_up", "gauge", "Whether the MySQL server is up.", [({}, 1)]),
+        *family(
+            "mysql_global_status_threads_connected", "gauge", "Generic metric from SHOW GLOBAL STATUS.",
+            [({}, connected)],
+        ),
+        *family(
+            "mysql_global_status_threads_running", "gauge", "Generic metric from SHOW GLOBAL STATUS.",
+            [({}, database.held)],
+        ),
+        *family(
+            "mysql_global_status_connection_errors_total", "counter", "Total number of MySQL connection errors.",
+            [({"error": "max_connections"}, database.refused)],
+        ),
+        *family(
+            "mysql_global_variables_max_connections", "gauge", "Generic gauge metric from SHOW GLOBAL VARIABLES.",
+            [({}, limit)],
+        ),
+    ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 

@@ -60,6 +60,8 @@ class Proxies:
                 return web.Response(text=metrics.workflow_controller(platform), headers=_TEXT)
             case "seaweedfs" if self._has(StoreProduct.SEAWEEDFS):
                 return web.Response(text=metrics.seaweedfs(platform), headers=_TEXT)
+            case "mysqld-exporter" if platform.hetida is None:
+                return web.Response(text=metrics.mysqld(platform), headers=_TEXT)
             case "cluster-autoscaler":
                 return web.Response(text=metrics.cluster_autoscaler(platform), headers=_TEXT)
         raise ApiError(404, "NotFound", f'services "{name}" not found', {"name": name, "kind": "services"})
