@@ -114,7 +114,7 @@ class _Notes:
         said = self._explained.get(shape)
         if said is None or self._now - said[0] > _EXPLAINED_ANEW_S:
             assert self.platform is not None
-            said = self._explained[shape] = (self._now, self.platform.cluster.scheduler.explain(shape))
+            said = self._explained[shape] = (self._now, self.platform.cluster.scheduler.ranks.explain(shape))
         return said[1]
 
 

@@ -155,7 +155,7 @@ class Cluster:
         for node in sorted(nodes, key=lambda node: len(node.pods)) if spread else nodes:
             pod.node = node
             node.take(pod)
-            self.scheduler.node_changed(node)
+            self.scheduler.ranks.changed(node)
             pod.created = pod.scheduled = pod.pulled = pod.started = self._loop.now
             pod.phase = "Running"
             self.pods[pod.name] = pod

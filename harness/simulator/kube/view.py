@@ -162,7 +162,7 @@ class KubernetesView:
                 self._event(about, worded, "")
             return
         if change is Change.UNSCHEDULABLE:
-            detail = self._explanations[pod.name] = self.platform.cluster.scheduler.explain(pod.shape)
+            detail = self._explanations[pod.name] = self.platform.cluster.scheduler.ranks.explain(pod.shape)
         explanation = self._explanations.get(pod.name, "") if pod.unschedulable is not None else ""
         snapshot = pod_snapshot(pod, explanation)
         if change is Change.GONE:

@@ -72,7 +72,7 @@ def test_packing_fills_a_node_and_spreading_takes_the_emptiest(packing: bool, no
 )
 def test_why_no_node_fits_is_worded_as_kube_scheduler_words_it(shape: Shape, message: str) -> None:
     _, cluster, _ = place(profile(PLAIN, GPU), shape)
-    assert cluster.scheduler.explain(shape).startswith(message)
+    assert cluster.scheduler.ranks.explain(shape).startswith(message)
 
 
 def test_blocked_pods_are_placed_oldest_first_when_room_appears() -> None:
@@ -97,7 +97,7 @@ def test_a_cordoned_node_takes_no_pod_until_it_is_uncordoned() -> None:
     cluster.create(pod)
     loop.run(10)
     assert pod.node is None
-    assert "1 node(s) were unschedulable" in cluster.scheduler.explain(pod.shape)
+    assert "1 node(s) were unschedulable" in cluster.scheduler.ranks.explain(pod.shape)
     cluster.cordon(node, cordoned=False)
     loop.run(20)
     assert pod.scheduled == 10.0

@@ -1,0 +1,163 @@
+"""Which node suits pods of a shape best, without looking at every node for every pod."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from heapq import heapify, heappop, heappush
+
+from harness.simulator.cluster.nodes import HOSTNAME, Node, admits, untolerated
+from harness.simulator.cluster.pods import Shape
+
+_MOST_SHAPES = 64
+_MOST_CHANGES = 100_000  # of nodes, that are kept for shapes which do not come
+_NEVER = -1
+_UNMATCHED = "didn't match Pod's node affinity/selector"
+_Entry = tuple[float, int, int, Node]  # rank, the node's number, its version, the node
+
+
+class _Ranking:
+    """The nodes that take one shape, best first."""
+
+    __slots__ = ("_by_host", "costs", "heap", "seen", "shape")
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.heap: list[_Entry] = []
+        self.seen = _NEVER  # how many changes of nodes it knows of
+        self._by_host = any(each.key == HOSTNAME for each in shape.requirements)
+        self.costs: dict[str, float | None] = {}  # by pool, as far as its nodes are alike to such pods
+
+    def cost(self, node: Node) -> float | None:
+        """See `Ranks.cost`."""
+        if node.special or self._by_host:
+            return self._cost(node)
+        pool = node.pool.name
+        if pool not in self.costs:
+            self.costs[pool] = self._cost(node)
+        return self.costs[pool]
+
+    def _cost(self, node: Node) -> float | None:
+        shape = self.shape
+        if not admits(node.labels, node.taints, shape):
+            return None
+        return shape.cpu / (node.cpu or 1) + shape.memory / (node.memory or 1)
+
+
+class Ranks:
+    """The nodes there are, ranked for each shape of pods.
+
+    Each shape has a heap that is kept up to date lazily: an entry counts only while its node is unchanged since
+    (`Node.version`), and when a shape is asked for, the nodes that changed since it was asked for last and still fit
+    are entered. Finding a node thus costs O(log nodes), not O(nodes), as long as pods come in few shapes, and shapes
+    that do not come cost nothing.
+
+    Args:
+        packing: prefer nodes with little left (MostAllocated) to those with much (LeastAllocated).
+    """
+
+    def __init__(self, *, packing: bool) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.lowest: int | None = None  # priority of any shape that was asked for
+        self._rankings: dict[Shape, _Ranking] = {}
+        self._changes: list[Node] = []  # nodes that changed, oldest first
+        # Lower ranks are better: what is left after placing, times this.
+        self._sign = 1.0 if packing else -1.0
+
+    def changed(self, node: Node) -> None:
+        """What is free on a node changed, or whether it takes pods at all."""
+        node.version += 1
+        self._changes.append(node)
+
+    def best(self, shape: Shape) -> Node | None:
+        """The node that such a pod is placed on; none where it fits nowhere."""
+        ranking = self._ranking(shape)
+        self._catch_up(ranking)
+        heap = ranking.heap
+        while heap:
+            node = heap[0][3]
+            if node.version == heap[0][2]:
+                return node
+            heappop(heap)
+        return None
+
+    def admitting(self, shape: Shape) -> list[Node]:
+        """The nodes that would take such a pod if they were empty."""
+        cost = self._ranking(shape).cost
+        return [node for node in self.nodes.values() if node.schedulable and cost(node) is not None]
+
+    def cost(self, shape: Shape, node: Node) -> float | None:
+        """What share of the node's cores plus of its memory such a pod takes; none where it is not admitted."""
+        return self._ranking(shape).cost(node)
+
+    def rank(self, shape: Shape, node: Node) -> tuple[float, int]:
+        """Where the node stands for such a pod, which it admits: the lowest comes first."""
+        return self._sign * (node.free - (self.cost(shape, node) or 0.0)), node.index
+
+    def _ranking(self, shape: Shape) -> _Ranking:
+        ranking = self._rankings.get(shape)
+        if ranking is None:
+            if len(self._rankings) >= _MOST_SHAPES:
+                self._rankings.clear()
+            ranking = self._rankings[shape] = _Ranking(shape)
+            self.lowest = shape.priority if self.lowest is None else min(self.lowest, shape.priority)
+        return ranking
+
+    def _catch_up(self, ranking: _Ranking) -> None:
+        """Enter the nodes that changed since the ranking was asked for last."""
+        most = 4 * len(self.nodes) + 64
+        changes = self._changes
+        if len(changes) > _MOST_CHANGES:
+            changes.clear()
+            for each in self._rankings.values():
+                each.seen = _NEVER
+        new = changes[ranking.seen :] if ranking.seen != _NEVER else ()
+        if ranking.seen == _NEVER or len(ranking.heap) + len(new) > most:
+            ranking.heap = list(self._entries(ranking, self.nodes.values()))
+            heapify(ranking.heap)
+        else:
+            for entry in self._entries(ranking, new if len(new) < 2 else dict.fromkeys(new)):
+                heappush(ranking.heap, entry)
+        ranking.seen = len(changes)
+
+    def _entries(self, ranking: _Ranking, nodes: Iterable[Node]) -> Iterator[_Entry]:
+        # The busiest lines of a simulation: `Node.fits`, with what is the shape's looked up once.
+        cpu, memory, gpu, *_ = ranking.shape
+        sign, costs = self._sign, ranking.costs
+        for node in nodes:
+            if node.cpu_free >= cpu and node.memory_free >= memory and node.gpu_free >= gpu and node.pods_free:
+                pool = "" if node.special else node.pool.name
+                cost = costs[pool] if pool in costs else ranking.cost(node)
+                if cost is not None and node.schedulable:
+                    yield sign * (node.free - cost), node.index, node.version, node
+
+    def explain(self, shape: Shape) -> str:
+        """Why no node fits, worded as kube-scheduler words its FailedScheduling events."""
+        ranking, reasons = self._ranking(shape), Counter[str]()
+        for node in self.nodes.values():
+            if node.cordoned:
+                reasons["node(s) were unschedulable"] += 1
+            elif ranking.cost(node) is None:
+                taint = untolerated(node.taints, shape)
+                unfit = f"had untolerated taint {{{taint.key}: {taint.value}}}" if taint is not None else _UNMATCHED
+                reasons[f"node(s) {unfit}"] += 1
+            else:
+                for lacking in _lacking(node, shape):
+                    reasons[lacking] += 1
+        total = len(self.nodes)
+        listed = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
+        helpless = "Preemption is not helpful for scheduling"
+        return (
+            f"0/{total} nodes are available: {listed}. preemption: 0/{total} nodes are available: {total} {helpless}."
+        )
+
+
+def _lacking(node: Node, shape: Shape) -> list[str]:
+    lacking = []
+    if node.pods_free < 1:
+        lacking.append("Too many pods")
+    if node.cpu_free < shape.cpu:
+        lacking.append("Insufficient cpu")
+    if node.memory_free < shape.memory:
+        lacking.append("Insufficient memory")
+    if node.gpu_free < shape.gpu:
+        lacking.append("Insufficient nvidia.com/gpu")
+    return lacking
