@@ -25,6 +25,7 @@ kubelet: {start: {lognormal: {median: 3s, p95: 5s}}, pull_overhead_s: 0s, pull_b
 api: {qps: 1000, burst: 1000, latency: {uniform: [100ms, 140ms]}}
 controller: {qps: 1000, burst: 1000, requeue_s: 1s, driver: {uniform: [1s, 3s]}}
 store: {request_s: 0s}
+database: {parallel: 0}
 steps:
   - {match: train, duration: {lognormal: {median: 50s, p95: 100s}}, output: 3Mi, cpu: 100m}
   - {duration: 7s, output: 0, cpu: 100m}
