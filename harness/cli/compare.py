@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import pairwise
+from os.path import commonprefix
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from harness.model.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:
     from harness.analysis.compare import Comparison, Measurement
+    from harness.analysis.recommend import Recommendation
     from harness.analysis.timeline import Timeline
 
 COLUMNS = ("variant", "scale", "repetition", "metric", "value")
@@ -43,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     import numpy as np
 
     from harness.analysis.compare import compare
+    from harness.analysis.recommend import recommend
 
     warnings: list[str] = []
     if arguments.table is not None and not arguments.variants:
@@ -55,7 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
     found = compare(measurements, np.random.default_rng(_SEED), paired=paired)
     if not found:
         raise ConfigError("there is nothing to compare", "two variants with the same metric at the same scale")
-    printing.show(arguments, lambda: _text(found, warnings), lambda: _json(found, warnings))
+    best = recommend(measurements, np.random.default_rng(_SEED), paired=paired)
+    warnings = list(dict.fromkeys(warnings))
+    printing.show(arguments, lambda: _text(found, best, warnings), lambda: _json(found, best, warnings))
     return ExitCode.OK
 
 
@@ -121,18 +126,27 @@ def _read_runs(variants: Sequence[str], warnings: list[str], *, force: bool) -> 
         for timeline in arm:
             warnings += [f"{name} is INVALID: {reason}" for reason in validity(timeline).reasons]
     sizes = {timeline.plan.intended for timeline in tests}
+    names = _names(variants)
     scale = f"{first.plan.intended} runs" if len(sizes) == 1 else "different scales"
     measurements = [
         measurement
         for name, arm in arms.items()
         for repetition, timeline in enumerate(arm)
-        for measurement in measure(_short(name), scale, str(repetition), timeline)
+        for measurement in measure(names[name], scale, str(repetition), timeline)
     ]
     return measurements, _interleaved([[timeline.start_at for timeline in arm] for arm in arms.values()])
 
 
-def _short(name: str) -> str:
-    return ",".join(Path(path).name for path in name.split(","))
+def _names(variants: Sequence[str]) -> dict[str, str]:
+    """Short names by argument: the folders' own, or what a variant's repetitions begin with, where that is distinct."""
+    folders = {variant: [Path(path).name for path in variant.split(",")] for variant in variants}
+    begin = {
+        variant: commonprefix(names).rstrip("-_.") if len(names) > 1 else names[0]  # noqa: RUF071  # names, not paths
+        for variant, names in folders.items()
+    }
+    if all(begin.values()) and len(set(begin.values())) == len(variants):
+        return begin
+    return {variant: ",".join(names) for variant, names in folders.items()}
 
 
 def measure(variant: str, scale: str, repetition: str, timeline: "Timeline") -> "list[Measurement]":
@@ -162,12 +176,17 @@ def _interleaved(starts: Sequence[Sequence[int]]) -> bool:
     return all(max(a) < min(b) for a, b in pairwise(rounds))
 
 
-def _json(found: "Sequence[Comparison]", warnings: Sequence[str]) -> str:
+def _json(found: "Sequence[Comparison]", best: "Recommendation | None", warnings: Sequence[str]) -> str:
     rows = [asdict(c) | {"significant": c.significant, "sentence": c.sentence} for c in found]
-    return json.dumps({"comparisons": rows, "warnings": list(warnings)}, indent=2, ensure_ascii=False)
+    document = {
+        "comparisons": rows,
+        "recommendation": asdict(best) | {"sentence": best.sentence} if best else None,
+        "warnings": list(warnings),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _text(found: "Sequence[Comparison]", warnings: Sequence[str]) -> str:
+def _text(found: "Sequence[Comparison]", best: "Recommendation | None", warnings: Sequence[str]) -> str:
     lines = [
         f"{'metric':24} {'scale':>12} {'before':>12} {'after':>12} {'change':>8}  {'95 % interval':19} {'p':>7}  n"
     ]
@@ -181,4 +200,6 @@ def _text(found: "Sequence[Comparison]", warnings: Sequence[str]) -> str:
             f"{interval:19} {p:>7}  {counts}"
         )
     lines += ["", *(c.sentence for c in found)]
+    if best:
+        lines += ["", best.sentence]
     return "\n".join([*lines, *(f"warning: {warning}" for warning in warnings)])

@@ -30,7 +30,18 @@ def test_run_folders_are_compared_by_variant_and_repetition(tmp_path, capsys):
     p50 = next(row for row in found["comparisons"] if "p50" in row["metric"])
     assert p50["counts"] == [4, 4]
     assert p50["change"] > 0.5
-    assert p50["first"] == "quick0,quick1,quick2,quick3"
+    assert (p50["first"], p50["variant"]) == ("quick", "slow")
+
+
+def test_the_variant_that_is_quicker_is_recommended(tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    rows = [f"{v},,{k},makespan (s),{took + k}" for v, took in (("a", 300), ("b", 200), ("c", 600)) for k in range(5)]
+    path.write_text("\n".join(["variant,scale,repetition,metric,value", *rows]) + "\n")
+    best = compared(capsys, "--table", path)["recommendation"]
+    assert (best["variant"], best["next"]) == ("b", "a")
+    assert best["better"] == ["makespan (s) (-33%)"]
+    assert main(["compare", "--table", str(path)]) == 0
+    assert "Recommended: b." in capsys.readouterr().out
 
 
 def test_tests_of_different_scale_are_refused_unless_forced(tmp_path, capsys):
