@@ -93,8 +93,10 @@ def bound_table(report: Report) -> Table:
         (b.part, f"{b.per_hour:,.0f}/h", f"{b.utilisation:.0%}", seconds_text(b.demand_s), b.how) for b in report.bounds
     ]
     columns = _numbers("Part", "At most", "Used", "A run needs")
-    note = "Upper bounds by the operational laws, the one that binds first. Parts never seen at their limit "
-    "are not listed."
+    note = (
+        "Upper bounds by the operational laws, the one that binds first. Parts that were never seen at their limit are "
+        "not listed."
+    )
     return Table("Bounds", (*columns, Column("Seen in", long=True)), tuple(rows), note)
 
 

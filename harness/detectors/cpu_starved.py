@@ -13,6 +13,7 @@ NEEDS = (NODES, NODE_CPU)
 
 _BUSY = 0.9
 _SHARE = 0.25
+_AT_LIMIT, _SHARE_AT_LIMIT = 0.97, 0.1  # a node that is busy and has something left is well used, not starved
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -26,7 +27,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     if not known.any():
         return []
     busy = float((use[known] > _BUSY).mean())
-    if busy < _SHARE:
+    if busy < _SHARE or float((use[known] > _AT_LIMIT).mean()) < _SHARE_AT_LIMIT:
         return []
     hot = sorted({name for name, value in zip(names, use, strict=True) if value > _BUSY})
     return [

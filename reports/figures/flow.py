@@ -19,7 +19,7 @@ def throughput(report: Report) -> Figure | None:
     width = flow.width_s * 0.92
     traces = [
         bars("succeeded", x, flow.succeeded * per_hour, "--good", width),
-        bars("failed", x, flow.failed * per_hour, "--bad", width),
+        *([bars("failed", x, flow.failed * per_hour, "--bad", width)] if flow.failed.any() else ()),
         line("runs in flight", x, flow.in_flight, "--quiet", yaxis="y2", fill="tozeroy", fillcolor="--wash"),
     ]
     if flow.pending.any():
@@ -64,13 +64,15 @@ def requests(report: Report) -> list[Figure]:
             line("requested by all pods", x, found.wanted, "--warn", dash="dot"),
             line("requested by pods on nodes", x, found.held, "--good", fill="tozeroy", fillcolor="--wash"),
         ]
-        layout = {"xaxis": time_axis(), "yaxis": axis(unit, rangemode="tozero")}
+        # A long queue would press the nodes' line to the bottom.
+        top = 1.05 * min(float(found.wanted.max()), 3 * float(found.room.max()))
+        layout = {"xaxis": time_axis(), "yaxis": axis(unit, range=[0, max(top, 1.05 * float(found.room.max()))])}
         charged = report.charges and (report.charges.gpu_hours if found.resource == "GPU" else report.charges.cpu_hours)
         caption = (
             f"Pods held {found.held_hours:.2f} {found.resource}-hours"
             + (f" of {charged:.2f} that the nodes were there for" if charged else "")
-            + ". Where the dotted line is above the nodes' line, pods wait; the space between the nodes' line and the "
-            "area is paid for and not requested."
+            + f", and all pods asked for up to {found.wanted.max():,.0f} {unit} at once. Where the dotted line is "
+            "above the nodes' line, pods wait; the space between the nodes' line and the area is paid for and not used."
         )
         key = f"requests-{found.resource.lower()}"
         made.append(figure(key, f"{found.resource}: nodes against requests", caption, traces, layout, height=280))

@@ -91,11 +91,12 @@ def phases_by_order(report: Report) -> Figure | None:
     split = report.waits
     if split.row.size < 4:
         return None
-    size = -(-split.row.size // _BARS)
-    groups = [np.arange(low, min(low + size, split.row.size)) for low in range(0, split.row.size, size)]
     seq = floats(report.timeline.runs, "seq")[split.row]
-    x = [float(seq[g].mean()) for g in groups]
-    width = 0.9 * float(np.ptp(seq)) / max(len(groups) - 1, 1) if len(groups) > 1 else 1.0
+    size = -(-int(seq.max() + 1) // _BARS)  # arrivals a bar; where none of them is over there is a gap
+    place = (seq // size).astype(np.int64)
+    groups = [np.flatnonzero(place == k) for k in np.unique(place)]
+    x = [float((place[g[0]] + 0.5) * size) for g in groups]
+    width = 0.92 * size
     traces = []
     for k, phase in enumerate(RUN_PHASES):
         means = [float(split.seconds[g, k].mean()) for g in groups]

@@ -3,7 +3,8 @@ import shlex
 import pytest
 
 from harness.detectors import detectors, diagnose
-from tests.detectors.planted import PLANTED, steady, with_volume
+from harness.model.phases import NODE_CPU_CORES
+from tests.detectors.planted import NODES, PLANTED, steady, with_volume
 from tests.timelines import Story
 
 
@@ -73,3 +74,12 @@ def test_drivers_are_accused_when_they_cost_something_and_of_few_runs_with_less_
     diagnosis = diagnose(steady(count, driver=driver, work=driver / 5).timeline(tmp_path))
     found = [finding.confidence for finding in diagnosis.findings if finding.name == "driver-overhead"]
     assert found == ([] if sure is None else [sure])
+
+
+@pytest.mark.parametrize(("use", "starved"), [(3.76, False), (3.98, True)])
+def test_a_node_that_is_well_used_is_not_starved(use, starved, tmp_path):
+    story = steady(60)
+    for second in range(0, 60, 5):
+        for name in NODES:
+            story.sample(float(second), NODE_CPU_CORES, use, node=name)
+    assert ("cpu-starved" in {f.name for f in diagnose(story.timeline(tmp_path)).findings}) is starved
