@@ -124,9 +124,16 @@ def cost_table(report: Report) -> Table:
             ("Nodes ready at the start", f"{paid.warm:,}", ""),
         ]
         rows = [row for row in rows if row[1] not in {"0.00", "unknown"}]
+    rows += _advice(report)
     if waited is not None:
-        p99 = waited.waited.at(0.99)
+        p50, p99 = waited.waited.at(0.5), waited.waited.at(0.99)
         rows += [
+            ("Pods waited for room, mean", seconds_text(waited.waited.mean) or "unknown", "of all pods"),
+            (
+                "Pods waited for room, median",
+                seconds_text(p50.value) or f"> {seconds_text(p50.at_least)}",
+                "of all pods",
+            ),
             ("Pods waited for room, p99", seconds_text(p99.value) or f"> {seconds_text(p99.at_least)}", "of all pods"),
             *(
                 (f"Pods that waited less than {bound:g} s", f"{share:.1%}", "")
@@ -158,6 +165,23 @@ def worker_table(report: Report) -> Table:
 
 def _hours(hours: float | None) -> str:
     return "unknown" if hours is None else f"{hours:.2f}"
+
+
+def _advice(report: Report) -> Iterable[tuple[str, str, str]]:
+    """How the autoscaler did, and how the pool should be set."""
+    found = report.scale_advice
+    if found is None:
+        return
+    if found.coming_s is not None:
+        yield "A node came after", seconds_text(found.coming_s), "median, from the autoscaler's decision to ready"
+    if found.keep_s is not None:
+        keep = f"keep unneeded nodes for {seconds_text(found.keep_s)} (scale-down-unneeded-time)"
+        yield "Nodes removed too early", f"{found.early:,}", f"another one was needed within ten minutes: {keep}"
+    yield "Recommended minimum of the pool", f"{found.minimum:,}", "requested nearly all the time"
+    yield (
+        "Recommended maximum of the pool", f"{found.maximum:,}",
+        "one more would work for less time than it takes to come, or than a single run takes",
+    )  # fmt: skip
 
 
 def _goodput(report: Report, paid: Charges) -> Iterable[tuple[str, str, str]]:

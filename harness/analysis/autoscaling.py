@@ -11,6 +11,8 @@ from harness.analysis.timeline import Floats, Timeline, floats
 
 TRIGGERED_SCALE_UP = "TriggeredScaleUp"
 NOT_TRIGGERED_SCALE_UP = "NotTriggerScaleUp"
+# What clouds announce on a node that they take back (AKS, the node termination handlers of EKS and GKE).
+TAKEN_BACK = ("PreemptScheduled", "SpotInterruption", "PreemptionScheduled", "TerminationNotice")
 
 # As the autoscaler words it: pod triggered scale-up: [{pool-a 3->5 (max: 12)} {pool-b 0->1 (max: 4)}]
 _DECISION = re.compile(r"\{(\S+) (\d+)->(\d+) \(max: (\d+)\)\}")

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from harness.analysis.autoscaling import TAKEN_BACK
 from harness.analysis.failures import failures
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors.detector import NODES, PODS, RUNS, broke, slowed
@@ -19,8 +20,6 @@ EVICTED = re.compile(
     "found|lost)|imminent node",
     re.IGNORECASE,
 )
-# What clouds announce on a node that they take back (AKS, the node termination handlers of EKS and GKE).
-_TAKEN_BACK = ("PreemptScheduled", "SpotInterruption", "PreemptionScheduled", "TerminationNotice")
 _SOON_S = 60.0  # a pod that ends so shortly around its node's end ended with it
 
 
@@ -31,7 +30,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []
     nodes = timeline.nodes.set_index("name")
     names = timeline.pods["node"].take(lost).to_numpy(dtype=object)
-    taken_back = set(timeline.events["object"][timeline.events["reason"].isin(_TAKEN_BACK)])
+    taken_back = set(timeline.events["object"][timeline.events["reason"].isin(TAKEN_BACK)])
     of_spot = nodes["spot"].reindex(names).fillna(value=False).to_numpy(dtype=bool)
     spot = float((of_spot | np.isin(names, list(taken_back))).mean())
     wasted = float(np.nansum(floats(timeline.pods, "end_s")[lost] - floats(timeline.pods, "start_s")[lost]))
