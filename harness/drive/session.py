@@ -36,6 +36,7 @@ _AHEAD_S = 0.1
 _REFUSED_S = 1.0  # a slot rests so long after a rejection, so that a broken platform is not asked ever faster
 # A test that is cut gives open requests so long to be answered.
 _FAREWELL_S = 5.0
+_INTERRUPTED = "Interrupted"
 
 
 class Stage(StrEnum):
@@ -94,6 +95,8 @@ class Session:
             self._end()
         if self.folder is not None and self.exit_code in {ExitCode.OK, ExitCode.INTERRUPTED}:
             self._report(self.folder)
+        if self._cut == _INTERRUPTED:
+            self.exit_code = ExitCode.INTERRUPTED
         self.stage = Stage.OVER
 
     def stop(self, reason: str = "Stopped", why: str = STOPPED) -> None:
@@ -104,6 +107,10 @@ class Session:
         self._stopped.set()
         if self._crew is not None:
             self._crew.stop(why)
+
+    def interrupt(self) -> None:
+        """Somebody wants to leave: `cut`. A test that is complete stays so, and only its report is waited for."""
+        self.cut(_INTERRUPTED)
 
     def cut(self, reason: str, why: str = STOPPED) -> None:
         """Stop and do not wait: what is still open is censored."""
@@ -178,8 +185,6 @@ class Session:
         left = test.ledger.counts.in_flight
         if self._cut:
             test.note(self._cut, f"{left} runs were still going")
-            if self._cut == "Interrupted":
-                self.exit_code = ExitCode.INTERRUPTED
         elif left:
             test.note("DrainTimedOut", f"{left} runs were still going after {limit_s:g} s")
         else:

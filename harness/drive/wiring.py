@@ -148,10 +148,10 @@ class Desk:
         if self._story is None or self._story.ready() or self._story is gevent.getcurrent():
             return
         if self._session is None or self._session.empty:
+            self._conclude(ExitCode.INTERRUPTED, "")  # first: the story's end ends the process
             self._story.kill()
-            self._conclude(ExitCode.INTERRUPTED, "")
         elif self._session.stage is not Stage.OVER:
-            self._session.cut("Interrupted")
+            self._session.interrupt()
 
     # --- a worker -----------------------------------------------------------------------------------------------
 

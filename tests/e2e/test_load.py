@@ -1,9 +1,7 @@
 """The main job as a user does it: load a served platform, headless, and read the verdict."""
 
 import json
-import signal
 import subprocess
-import time
 
 from harness.store import RunFolder
 from tests.e2e.conftest import BIN, QUICK, ROOT
@@ -80,24 +78,6 @@ def test_without_kubernetes_the_report_says_what_could_not_be_judged(locust, pla
     )
     assert finished.code == 0, finished.err + finished.out
     assert finished.report()["not_judged"]
-
-
-def test_ctrl_c_seals_the_run_as_interrupted(locust):
-    process = locust.start("--headless", "--simulate", QUICK, "--schedule", "constant", "--rate", "2/s", "--for", "10m")
-    runs = locust.place / "runs"
-    deadline = time.monotonic() + 60
-    while not list(runs.glob("*/submissions.jsonl")) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    time.sleep(2)
-    process.send_signal(signal.SIGINT)
-    finished = locust.finish(process)
-    assert finished.code == 130, finished.err
-    assert (finished.folder / "report.html").is_file()
-    report = finished.report()
-    assert report["validity"]["verdict"] == "INVALID"
-    assert any("interrupted" in reason for reason in report["validity"]["reasons"])
-    assert report["ledger"]["intended"] == 1200
-    assert len(finished.rows()) == 1200, "what was not sent is booked as missed"
 
 
 def test_locusts_time_limit_is_a_hard_one(locust):

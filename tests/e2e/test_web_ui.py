@@ -1,5 +1,6 @@
 """The web UI in a real browser: the form shows our options, Start runs the test, Stop drains and leaves a whole folder."""
 
+import re
 import shutil
 import time
 import urllib.request
@@ -33,7 +34,18 @@ def page():
 def ui(locust):
     port = free_port()
     process = locust.start(
-        "--web-host", "127.0.0.1", "--web-port", str(port), "--simulate", QUICK, "--over", "3m", "--runs", "360"
+        "--web-host",
+        "127.0.0.1",
+        "--web-port",
+        str(port),
+        "--simulate",
+        QUICK,
+        "--fault",
+        "api-errors",
+        "--over",
+        "3m",
+        "--runs",
+        "360",
     )
     address = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + 60
@@ -72,8 +84,18 @@ def test_start_runs_the_test_and_stop_drains_it(locust, ui, page, tmp_path):
     wait_until(lambda: list(runs.glob("*/submissions.jsonl")))
     (folder,) = runs.iterdir()
     page.get_by_role("tab", name="Pipeline runs").click()
-    page.get_by_text("in flight").wait_for(timeout=20_000)
-    page.screenshot(path=tmp_path / "running.png")
+    tab = page.get_by_role("region", name="Pipeline runs")
+    tab.get_by_text("unanswered").wait_for(timeout=20_000)
+    tab.get_by_text("lag p99").wait_for()
+    tab.locator(".chart svg").first.wait_for(timeout=20_000)
+    assert tab.get_by_text("Nothing, as far as can be told now").or_(tab.locator(".findings small")).count()
+    tab.get_by_text("api-errors").wait_for(timeout=30_000)
+    page.screenshot(path=tmp_path / "running.png", full_page=True)
+    lines = tab.locator(".chart").get_attribute("aria-label")
+    assert re.fullmatch(r"Runs in flight: [\d,]+, ready nodes: \d+", lines), lines
+    page.get_by_role("tab", name="Statistics").click()
+    page.locator("#pipeline-runs").wait_for(state="hidden")
+    page.get_by_role("tab", name="Pipeline runs").click()
 
     scraped = urllib.request.urlopen(f"{address}/metrics").read().decode()
     assert "pipeswarm_arrivals_intended 360.0" in scraped.splitlines()
@@ -81,6 +103,8 @@ def test_start_runs_the_test_and_stop_drains_it(locust, ui, page, tmp_path):
     page.get_by_role("button", name="Stop").click()
     wait_until((folder / "report.html").is_file)
     page.get_by_role("button", name="New").wait_for(timeout=20_000)
+    tab.get_by_role("link", name="Open the report").wait_for()
+    assert "api-errors" in tab.get_by_label("Verdict").inner_text()
     page.screenshot(path=tmp_path / "stopped.png")
     served = urllib.request.urlopen(f"{address}/pipeline-runs/report.html").read()
     assert served == (folder / "report.html").read_bytes()

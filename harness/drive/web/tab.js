@@ -3,7 +3,7 @@
 (() => {
   const KEY = "pipeline-runs", EVERY_MS = 1000;
   const COUNTS = [
-    ["intended", "intended"], ["sent", "sent"], ["accepted", "accepted"], ["awaited", "awaiting an answer"],
+    ["intended", "intended"], ["sent", "sent"], ["accepted", "accepted"], ["awaited", "unanswered"],
     ["in_flight", "running"], ["done", "done"], ["failed", "failed"], ["rejected", "rejected"], ["missed", "missed"],
   ];
   const BAD = new Set(["failed", "rejected", "missed"]);
@@ -89,6 +89,7 @@
     const axis = (more) => ({ rangemode: "tozero", gridcolor: color("--rule"), zeroline: false, color: color("--soft"), ...more });
     const running = history.in_flight.map((count, place) => count + history.awaited[place]);
     const traces = [line("runs in flight", running, { color: color("--runs"), width: 2 }, { fill: "tozeroy", fillcolor: color("--wash") })];
+    const most = Math.max(...history.ready_nodes.map((count) => count ?? 0));
     const nodes = history.ready_nodes.some((count) => count != null);
     if (nodes) traces.push(line("ready nodes", history.ready_nodes, { color: color("--nodes"), width: 2, shape: "hv" }, { yaxis: "y2" }));
     chart.setAttribute("aria-label", `Runs in flight: ${number(running[last])}` + (nodes ? `, ready nodes: ${history.ready_nodes[last] ?? "unknown"}` : ""));
@@ -99,7 +100,10 @@
       hoverlabel: { bgcolor: color("--card"), font: { color: color("--ink") } },
       xaxis: axis({ title: { text: "seconds", standoff: 4 }, showgrid: false }),
       yaxis: axis({ title: { text: "runs" } }),
-      yaxis2: axis({ title: { text: "nodes" }, overlaying: "y", side: "right", showgrid: false }),
+      yaxis2: axis({
+        title: { text: "nodes" }, overlaying: "y", side: "right", showgrid: false, tickmode: "linear", tick0: 0,
+        dtick: Math.max(1, Math.ceil(most / 5)), range: [0, 1.1 * Math.max(most, 1)], tickformat: ",d",
+      }),
     }, { displayModeBar: false, responsive: true });
   }
 
@@ -123,7 +127,10 @@
 
   let asked = 0;
   async function look() {
-    panel.hidden = !isOpen();
+    const tabs = document.querySelector('[role="tablist"]');
+    const place = tabs && tabs.closest(".MuiContainer-root");
+    if (place && panel.parentNode !== place) place.append(panel);
+    panel.hidden = !place || !isOpen();
     if (panel.hidden) return;
     panel.dataset.theme = theme();
     fetchPlotly();
@@ -135,7 +142,5 @@
     } catch { /* the process has ended, or the network: what was shown stays */ }
   }
 
-  panel.hidden = true;
-  document.body.append(panel);
   setInterval(look, 250);
 })();

@@ -1,0 +1,94 @@
+"""Ctrl-C at any moment of a test: 130, and what there is of it is sealed and says that it was interrupted."""
+
+import json
+import signal
+import socket
+import time
+import urllib.parse
+import urllib.request
+from contextlib import suppress
+
+import pytest
+
+from tests.e2e.conftest import QUICK, ROOT, free_port
+
+PIPELINE = str(ROOT / "harness/targets/training.yaml")
+
+
+def wait_for(true, seconds=60):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with suppress(OSError, ValueError, KeyError):
+            if found := true():
+                return found
+        time.sleep(0.05)
+    raise AssertionError("it did not happen in time")
+
+
+def stage(place):
+    (live,) = place.glob("runs/*/live.load.json")
+    return json.loads(live.read_text())["stage"]
+
+
+def test_while_it_is_prepared_nothing_is_left_behind(locust):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        process = locust.start("--headless", "--host", address, "--pipeline", PIPELINE)
+        connection, _ = silent.accept()
+        process.send_signal(signal.SIGINT)
+        finished = locust.finish(process, 20)
+        connection.close()
+    assert (finished.code, finished.folder) == (130, None), finished.err
+    assert "exit code 130" in finished.out
+    assert "Traceback" not in finished.err
+
+
+@pytest.mark.parametrize(
+    ("moment", "load"),
+    [
+        ("dispatching", ("--schedule", "constant", "--rate", "2/s", "--for", "10m")),
+        ("draining", ("--schedule", "burst", "--runs", "60")),
+    ],
+)
+def test_a_test_that_is_cut_short_is_sealed_as_interrupted(locust, moment, load):
+    process = locust.start("--headless", "--simulate", QUICK, *load)
+    wait_for(lambda: list(locust.place.glob("runs/*/live.load.json")) and stage(locust.place) == moment)
+    process.send_signal(signal.SIGINT)
+    finished = locust.finish(process)
+    assert finished.code == 130, finished.err
+    assert (finished.folder / "report.html").is_file()
+    report = finished.report()
+    assert report["validity"]["verdict"] == "INVALID"
+    assert any("interrupted" in reason for reason in report["validity"]["reasons"])
+    assert len(finished.rows()) == report["ledger"]["intended"] > 0, "what was not sent is booked as missed"
+    assert "Traceback" not in finished.err
+
+
+def test_while_the_report_is_written_it_is_finished(locust):
+    process = locust.start("--headless", "--simulate", QUICK, "--runs", "3", "--over", "1s")
+    wait_for(lambda: list(locust.place.glob("runs/*/tables")))
+    process.send_signal(signal.SIGINT)
+    finished = locust.finish(process)
+    assert finished.code == 130, finished.err
+    assert finished.report()["ledger"]["succeeded"] == 3
+    assert not any("interrupted" in reason for reason in finished.report()["validity"]["reasons"])
+
+
+def test_the_web_ui_of_a_master_with_a_test_going(locust, platform):
+    port, bus = free_port(), str(free_port())
+    address = f"http://127.0.0.1:{port}"
+    master = locust.start(
+        "--master", "--master-bind-port", bus, "--web-host", "127.0.0.1", "--web-port", str(port), "--host", platform.url,
+        "--pipeline", PIPELINE, "--schedule", "constant", "--rate", "2/s", "--for", "10m",
+    )  # fmt: skip
+    worker = locust.start("--worker", "--master-port", bus)
+    wait_for(lambda: json.load(urllib.request.urlopen(f"{address}/stats/requests"))["workers"])
+    form = urllib.parse.urlencode({"user_count": 1, "spawn_rate": 1, "host": platform.url}).encode()
+    urllib.request.urlopen(f"{address}/swarm", data=form).close()
+    wait_for(lambda: list(locust.place.glob("runs/*/submissions.jsonl")))
+    master.send_signal(signal.SIGINT)
+    finished = locust.finish(master)
+    assert finished.code == 130, finished.err
+    assert any("interrupted" in reason for reason in finished.report()["validity"]["reasons"])
+    assert len(finished.rows()) == 1200
+    worker.wait(30)
