@@ -79,11 +79,11 @@ class Teller:
             session.folder.write_live("load", self._load)
 
 
-def conclude(code: ExitCode, verdict: str) -> None:
-    """The last words of a test."""
+def conclude(code: ExitCode, verdict: str, why: str = "") -> None:
+    """The last words of a test; `why` is said in place of the code's meaning."""
     out = sys.stderr if verdict.startswith("error:") else sys.stdout
     out.write(f"{verdict.rstrip()}\n" if verdict else "")
-    out.write(f"exit code {int(code)}: {code.meaning}\n")
+    out.write(f"exit code {int(code)}: {why or code.meaning}\n")
     out.flush()
 
 

@@ -7,7 +7,7 @@ which event leads where.
 import os
 import signal
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import gevent
 
@@ -22,7 +22,7 @@ from harness.drive.session import Session, Stage
 from harness.drive.simulated import StandIn
 from harness.drive.statistics import Statistics
 from harness.model.concurrency import Concurrency
-from harness.model.errors import ExitCode, PipeswarmError
+from harness.model.errors import ConfigError, ExitCode, PipeswarmError
 from harness.model.records import Submission
 from harness.targets.bearer import read_token
 from harness.targets.target import find
@@ -32,16 +32,37 @@ from locust.runners import MasterRunner, WorkerRunner
 
 _FAREWELL_S = 10.0
 _WORTH_TELLING_S = 0.01  # of a worker's clock
+_RAISED = "a listener of the locustfile raised, see the traceback above; what it was for may not have happened"
 
 
 def connect(target: str) -> None:
     """Wire a load test of `target` to Locust's events."""
-    desk = Desk(target)
+    try:
+        desk = Desk(target)
+    except ConfigError as error:
+        refuse(error)
     events.init_command_line_parser.add_listener(desk.add_options)
     events.init.add_listener(desk.open)
     events.test_start.add_listener(desk.start_test)
     events.test_stopping.add_listener(desk.stop_test)
     events.quitting.add_listener(desk.close)
+
+
+def refuse(error: PipeswarmError) -> NoReturn:
+    """End, because of what was given. Locust would swallow any other exception of a listener, and end with 0."""
+    telling.conclude(error.exit_code, f"error: {error}")
+    sys.exit(int(error.exit_code))
+
+
+def own_up(environment: Any, **_: object) -> None:
+    """`quitting`, after all other listeners: Locust swallows what a listener raises, and would end with 0."""
+    if log.unhandled_greenlet_exception and environment.process_exit_code == ExitCode.OK:
+        environment.process_exit_code = int(ExitCode.BUG)
+        telling.conclude(ExitCode.BUG, "", _RAISED)
+
+
+# Locust calls these listeners in reverse: what is added before the locustfile adds its own comes after them.
+events.quitting.add_listener(own_up)
 
 
 class Desk:
@@ -87,7 +108,7 @@ class Desk:
                 environment.host = self._stand_in.prepare(*self._profile(checked)).url
         except PipeswarmError as error:
             if options.headless:
-                self._refuse(error)
+                refuse(error)
             sys.stderr.write(f"warning: as the options are now, the test can't start: {error}\n")
 
     def start_test(self, **_: object) -> None:
@@ -252,17 +273,14 @@ class Desk:
     # --- its end ------------------------------------------------------------------------------------------------
 
     def _conclude(self, code: ExitCode, verdict: str) -> None:
-        if code is ExitCode.OK and log.unhandled_greenlet_exception:
-            sys.stderr.write("error: a listener of Locust's events raised, see above; the results may not be whole\n")
-            code = ExitCode.BUG
+        why = ""
+        if log.unhandled_greenlet_exception:
+            sys.stderr.write(f"error: {_RAISED}\n")
+            if code is ExitCode.OK:
+                code, why = ExitCode.BUG, _RAISED
         self._environment.process_exit_code = int(code)
         telling.summarize_for_github(self._teller.document("report.md"))
-        telling.conclude(code, verdict)
-
-    def _refuse(self, error: PipeswarmError) -> None:
-        telling.conclude(error.exit_code, f"error: {error}")
-        # An exception in this listener would be swallowed and end with exit code 0; SystemExit is not.
-        sys.exit(int(error.exit_code))
+        telling.conclude(code, verdict, why)
 
     def _join(self) -> None:
         if self._story is not None and self._story is not gevent.getcurrent():
