@@ -39,6 +39,7 @@ class RealCluster:
     controls: bool  # a controller manager runs: deployments and jobs make pods, namespaces end
     version: tuple[int, int]
     _etcd_url: str
+    _api: "_ApiServer"
     _nodes: list[str] = field(default_factory=list)
 
     def client(self) -> Any:
@@ -129,6 +130,16 @@ class RealCluster:
             except client.ApiException as error:
                 if error.status != 404:  # a test deleted it
                     raise
+            except urllib3.exceptions.HTTPError:
+                return  # a test has stopped the API server
+
+    def stop_api(self) -> None:
+        """End the API server; etcd and the scheduler go on."""
+        self._api.stop()
+
+    def start_api(self) -> None:
+        """Start it again, at the same address."""
+        self._api.start()
 
     def compact(self) -> None:
         """Make etcd forget all former versions, as it does by itself every five minutes: older reads get a 410."""
@@ -241,7 +252,26 @@ def _start_etcd(stack: ExitStack, folder: Path, etcd: Path, port: int, peer_port
     return url
 
 
-def _start_api(stack: ExitStack, folder: Path, program: Path, etcd_url: str, port: int) -> str:
+@dataclass
+class _ApiServer:
+    url: str
+    _command: list[str]
+    _folder: Path
+    _started: ExitStack = field(default_factory=ExitStack)
+    _process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self._process = _start(self._started, self._folder, self._command)
+        headers = {"Authorization": f"Bearer {_TOKEN}"}
+        _await_ready(f"{self.url}/readyz", headers, self._process, self._folder / "kube-apiserver.log")
+
+    def stop(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._started.close()
+
+
+def _start_api(stack: ExitStack, folder: Path, program: Path, etcd_url: str, port: int) -> _ApiServer:
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("there is no openssl, which makes the key that signs service accounts")
@@ -250,16 +280,18 @@ def _start_api(stack: ExitStack, folder: Path, program: Path, etcd_url: str, por
     subprocess.run([openssl, "rsa", "-in", str(key), "-pubout", "-out", str(public)], check=True, capture_output=True)
     (folder / "tokens.csv").write_text(f'{_TOKEN},admin,admin,"system:masters"\n')
     url = f"https://127.0.0.1:{port}"
-    process = _start(stack, folder, [
+    command = [
         str(program), f"--etcd-servers={etcd_url}", "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
         f"--secure-port={port}", f"--cert-dir={folder}", f"--service-account-key-file={public}",
         f"--service-account-signing-key-file={key}", "--service-account-issuer=https://kubernetes.default.svc",
         f"--token-auth-file={folder / 'tokens.csv'}", "--authorization-mode=RBAC",
         "--service-cluster-ip-range=10.96.0.0/16", "--endpoint-reconciler-type=none",
         "--disable-admission-plugins=ServiceAccount",  # pods can be made at once, without token volumes
-    ])  # fmt: skip
-    _await_ready(f"{url}/readyz", {"Authorization": f"Bearer {_TOKEN}"}, process, folder / "kube-apiserver.log")
-    return url
+    ]  # fmt: skip
+    server = _ApiServer(url, command, folder)
+    stack.callback(server.stop)
+    server.start()
+    return server
 
 
 def _start_controller(stack: ExitStack, folder: Path, program: Path, port: int, options: list[str]) -> None:
@@ -277,7 +309,8 @@ def start_cluster(stack: ExitStack, folder: Path) -> RealCluster:
     etcd, api, scheduler, controllers = _programs()
     ports = _free_ports(5)
     etcd_url = _start_etcd(stack, folder, etcd, ports[0], ports[1])
-    url = _start_api(stack, folder, api, etcd_url, ports[2])
+    server = _start_api(stack, folder, api, etcd_url, ports[2])
+    url = server.url
     _write_kubeconfig(folder / "kubeconfig", url, folder / "apiserver.crt")
     if scheduler:
         _start_controller(stack, folder, scheduler, ports[3], [])
@@ -289,7 +322,7 @@ def start_cluster(stack: ExitStack, folder: Path) -> RealCluster:
     version = (int(said["major"]), int("".join(each for each in said["minor"] if each.isdigit())))
     cluster = RealCluster(
         url, _TOKEN, folder / "kubeconfig", folder / "apiserver.crt", scheduler is not None, controllers is not None,
-        version, etcd_url,
+        version, etcd_url, server,
     )  # fmt: skip
     over = threading.Event()
 

@@ -40,7 +40,7 @@ def observing(tmp_path: Path, **more: Any) -> Iterator[tuple[Cluster, RunFolder]
         assert not thread.is_alive()
 
 
-def step(real: RealCluster, namespace: str, name: str) -> None:
+def step(real: RealCluster, namespace: str, name: str, *, cpu: str = "500m", **spec: Any) -> None:
     """A pod as Argo makes them for KFP; the run is called as the namespace."""
     from kubernetes import client
 
@@ -53,9 +53,10 @@ def step(real: RealCluster, namespace: str, name: str) -> None:
                 "annotations": {"workflows.argoproj.io/node-name": "wf.root.train.executor(0)"},
             },
             "spec": {
-                "containers": [{"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "500m"}}}],
+                "containers": [{"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu}}}],
                 "restartPolicy": "Never",
                 "nodeSelector": {"scene": namespace},
+                **spec,
             },
         },
     )
