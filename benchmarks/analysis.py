@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.model import Event, Node, Plan, Sample, Span, Submission
-from harness.model.phases import RUN, RUNNING, SCHEDULING, STARTING, SUCCEEDED
+from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, RUN, RUNNING, SCHEDULING, STARTING, SUCCEEDED
 from harness.store import RunFolder
 from harness.store.tables import schema
 
@@ -50,34 +51,53 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         folder = draw(Path(place), options.alike, options.pods)
         theirs, ours = (_side(side, folder) for side in ("pandas", "numpy"))
-    ratio = ours[0] / theirs[0]
-    print(f"{f'{options.alike:,} runs of {options.pods} pods, the same answers':48}{'seconds':>10}{'GB':>8}")
-    print(f"{'plain pandas':48}{theirs[0]:10.1f}{theirs[1]:8.2f}")
-    print(f"{'analysis':48}{ours[0]:10.1f}{ours[1]:8.2f}")
-    print(f"{'ratio':48}{ratio:10.2f}{ours[1] / theirs[1]:8.2f}\n", flush=True)
-    wrong = [name for name in theirs[2] if not np.allclose(theirs[2][name], ours[2][name], rtol=1e-6, atol=1e-6)]
+    ratio = ours.seconds / theirs.seconds
+    print(
+        f"{f'{options.alike:,} runs of {options.pods} pods, the same answers':48}{'seconds':>10}{'CPU s':>8}{'GB':>8}"
+    )
+    print(theirs.line("plain pandas"))
+    print(ours.line("analysis"))
+    memory = ours.gigabytes / theirs.gigabytes
+    print(f"{'ratio':48}{ratio:10.2f}{ours.cpu_s / theirs.cpu_s:8.2f}{memory:8.2f}\n", flush=True)
+    both = ((name, theirs.answers[name], ours.answers[name]) for name in theirs.answers)
+    wrong = [name for name, their, our in both if not np.allclose(their, our, rtol=1e-6, atol=1e-6)]
     if wrong:
         print(f"the answers differ: {', '.join(wrong)}")
     with tempfile.TemporaryDirectory() as place:
-        seconds, memory, _ = _side("report", draw(Path(place), options.runs, options.pods))
-    print(f"{f'{options.runs:,} runs of {options.pods} pods':48}{'seconds':>10}{'GB':>8}")
-    print(f"{'analysis, diagnosis, all reports':48}{seconds:10.1f}{memory:8.2f}")
+        whole = _side("report", draw(Path(place), options.runs, options.pods))
+    print(f"{f'{options.runs:,} runs of {options.pods} pods':48}{'seconds':>10}{'CPU s':>8}{'GB':>8}")
+    print(whole.line("analysis, diagnosis, all reports"))
     large = options.runs >= 1_000_000
-    return int(bool(wrong) or ratio > LIMIT_RATIO or (large and (seconds > LIMIT_S or memory > LIMIT_GB)))
+    return int(
+        bool(wrong) or ratio > LIMIT_RATIO or (large and (whole.seconds > LIMIT_S or whole.gigabytes > LIMIT_GB))
+    )
 
 
-def _side(side: str, folder: Path) -> tuple[float, float, Answers]:
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one side took, and what it answered."""
+
+    seconds: float
+    cpu_s: float
+    gigabytes: float
+    answers: Answers
+
+    def line(self, name: str) -> str:
+        return f"{name:48}{self.seconds:10.1f}{self.cpu_s:8.1f}{self.gigabytes:8.2f}"
+
+
+def _side(side: str, folder: Path) -> Cost:
     command = [sys.executable, __file__, "--side", side, "--folder", str(folder)]
-    seconds, memory, answers = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return seconds, memory, answers
+    return Cost(*json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
 
 
 def _measure(work: Callable[[Path], Answers], path: Path) -> int:
-    """One side, in this process: prints its wall-clock seconds, its peak memory in GB, and its answers."""
+    """One side, in this process: prints its seconds by the clock and of CPU, its peak memory in GB, and its answers."""
     begun = time.perf_counter()
     answers = work(path)
     taken = time.perf_counter() - begun
-    print(json.dumps([taken, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9, answers]))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps([taken, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e9, answers]))
     return 0
 
 
@@ -191,7 +211,9 @@ def draw(place: Path, runs: int, pods: int) -> Path:
            ready_at=_number(ORIGIN_AT, NODES) - 10**11, gone_at=pa.nulls(NODES, pa.int64()), cpu=np.full(NODES, 4.0),
            memory=np.full(NODES, 16e9), gpu=np.zeros(NODES), pods=_number(110, NODES), spot=np.zeros(NODES, bool),
            price=np.full(NODES, 0.23), source=_same("kubernetes", NODES))  # fmt: skip
-    pq.write_table(schema(Sample).empty_table(), tables / "samples.parquet")
+    metrics, tasks = (REQUESTED_CPU_CORES, REQUESTED_GPUS), [f"task-{p}" for p in range(pods)]
+    _write(tables, Sample, metric=[m for m in metrics for _ in tasks], at=_number(ORIGIN_AT, 2 * pods),
+           value=np.repeat((1.0, 0.0), pods), labels=[json.dumps({"task": task}) for task in tasks] * 2)  # fmt: skip
     _write_spans(tables, names, nodes, answered, lengths, ends, over, random)
     return folder.path
 

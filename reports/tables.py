@@ -259,7 +259,7 @@ def _events(report: Report) -> Table:
     rows = []
     for (kind, reason), group in events.groupby(["kind", "reason"], sort=True):
         at = floats(group, "at_s")
-        example = next((str(m) for m in group["message"] if m), "")
+        example = next(iter(group["message"][group["message"] != ""].dropna()[:1]), "")
         count = f"{int(group['count'].sum()):,}"
         rows.append((str(kind), str(reason), count, seconds_text(at.min()), seconds_text(at.max()), example[:200]))
     heads = (

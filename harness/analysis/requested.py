@@ -49,19 +49,18 @@ def _of(timeline: Timeline, resource: str, metric: str, column: str) -> Requeste
     mine = (pods["row"] >= 0).to_numpy(dtype=bool)
     placed = ~np.isin(pods["phase"].to_numpy(), _WAITING)
     start, end = floats(pods, "start_s"), np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s)
-    held, wanted, seconds = np.zeros(edges.size - 1), np.zeros(edges.size - 1), 0.0
+    held, wanted = np.zeros(edges.size - 1), np.zeros(edges.size - 1)
     groups = _groups(timeline, metric, mine)
     if groups is None:
         return None
     for amount, chosen in groups:
         here = chosen & placed
-        length = np.clip(end[here], 0.0, timeline.end_s) - np.clip(start[here], 0.0, timeline.end_s)
-        seconds += amount * float(np.maximum(length, 0.0).sum())
         on_nodes = mean_active(start[here], end[here], edges)
         waiting = mean_active(start[chosen & ~placed], end[chosen & ~placed], edges)
         held += amount * on_nodes
         wanted += amount * (on_nodes + waiting)
-    return Requested(resource, seconds / 3600, held, wanted, _room(timeline, column, edges))
+    hours = float((held * np.diff(edges)).sum()) / 3600
+    return Requested(resource, hours, held, wanted, _room(timeline, column, edges))
 
 
 def _groups(timeline: Timeline, metric: str, mine: Bools) -> list[tuple[float, Bools]] | None:

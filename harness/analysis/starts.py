@@ -36,9 +36,11 @@ class Starts:
 def starts(timeline: Timeline) -> Starts:
     """Fold first pods and the controller's waits."""
     split = waits_so_far(timeline)
-    row = timeline.pods["row"].to_numpy(dtype=np.int64)
-    first = np.full(len(timeline.runs), np.inf)
-    np.minimum.at(first, row[row >= 0], floats(timeline.pods, "start_s")[row >= 0])
+    row = timeline.pods["row"].to_numpy()
+    new_run = np.flatnonzero(np.diff(row, prepend=-2))  # pods of a run stand together
+    first = np.full(len(timeline.runs) + 1, np.inf)  # one more for the pods of none
+    if new_run.size:
+        first[row[new_run]] = np.minimum.reduceat(floats(timeline.pods, "start_s"), new_run)
     first, over = (
         first[split.row],
         np.where(timeline.is_open, timeline.end_s, floats(timeline.runs, "over_s"))[split.row],

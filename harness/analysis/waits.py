@@ -66,7 +66,8 @@ class Waits:
     def shares(self) -> dict[str, float]:
         """Each phase's share of all the time of all runs."""
         whole = float(self.total.sum())
-        return {name: float(self.of(name).sum()) / whole if whole else 0.0 for name in RUN_PHASES}
+        sums = self.seconds.sum(axis=0).tolist()
+        return {name: total / whole if whole else 0.0 for name, total in zip(RUN_PHASES, sums, strict=True)}
 
 
 @lru_cache(maxsize=1)  # every detector asks; a timeline never changes
