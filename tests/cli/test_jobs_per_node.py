@@ -15,7 +15,7 @@ MI = 2**20
 POOL = """
 pools:
   - {name: system, cpu: 4, memory: 16Gi, initial: 1, min: 1, max: 1, taints: [{key: CriticalAddonsOnly, value: "true"}]}
-  - {name: steps, cpu: CORES, memory: 16Gi, reserved_cpu: 0, initial: 1, min: 1, max: 2}
+  - {name: steps, cpu: 8, memory: 16Gi, reserved_cpu: 0, initial: 1, min: 1, max: 2}
 kubelet: {start: 50ms, pull_overhead_s: 50ms, pull_bytes_per_s: 10Gi, termination_s: 50ms}
 autoscaler: {scan_s: 500ms, provisioning: 1s, unneeded_s: 1s, after_add_s: 1s}
 api: {qps: 1000, burst: 1000, latency: 1ms}
@@ -29,16 +29,23 @@ def test_one_run_asks_for_the_most_of_its_levels():
     assert run_room(TRAINING.read_bytes()) == Room(1.0, 1024 * MI, 1)
 
 
-@pytest.mark.parametrize(("cores", "jobs"), [("2100m", 2), ("3500m", 3)])
-def test_the_number_is_found_on_a_served_cluster(serve, monkeypatch, capsys, cores, jobs):
-    served = serve(profile=POOL.replace("CORES", cores))
+@pytest.mark.parametrize(
+    ("node", "jobs", "stopped_by"),
+    [
+        ("cpu: 2100m, memory: 16Gi", 2, "cpu"),
+        ("cpu: 3500m, memory: 16Gi", 3, "cpu"),
+        ("cpu: 8, memory: 2200Mi, reserved_memory: 0", 2, "memory"),
+    ],
+)
+def test_the_number_is_found_on_a_served_cluster(serve, monkeypatch, capsys, node, jobs, stopped_by):
+    served = serve(profile=POOL.replace("cpu: 8, memory: 16Gi", node))
     monkeypatch.setenv("KUBECONFIG", served.kubeconfig)
     arguments = ["--host", served.url, "--repetitions", "1", "--trial", "1m", "--settle", "1m", "--json"]
     assert main(["jobs-per-node", *arguments]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["jobs"] == jobs
     assert found["estimate"] == jobs
-    assert found["stopped_by"] == "cpu"
+    assert found["stopped_by"] == stopped_by
     assert found["pool"] == "steps"
     assert {trial["jobs"] for trial in found["trials"]} == {jobs, jobs + 1}
 
