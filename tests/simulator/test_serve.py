@@ -168,10 +168,11 @@ def test_the_page_shows_what_the_platform_is_doing() -> None:
     text = re.sub(r"<[^>]+>", " ", Page(platform, (FaultPlan("store-full", 30.0),), WallClock()).render())
     words = " ".join(text.split())
     assert "Simulated platform demo" in words
-    assert "planted faults: store-full (from 30 s)" in words
+    assert "store-full from 30 s" in words
+    assert "runs in progress 30" in words
     assert "RUNNING 30" in words
-    assert re.search(r"steps \d+ \d+ 12 ", words)
-    assert re.search(r"artifact store 0\.\d\d 20", words)
+    assert re.search(r"steps \d+ of at most 12 ready, \d+ coming", words)
+    assert re.search(r"artifact store 0\.\d\d of 20 GiB", words)
 
 
 def test_names_in_the_page_are_text() -> None:
