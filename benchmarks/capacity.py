@@ -1,5 +1,7 @@
 """How true are capacity answers? Twins of known truth, the simulated platform as truth, and leave-one-out on files.
 
+And how true are searches and comparisons: the right number of nodes, and false alarms.
+
 A twin is a platform with a law drawn at random (service or waves; linear, with contention, or with coherency), measured
 at a few sizes with noise. Each trial asks for a size beyond what was measured and looks at the next test's result: is
 it in the 90 % interval, and how far is the answer from the twin's true duration?
@@ -17,8 +19,10 @@ from numpy.typing import NDArray
 
 from harness.analysis.capacity import Observation, fit
 from harness.analysis.capacity_check import leave_one_out
+from harness.analysis.compare import Measurement, compare
 from harness.cli import twin as simulated
 from harness.cli.observations import read_observations
+from harness.experiment.plan import Experiment, Question, Result, answers, next_point
 from harness.simulator.profile_file import load_profile
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "observations.csv"
@@ -40,6 +44,7 @@ def main() -> int:
     for path in arguments.files:
         check = leave_one_out(read_observations(path), np.random.default_rng(0))
         print(f"leave-one-out {path.name}: {check.sentence if check else 'one size only'}")
+    kept &= search(arguments.trials) & equal_variants(arguments.trials)
     return 0 if kept else 1
 
 
@@ -132,6 +137,44 @@ def platform(trials: int) -> bool:
         covered, error = (low <= results) & (results <= high), abs(middle / np.median(results) - 1)
         kept &= row("simulated", beyond, covered, error, promised)
     return kept
+
+
+def search(trials: int) -> bool:
+    """The fewest of 16 nodes for 300 runs, where tests differ by up to 10 %: found, and with how many tests?"""
+    experiment = Experiment(Question.FEWEST_NODES, ("a",), (300,), tuple(range(1, 17)), 3)
+    right = tests = 0
+    for seed in range(trials):
+        random = np.random.default_rng((seed, 3))
+        per_node, jitter = random.uniform(25, 150), random.uniform(0.02, 0.1)
+        results: list[Result] = []
+        while (point := next_point(experiment, results)) is not None:
+            needs = point.load / (point.nodes * per_node) * np.exp(jitter * random.standard_normal())
+            results.append(Result(point, bool(needs <= 1)))
+        (found,) = answers(experiment, results)
+        right += found.value is not None and abs(found.value - np.ceil(300 / per_node)) <= 1
+        tests += len(results)
+    share = tests / trials / (len(experiment.nodes) * experiment.repetitions)
+    print(
+        f"search: {right / trials:.1%} of {trials} within a node of the truth (95 %), "
+        f"with {share:.0%} of the whole grid's tests (60 %)"
+    )
+    return right / trials >= 0.95 and share <= 0.6
+
+
+def equal_variants(trials: int) -> bool:
+    """Two equal variants, five tests each, three metrics: how often is any difference called significant?"""
+    alarms = 0
+    for seed in range(trials):
+        random = np.random.default_rng((seed, 4))
+        rows = [
+            Measurement(variant, "", str(k), metric, float(100 * np.exp(0.1 * random.standard_normal())))
+            for metric in ("makespan (s)", "p95 (s)", "throughput")
+            for variant in "ab"
+            for k in range(5)
+        ]
+        alarms += any(found.significant for found in compare(rows, random, paired=False))
+    print(f"compare: {alarms / trials:.1%} false alarms of {trials} equal variants (at most 5 %)")
+    return alarms / trials <= 0.05
 
 
 if __name__ == "__main__":
