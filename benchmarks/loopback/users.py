@@ -34,7 +34,7 @@ def main(port, rate, seconds, begin):
     environment.events.request.add_listener(note)
     runner = environment.create_local_runner()
     gevent.sleep(max(0.0, begin - time.monotonic()))
-    runner.start(USERS, spawn_rate=1000)
+    runner.start(USERS, spawn_rate=100)
     gevent.sleep(seconds)
     runner.quit()
     print(json.dumps({"sent_s": sent_at, "took_ms": took_ms}))

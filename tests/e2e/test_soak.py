@@ -57,5 +57,5 @@ def test_a_load_of_minutes_loses_nothing_drifts_not_and_does_not_grow(locust, tm
     assert abs(np.median(lags_ms[-tenth:]) - np.median(lags_ms[:tenth])) < 1.0, "no drift"
     steady = len(watch.memory) // 4
     assert max(watch.memory[steady:]) < 1.1 * watch.memory[steady], watch.memory
-    assert np.median(watch.files[-steady:]) <= np.median(watch.files[steady : 2 * steady]) + 5, watch.files
+    assert max(watch.files) < 200, "connections are used again: there were thousands of requests"
     assert "Traceback" not in (finished.folder / "observer.log").read_text() + finished.err
