@@ -95,11 +95,13 @@ class SharedCapacity:
         """Begin a job; ``done(*args)`` is called when it is over."""
         self._advance()
         job = Job(demand, done, args)
-        heappush(self._heap, (self._virtual + alone_s, self._count, job))
+        heap = self._heap
+        heappush(heap, (self._virtual + alone_s, self._count, job))
         self._count += 1
         self.jobs += 1
         self.demand += demand
-        self._arm()
+        if heap[0][2] is job:  # otherwise somebody ends before, perhaps later than was thought
+            self._arm()
         return job
 
     def remove(self, job: Job) -> None:
@@ -125,15 +127,13 @@ class SharedCapacity:
 
     def _arm(self) -> None:
         """Wake up when the first job is over, if nothing changes until then."""
-        heap = self._heap
+        heap, demand, capacity = self._heap, self.demand, self._capacity
         while heap and heap[0][2].done is None:
             heappop(heap)
-        if not heap or self._capacity <= 0:
+        if not heap or capacity <= 0:
             return
         left = heap[0][0] - self._virtual
-        if self.demand > self._capacity:
-            left = left * self.demand / self._capacity
-        when = self._loop.now + left
+        when = self._loop.now + (left if demand <= capacity else left * demand / capacity)
         # A wake-up that comes too early finds nothing due and arms the next; only an earlier one must be added.
         if when < self._armed:
             self._armed = when

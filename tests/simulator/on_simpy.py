@@ -1,8 +1,8 @@
 """The simulated platform once more, as one would write it on simpy: the oracle of ours, and what ours is measured by.
 
 A run, a pod, the scheduler and each report are processes; workers are resources, the scheduler's queue is a store.
-Whatever passes no time is the simulator's own: graphs, a workflow's bookkeeping, free amounts, the ranking of nodes,
-token buckets, names, distributions, and the random streams. So both do the same work, and must agree on every instant.
+Whatever passes no time is the simulator's own: graphs, a workflow's bookkeeping, free amounts, token buckets, names,
+distributions, and the random streams. So both do the same work, and must agree on every instant.
 
 Left out is what a test with this model has to leave out, too: the autoscaler, evictions, deletions, priorities, faults.
 """
@@ -19,7 +19,7 @@ import simpy
 
 from harness.simulator.cluster import Pod, Shape
 from harness.simulator.cluster.kubelet import SIGKILLED
-from harness.simulator.cluster.nodes import Node
+from harness.simulator.cluster.nodes import Node, admits
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.cluster.ranking import Ranks
 from harness.simulator.events import EventLoop
@@ -77,6 +77,31 @@ class Shared:
         self.arm()
 
 
+class Search:
+    """The best node for a shape by looking at each: to be held against `Ranks`, which does not."""
+
+    def __init__(self, *, packing: bool) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.sign = 1 if packing else -1
+
+    def changed(self, node: Node) -> None:
+        """Nothing is remembered."""
+
+    def cost(self, shape: Shape, node: Node) -> float | None:
+        if not admits(node.labels, node.taints, shape):
+            return None
+        return shape.cpu / node.cpu + shape.memory / node.memory
+
+    def best(self, shape: Shape) -> Node | None:
+        roomy = [node for node in self.nodes.values() if node.fits(shape)]
+        ranked = [
+            (self.sign * (node.free - cost), node.index, node)
+            for node in roomy
+            if (cost := self.cost(shape, node)) is not None
+        ]
+        return min(ranked)[2] if ranked else None
+
+
 class OnSimpy:
     """One platform with runs of one pipeline that come at the instants `due`.
 
@@ -84,7 +109,14 @@ class OnSimpy:
         runs: in the order of `due`, with their workflows and all pods, as the simulator's own.
     """
 
-    def __init__(self, profile: Profile, package: bytes, due: Sequence[float], seed: int = 0) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        package: bytes,
+        due: Sequence[float],
+        seed: int = 0,
+        ranks: type[Ranks | Search] = Search,
+    ) -> None:
         self.profile, self.env = profile, simpy.Environment()
         self.kubelet_random, self.driver_random = Random(f"{seed}/kubelet"), Random(f"{seed}/drivers")
         self.step_random = Random(f"{seed}/steps")
@@ -101,7 +133,7 @@ class OnSimpy:
         self.queue = simpy.Store(self.env)
         self.placing: dict[str, simpy.Event] = {}
         self.blocked: dict[Shape, deque[Pod]] = {}
-        self.ranks = Ranks(packing=profile.scheduler.packing)
+        self.ranks = ranks(packing=profile.scheduler.packing)
         self.processors: dict[str, Shared] = {}
         self.link, self.stored = Shared(self.env, profile.store.bytes_per_s), profile.store.used
         self.driver_shape = Shape(round(profile.controller.driver_cpu * 1000), int(profile.controller.driver_memory))
@@ -381,8 +413,10 @@ class OnSimpy:
         self.queue.put(pod)
 
 
-def simulated(profile: Profile, package: bytes, due: Sequence[float], seed: int = 0) -> list[Run]:
+def simulated(
+    profile: Profile, package: bytes, due: Sequence[float], seed: int = 0, ranks: type[Ranks | Search] = Search
+) -> list[Run]:
     """The runs when all are over."""
-    model = OnSimpy(profile, package, due, seed)
+    model = OnSimpy(profile, package, due, seed, ranks)
     model.env.run(until=model.over)
     return model.runs

@@ -12,10 +12,13 @@ SPOT = "kubernetes.azure.com/scalesetpriority"
 
 
 class Node:
-    """A machine. Free amounts are whole thousandths of a core and bytes, so that nothing is lost to rounding."""
+    """A machine. Free amounts are whole thousandths of a core and bytes, so that nothing is lost to rounding.
+
+    `free` is the share of the cores plus the share of the memory that is free.
+    """
 
     __slots__ = (
-        "complete", "cordoned", "cpu", "cpu_free", "created", "gone", "gpu", "gpu_free", "idle_since",
+        "complete", "cordoned", "cpu", "cpu_free", "created", "free", "gone", "gpu", "gpu_free", "idle_since",
         "images", "index", "labels", "memory", "memory_free", "name", "pods", "pods_free", "pool",
         "processor", "pull_free", "ready", "special", "taints", "version",
     )  # fmt: skip
@@ -40,6 +43,7 @@ class Node:
         self.pull_free = 0.0  # when the pulls under way are over
         self.processor = SharedCapacity(loop, pool.cpu)
         self.version = 0  # counts changes of what is free
+        self._count_free()
 
     def fits(self, shape: Shape) -> bool:
         """Whether there is room; labels and taints are another question."""
@@ -70,6 +74,7 @@ class Node:
         self.pods_free -= 1
         self.pods[pod.name] = pod
         self.idle_since = None
+        self._count_free()
         roomy = self.cpu_free >= 0 and self.memory_free >= 0 and self.gpu_free >= 0 and self.pods_free >= 0
         assert roomy, f"{self.name} is overcommitted"
 
@@ -80,12 +85,11 @@ class Node:
         self.memory_free += shape.memory
         self.gpu_free += shape.gpu
         self.pods_free += 1
+        self._count_free()
         del self.pods[pod.name]
 
-    @property
-    def free(self) -> float:
-        """Share of the cores plus share of the memory that is free."""
-        return self.cpu_free / (self.cpu or 1) + self.memory_free / (self.memory or 1)
+    def _count_free(self) -> None:
+        self.free = self.cpu_free / (self.cpu or 1) + self.memory_free / (self.memory or 1)
 
     @property
     def schedulable(self) -> bool:

@@ -119,14 +119,16 @@ class Ranks:
         ranking.seen = len(changes)
 
     def _entries(self, ranking: _Ranking, nodes: Iterable[Node]) -> Iterator[_Entry]:
-        # The busiest lines of a simulation: `Node.fits`, with what is the shape's looked up once.
+        # The busiest lines of a simulation: `Node.fits` and `Node.schedulable`, with nothing looked up twice.
         cpu, memory, gpu, *_ = ranking.shape
         sign, costs = self._sign, ranking.costs
         for node in nodes:
             if node.cpu_free >= cpu and node.memory_free >= memory and node.gpu_free >= gpu and node.pods_free:
+                if node.cordoned or node.ready is None or node.gone is not None:
+                    continue
                 pool = "" if node.special else node.pool.name
                 cost = costs[pool] if pool in costs else ranking.cost(node)
-                if cost is not None and node.schedulable:
+                if cost is not None:
                     yield sign * (node.free - cost), node.index, node.version, node
 
     def explain(self, shape: Shape) -> str:
