@@ -1,15 +1,19 @@
 """What a worker needs to know of a test, and how that travels in Locust's messages."""
 
+import hashlib
+import json
 from array import array
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from harness.drive.dispatch import Arrival
 from harness.model.errors import ConfigError
 from harness.model.plan import Limits, Plan
 from harness.model.scenario import Scenario
+from harness.targets.target import find
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,8 @@ class Order:
         return Arrival(seq, self.t0_at + round(due_s * 1e9), scenario)
 
     def pack(self) -> dict[str, Any]:
-        """Plain values for Locust's messages."""
-        return {
+        """Plain values for Locust's messages, and by what the other side sees that it means the same by them."""
+        packed = {
             "run": self.run,
             "plan": asdict(self.plan),
             "scenarios": [(s.id, s.name, dict(s.values)) for s in self.scenarios],
@@ -69,19 +73,28 @@ class Order:
             "hidden": self.hidden,
             "version": version("pipeswarm"),
         }
+        return {**packed, "digest": _digest(packed), "target": _target_digest(self.plan.target)}
 
     @classmethod
     def unpack(cls, raw: dict[str, Any]) -> "Order":
         """The order of a message.
 
         Raises:
-            ConfigError: it was made by another version of Pipeswarm.
+            ConfigError: it was made by another version of Pipeswarm, for another platform of the same name, or is not
+                what was sent.
         """
+        raw = dict(raw)
+        digest, target = raw.pop("digest", ""), raw.pop("target", "")
         if raw["version"] != version("pipeswarm"):
             raise ConfigError(
                 f"the master is Pipeswarm {raw['version']}, this worker {version('pipeswarm')}",
                 "install the same version on both",
             )
+        name = raw["plan"]["target"]
+        if target != _target_digest(name):
+            raise ConfigError(f"the master's {name} is another one than this worker's", "install the same file on both")
+        if digest != _digest(raw):
+            raise ConfigError("the plan that came is not the one that was sent", "start master and workers again")
         return cls(
             raw["run"],
             Plan(**{**raw["plan"], "limits": Limits(**raw["plan"]["limits"])}),
@@ -93,3 +106,17 @@ class Order:
             raw["ahead_ns"],
             tuple(raw["hidden"]),
         )
+
+
+def _digest(packed: dict[str, Any]) -> str:
+    """The SHA-256 of a packed order."""
+    rest = {name: value for name, value in packed.items() if name != "offsets"}
+    digest = hashlib.sha256(packed["offsets"])
+    digest.update(json.dumps(rest, sort_keys=True, default=str).encode())
+    return digest.hexdigest()
+
+
+def _target_digest(name: str) -> str:
+    """The SHA-256 of the file that submits: the platform may be a module of the user's own, beside the locustfile."""
+    file = getattr(find(name), "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""

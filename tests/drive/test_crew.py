@@ -1,4 +1,5 @@
 from array import array
+from dataclasses import replace
 from types import SimpleNamespace
 
 import gevent
@@ -14,6 +15,7 @@ from harness.drive.remote import CLOCK, CLOCK_IS, DONE, GO, MORE, ROWS, STOP, Re
 from harness.model import ConfigError, Outcome, PipeswarmError, Plan, Scenario, Submission
 from harness.model.phases import GENERATOR_CPU
 from harness.store.folder import encode
+from harness.targets.target import RejectedError
 
 SCENARIOS = [Scenario(str(k), "s", {"rows": k}, {}) for k in range(3)]
 PLAN = Plan("kfp", "http://h", {"name": "burst"}, 3, 7, simulated=True, target_options={"experiment": "e"})
@@ -45,6 +47,37 @@ def test_an_order_survives_locusts_messages():
 def test_an_order_of_another_version_is_refused():
     with pytest.raises(ConfigError, match=r"the master is Pipeswarm 0\.0"):
         Order.unpack({**order().pack(), "version": "0.0"})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"target": "0" * 64}, "kfp is another one"),
+        ({"t0_at": 5}, "not the one that was sent"),
+        ({"offsets": b""}, "sent"),
+    ],
+)
+def test_an_order_that_means_something_else_here_is_refused(change, said):
+    with pytest.raises(ConfigError, match=said):
+        Order.unpack({**order().pack(), **change})
+
+
+class Echo:
+    """A platform that repeats in its error what it was sent."""
+
+    def submit(self, scenario, exchange):  # a target's signature
+        raise RejectedError(400, f"bad key {scenario.values['key']}; token t0ken-of-mine")
+
+
+def test_what_a_platform_repeats_of_hidden_values_is_not_recorded(monkeypatch):
+    monkeypatch.setattr(crew_module, "find", lambda _: SimpleNamespace(from_plan=lambda _: Echo()))
+    scenarios = [Scenario("1", "s", {"key": "s3cret-key"}, {"key": "s3cret-key"})]
+    plan = replace(PLAN, redact=("key",))
+    hidden = Order("run", plan, scenarios, array("d", [0.0]), 0, hidden=("s3cret-key",))
+    rows = []
+    crew_module.Worker(hidden, "t0ken-of-mine", rows.append).run()
+    (row,) = [row for row in rows if isinstance(row, Submission)]
+    assert row.error == "bad key ***; token ***"
 
 
 class Runner:

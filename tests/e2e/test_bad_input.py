@@ -32,6 +32,8 @@ def scenarios(tmp_path, text):
         ([*NOWHERE, "--token-file", "none.txt"], "token file none.txt"),
         (["--simulate", "utopia"], "utopia"),
         (["--fault", "gremlins"], "gremlins"),
+        (["--redact", "passwort"], "--redact passwort: there is no such parameter"),
+        (["--metric-profile", "nonsense"], "no metric profile 'nonsense'"),
     ],
 )
 def test_bad_options_end_with_2_before_anything_is_made(locust, arguments, said):

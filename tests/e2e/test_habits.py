@@ -87,6 +87,16 @@ def test_a_locustfile_that_cannot_work_says_why(locust, tmp_path):
     assert "my own" in finished.err
 
 
+def test_redacted_values_reach_no_file_of_the_run(locust, tmp_path):
+    (tmp_path / "s.csv").write_text("id,scenario_name,data_multiplier\n1,a,4000\n2,b,6000777\n")
+    finished = locust.headless(
+        "--simulate", QUICK, "--scenarios", "s.csv", "--redact", "data_multiplier", "--over", "1s"
+    )
+    assert {row["outcome"] for row in finished.rows()} == {"accepted"}, finished.err
+    assert (finished.folder / "scenarios.csv").read_text() == "id,scenario_name,data_multiplier\n1,a,***\n2,b,***\n"
+    assert not [path for path in finished.folder.rglob("*") if path.is_file() and b"6000777" in path.read_bytes()]
+
+
 def test_a_github_job_gets_the_report_as_its_summary(locust, tmp_path):
     summary = tmp_path / "summary.md"
     summary.write_text("before\n")
