@@ -6,7 +6,7 @@ import pytest
 from harness.analysis.cached import runs_with_cached_tasks
 from harness.cli import main
 from harness.model import Span
-from harness.model.phases import FAILED, GAP, RUNNING
+from harness.model.phases import CACHED, FAILED, GAP, RUNNING
 from tests.timelines import Story, at
 
 
@@ -39,6 +39,14 @@ def test_where_pods_were_not_seen_for_a_while_nothing_is_said(tmp_path):
     told = story("train", "prepare")
     told.event(5.0, "Observer", "kubernetes pods", GAP, "not seen for 9 s")
     assert list(runs_with_cached_tasks(told.timeline(tmp_path))) == []
+
+
+def test_what_the_platform_says_of_a_runs_tasks_needs_no_pods(tmp_path):
+    story = Story(intended=2)
+    for seq in range(2):
+        story.run(story.submit(seq), 0.0, 9.0)
+    story.event(9.0, "Task", "train", CACHED, run="run-0001")
+    assert runs_with_cached_tasks(story.timeline(tmp_path)).tolist() == [1]
 
 
 def test_without_pods_nothing_is_said(tmp_path):
