@@ -24,6 +24,7 @@ from loopback.server import DELAY_S, Server
 from harness.drive.carrier import Carrier
 from harness.drive.crew import Order, Worker
 from harness.drive.ledger import Ledger
+from harness.drive.statistics import Statistics
 from harness.model import Plan, Scenario, Submission
 from harness.model.plan import Limits
 from harness.model.schedule import Constant, Poisson
@@ -65,7 +66,7 @@ class Load:
     latencies: list[float]
 
 
-def load(server, offsets, *, on_record=lambda _: None, begin=None, options=OPTIONS):
+def load(server, offsets, *, on_row=lambda _: None, begin=None, options=OPTIONS):
     """Our worker with ledger and files, as a test has them."""
     plan = Plan("kfp", server.url, {}, len(offsets), 7, simulated=False, target_options=options, limits=Limits())
     with tempfile.TemporaryDirectory() as place:
@@ -75,8 +76,8 @@ def load(server, offsets, *, on_record=lambda _: None, begin=None, options=OPTIO
 
         def record(row):
             ledger.book(row)
-            on_record(row)
             if isinstance(row, Submission):
+                on_row(row)
                 times[row.seq] = ((row.sent_at - row.due_at) / 1e6, (row.answered_at - row.due_at) / 1e6)
 
         begin = begin or time.monotonic() + LEAD_S
@@ -89,22 +90,14 @@ def load(server, offsets, *, on_record=lambda _: None, begin=None, options=OPTIO
     return Load(used, *map(list, zip(*(times[seq] for seq in sorted(times)), strict=True)))
 
 
-def locust_events():
-    """What the wiring does with a row: Locust's request event, its statistics listening."""
+def locust_statistics():
+    """Locust's request events as a test fires them, its statistics listening."""
     from locust.env import Environment
     from locust.user import User
 
     environment = Environment(user_classes=[User])
     environment.create_local_runner()
-
-    def fire(row):
-        if isinstance(row, Submission):
-            environment.events.request.fire(
-                request_type="SUBMIT", name="kfp", response_time=(row.answered_at - row.due_at) / 1e6,
-                response_length=0, exception=None, context={}, start_time=time.time(), url=None,
-            )  # fmt: skip
-
-    return fire
+    return Statistics(environment, "kfp")
 
 
 class Attacker:
@@ -150,8 +143,8 @@ def schedule(kind):
 
 def cost(table, server, rounds=5):
     """CPU of a submission as a test makes it, beside the bare client doing the same."""
-    fire, offsets = locust_events(), schedule(Constant(500.0, 4.0))
-    pairs = [(load(server, offsets, on_record=fire).cpu_s, bare(server.port, offsets)) for _ in range(rounds)]
+    fire, offsets = locust_statistics().row, schedule(Constant(500.0, 4.0))
+    pairs = [(load(server, offsets, on_row=fire).cpu_s, bare(server.port, offsets)) for _ in range(rounds)]
     ratio = statistics.median(ours / yardstick for ours, yardstick in pairs)
     ours, yardstick = (statistics.median(column) * 1e6 for column in zip(*pairs, strict=True))
     told = f"{ours:.0f} µs beside {yardstick:.0f} at 500/s"
