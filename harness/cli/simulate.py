@@ -37,6 +37,7 @@ _LOAD: tuple[tuple[str, str, str], ...] = (
     ("rate", "1/s", "constant, poisson: arrivals, as 2/s, 120/m or 500/h; ramp: as 1/s..10/s"),
     ("for", "1m", "constant, poisson, ramp: for how long"),
     ("every", "", "burst: time between bursts"),
+    ("ramp-in", "", "burst: time within which each leaves (default: at once)"),
     ("times", "1", "burst: number of bursts"),
     ("schedule-file", "", "stages: a YAML list of schedules; replay: a CSV with due_s, or a run's folder"),
     ("drain", "24h", "simulated time to wait for the last runs after the last arrival"),

@@ -39,6 +39,7 @@ _OPTIONS: tuple[Option, ...] = (
     ("for", "1m", "constant, poisson, ramp, concurrency: for how long", {}),
     ("every", "", "burst: time between bursts", {}),
     ("times", "1", "burst: number of bursts", {}),
+    ("ramp-in", "", "burst: time within which each leaves (default: at once)", {}),
     ("schedule-file", "", "YAML of stages, or of concurrency's levels · replay: CSV with due_s, or a run's folder", {}),
     ("drain", "10m", "how long to wait for the last runs after the last arrival", {}),
     ("scenarios", "", "CSV of scenarios (id,scenario_name,…); none: they are generated from the pipeline's inputs", {}),

@@ -19,7 +19,7 @@ _WORDS: Mapping[str, frozenset[str]] = {
     "poisson": frozenset({"rate", "for"}),
     "ramp": frozenset({"rate", "for"}),
     "spread": frozenset({"runs", "over", "jitter"}),
-    "burst": frozenset({"runs", "every", "times"}),
+    "burst": frozenset({"runs", "every", "times", "ramp-in"}),
 }
 
 
@@ -44,7 +44,8 @@ def make(texts: Mapping[str, Any]) -> Schedule:
             return Spread(_whole(texts["runs"]), parse_duration(texts["over"]), _number(texts.get("jitter") or 0))
         case "burst":
             every_s = parse_duration(texts["every"]) if texts.get("every") else 0.0
-            return Burst(_whole(texts["runs"]), every_s, _whole(texts.get("times") or 1))
+            ramp_in_s = parse_duration(texts["ramp-in"]) if texts.get("ramp-in") else 0.0
+            return Burst(_whole(texts["runs"]), every_s, _whole(texts.get("times") or 1), ramp_in_s)
         case other:
             raise ConfigError(f"there is no schedule '{other}'", f"schedules are: {', '.join(_WORDS)}")
 

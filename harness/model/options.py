@@ -11,8 +11,11 @@ from typing import Any
 Option = tuple[str, str | bool, str, Mapping[str, Any]]
 
 
-class Join(argparse.Action):
-    """An option that may be given several times; the texts are joined, as the web form would hold them."""
+class Join(argparse._AppendAction):  # noqa: SLF001  # by this class configuration files tell what may be a list
+    """An option that may be given several times; the texts are joined, as the web form would hold them.
+
+    It is an appending one, so that a configuration file may give a list.
+    """
 
     def __call__(
         self,

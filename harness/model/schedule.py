@@ -34,8 +34,19 @@ def _positive(**values: float) -> None:
             raise ConfigError(f"the schedule's {name} is {value:g}", f"give a {name} above 0")
 
 
+class _Composing:
+    """What every schedule can."""
+
+    __slots__ = ()
+
+    def then(self: "Schedule", following: "Schedule") -> "Stages":
+        """This one, and `following` when it has had its length."""
+        first, second = (each.parts if isinstance(each, Stages) else (each,) for each in (self, following))
+        return Stages((*first, *second))
+
+
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(_Composing):
     """`rate` arrivals a second, evenly, for `duration_s`: the k-th is due at k / rate."""
 
     rate: float
@@ -58,7 +69,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(_Composing):
     """`runs` arrivals evenly over `over_s`; `jitter` moves each by up to that share of the spacing."""
 
     runs: int
@@ -85,33 +96,38 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Burst:
-    """`runs` arrivals at once; with `every_s`, `times` such bursts."""
+class Burst(_Composing):
+    """`runs` arrivals at once, or evenly within `ramp_in_s`; with `every_s`, `times` such bursts."""
 
     runs: int
     every_s: float = 0.0
     times: int = 1
+    ramp_in_s: float = 0.0
     name: str = "burst"
 
     def __post_init__(self) -> None:
         _positive(runs=self.runs, times=self.times)
         if self.times > 1:
             _positive(every=self.every_s)
+        if not 0 <= self.ramp_in_s <= (self.every_s or float("inf")):
+            raise ConfigError(
+                f"the schedule's ramp-in is {self.ramp_in_s:g} s", "give a time from 0 to that between bursts"
+            )
 
     @property
     def length_s(self) -> float:
-        """A period for each burst; a single burst without a period takes no time."""
-        return self.times * self.every_s
+        """A period for each burst; a single burst without a period takes its ramp-in."""
+        return self.times * self.every_s or self.ramp_in_s
 
     def offsets(self, seed: int) -> Iterator[float]:  # noqa: ARG002  # nothing random in it
-        """All arrivals of a burst are due at the same instant."""
+        """Without a ramp-in all arrivals of a burst are due at the same instant."""
         for k in range(self.times):
-            for _ in range(self.runs):
-                yield k * self.every_s
+            for run in range(self.runs):
+                yield k * self.every_s + run * self.ramp_in_s / self.runs
 
 
 @dataclass(frozen=True, slots=True)
-class Poisson:
+class Poisson(_Composing):
     """Arrivals of many independent sources: exponential gaps of mean 1 / rate, for `duration_s`."""
 
     rate: float
@@ -136,7 +152,7 @@ class Poisson:
 
 
 @dataclass(frozen=True, slots=True)
-class Ramp:
+class Ramp(_Composing):
     """The rate moves evenly from `start_rate` to `end_rate` within `duration_s`.
 
     By time t, N(t) = a t + (b - a) t² / 2d arrivals are due; the k-th comes when N(t) = k.
@@ -169,7 +185,7 @@ class Ramp:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(_Composing):
     """Due times as they were recorded or generated; `source` says where they come from.
 
     `scenarios` are the scenarios' ids by arrival, where the source names them; otherwise they are taken in turn.
@@ -197,7 +213,7 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
-class Stages:
+class Stages(_Composing):
     """Schedules one after the other; each begins when the one before it has had its length."""
 
     parts: tuple[Schedule, ...]

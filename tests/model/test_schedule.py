@@ -17,6 +17,9 @@ from harness.model.schedule import from_mapping, to_mapping
         (Spread(1, 60.0), [0.0]),
         (Burst(3), [0.0, 0.0, 0.0]),
         (Burst(2, every_s=30.0, times=3), [0.0, 0.0, 30.0, 30.0, 60.0, 60.0]),
+        (Burst(4, ramp_in_s=2.0), [0.0, 0.5, 1.0, 1.5]),
+        (Burst(2, every_s=30.0, times=2, ramp_in_s=10.0), [0.0, 5.0, 30.0, 35.0]),
+        (Burst(2, ramp_in_s=4.0).then(Constant(1.0, 2.0)).then(Burst(1)), [0.0, 2.0, 4.0, 5.0, 6.0]),
         (Ramp(2.0, 2.0, 2.0), [0.0, 0.5, 1.0, 1.5]),
         (Ramp(0.0, 2.0, 2.0), [0.0, 2**0.5]),  # N(t) = t²/2
         (Ramp(4.0, 0.0, 2.0), [0.0, 2 - 3**0.5, 2 - 2**0.5, 1.0]),  # N(t) = 4t - t²
@@ -37,7 +40,7 @@ def test_a_constant_rate_does_not_drift_in_an_hour():
 simple = st.one_of(
     st.builds(Constant, st.floats(0.01, 50), st.floats(0.1, 50)),
     st.builds(Spread, st.integers(1, 200), st.floats(0.1, 1e4), st.floats(0, 1)),
-    st.builds(Burst, st.integers(1, 50), st.floats(0.1, 100), st.integers(1, 5)),
+    st.builds(Burst, st.integers(1, 50), st.floats(0.1, 100), st.integers(1, 5), st.floats(0, 0.1)),
     st.builds(Poisson, st.floats(0.01, 50), st.floats(0.1, 50)),
     st.builds(Ramp, st.floats(0.01, 50), st.floats(0.0, 50), st.floats(0.1, 50)),
 )
@@ -50,6 +53,12 @@ def test_offsets_never_decrease_and_repeat_with_the_seed(schedule, seed):
     assert offsets == sorted(offsets)
     assert offsets == list(schedule.offsets(seed))
     assert all(offset >= 0 for offset in offsets)
+
+
+@given(schedules, schedules, schedules)
+def test_however_schedules_are_put_together_they_are_the_same(a, b, c):
+    assert a.then(b).then(c) == a.then(b.then(c))
+    assert a.then(b).length_s == pytest.approx(a.length_s + b.length_s)
 
 
 @given(schedules, st.integers(0, 99))
