@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from harness.analysis.remainder import remainder
 from harness.analysis.services import executions
 from harness.analysis.timeline import Timeline
 from harness.analysis.workers import gini
@@ -15,6 +16,9 @@ NEEDS = (SERVICE,)
 
 _MORE = 1.4  # times an equal share
 _CHANCE = 1e-4
+_LEAST_UNNAMED = 50  # runs
+_LONG_TAIL = 6.0  # times one execution's computing (p95): the last executions alone are up to so long
+_TAIL = 0.1  # of the whole time
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -22,10 +26,12 @@ def detect(timeline: Timeline) -> list[Finding]:
     from scipy.stats import binomtest
 
     done = executions(timeline)
+    if not done.replicas:
+        return _inferred(timeline)
     named = done.replica >= 0
     counts = np.bincount(done.replica[named], minlength=len(done.replicas))
     if len(done.replicas) < 2:
-        raise CannotJudgeError(UNNAMED if not done.replicas else "only one replica was seen: none other took a share")
+        raise CannotJudgeError("only one replica was seen: none other took a share")
     busiest, total = int(np.argmax(counts)), int(counts.sum())
     share, equal = float(counts[busiest]) / max(total, 1), 1 / len(done.replicas)
     chance = float(binomtest(int(counts[busiest]), total, equal, alternative="greater").pvalue) if total else 1.0
@@ -58,5 +64,35 @@ def detect(timeline: Timeline) -> list[Finding]:
             "one that is kept open stays with its replica.",
             ("kubectl get services,endpointslices -A | grep runtime",),
             slowed(max(lost, 0.1)),
+        )
+    ]  # fmt: skip
+
+
+def _inferred(timeline: Timeline) -> list[Finding]:
+    """Without names: did some workers have executions left when most had none?"""
+    end = remainder(timeline)
+    if end is None or len(timeline.runs) < _LEAST_UNNAMED:
+        raise CannotJudgeError(UNNAMED)
+    share = end.tail_s / max(end.over_s, 1e-9)
+    if end.tail_s < _LONG_TAIL * end.computing_s or share < _TAIL:
+        return []
+    tail = format_duration(end.tail_s)
+    return [
+        Finding(
+            NAME,
+            f"The load seems not to be balanced: in the last {tail} most workers were idle",
+            0.6,
+            (
+                Evidence(
+                    f"inferred from times, since {UNNAMED}: {end.level:.0f} executions computed at once, and "
+                    f"fewer than half as many in the last {tail} of {format_duration(end.over_s)}, where one takes "
+                    f"{format_duration(end.computing_s)} (p95)",
+                    share, "share", "spans", "phase = compute",
+                ),
+            ),
+            "Balance by least connections (nginx least_conn, a service mesh), with one worker a replica: then nobody "
+            "gives work to who is busy. Let the balancer add X-Upstream-Addr: then it can be measured.",
+            ("kubectl get services,endpointslices -A | grep runtime",),
+            slowed(share),
         )
     ]  # fmt: skip

@@ -1,0 +1,43 @@
+"""Imbalance where no answer names its worker: inferred from times, and said so."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from harness.analysis.remainder import remainder
+from harness.cli import main
+from harness.cli.observations import timeline_of
+from harness.detectors import lb_imbalance
+from harness.detectors.detector import CannotJudgeError
+
+
+def unnamed(place, monkeypatch, profile, *schedule):
+    """A simulated test whose answers say nothing of who did the work."""
+    monkeypatch.chdir(place)
+    assert (
+        main(["simulate", "run", "--profile", profile, "--runs", "400", *schedule, "--run-name", "r", "--quiet"]) == 0
+    )
+    timeline = timeline_of(place / "runs" / "r")
+    pods = timeline.pods.assign(node=pd.Categorical([""] * len(timeline.pods)))
+    return replace(timeline, pods=pods)
+
+
+def test_work_that_is_left_to_some_workers_is_inferred_from_times_alone(tmp_path, monkeypatch):
+    timeline = unnamed(tmp_path, monkeypatch, "hetida-pattern-1", "--schedule", "burst")
+    (finding,) = lb_imbalance.detect(timeline)
+    assert finding.confidence < 0.7
+    assert "inferred from times" in finding.evidence[0].statement
+    assert remainder(timeline).tail_s > 6 * remainder(timeline).computing_s
+
+
+def test_a_balancer_that_knows_who_is_free_leaves_no_tail(tmp_path, monkeypatch):
+    timeline = unnamed(tmp_path, monkeypatch, "hetida-least-connections", "--schedule", "burst")
+    assert lb_imbalance.detect(timeline) == []
+    assert remainder(timeline).level == pytest.approx(12, abs=2), "the workers that there are"
+
+
+def test_workers_that_are_not_loaded_tell_nothing(tmp_path, monkeypatch):
+    timeline = unnamed(tmp_path, monkeypatch, "hetida-pattern-3", "--schedule", "spread", "--over", "3m")
+    with pytest.raises(CannotJudgeError, match="no answer says which replica"):
+        lb_imbalance.detect(timeline)
