@@ -69,10 +69,8 @@ def _agent_lag(platform: Platform, strength: float) -> None:
 
 
 def _nodes_exhausted(platform: Platform, strength: float) -> None:
-    """Nobody adds nodes, and there are few."""
-    if platform.cluster.autoscaler is not None:
-        platform.cluster.autoscaler.most = dict.fromkeys(platform.cluster.autoscaler.upcoming, 0)
-    del strength
+    """Nobody adds nodes, or few below the strength of 1."""
+    _grow_at_most(platform, 1 - min(1.0, strength))
 
 
 def _autoscaler_slow(platform: Platform, strength: float) -> None:
@@ -81,11 +79,16 @@ def _autoscaler_slow(platform: Platform, strength: float) -> None:
 
 
 def _autoscaler_at_max(platform: Platform, strength: float) -> None:
+    _grow_at_most(platform, 1 - 0.8 * min(1.0, strength))
+
+
+def _grow_at_most(platform: Platform, share: float) -> None:
+    """Of the nodes that could be added now, only that share."""
     scaler = platform.cluster.autoscaler
     if scaler is not None:
         for pool in scaler.pools:
             here = len(platform.cluster.pool_nodes(pool))
-            scaler.most[pool.name] = here + max(0, round((pool.max - here) * (1 - 0.8 * min(1.0, strength))))
+            scaler.most[pool.name] = here + max(0, round((pool.max - here) * share))
 
 
 def _image_pull(platform: Platform, strength: float) -> None:

@@ -91,6 +91,27 @@ def test_a_fault_shows(fault: str, healthy: tuple[Platform, Journal, list[Run], 
     assert with_it > without * 1.5 + 1e-9
 
 
+# Where 1 is as strong as it gets, or where half of it is all that so short a burst can show.
+STRENGTHS = {
+    "autoscaler-at-max": (":0.3", ":1"), "nodes-exhausted": (":0.3", ":1"), "oom": (":0.1", ":1"),
+    "spot-evictions": ("@20s:0.2", "@20s:1"), "store-full": (":1", ":1.45"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS))
+def test_a_stronger_fault_shows_more(fault: str) -> None:
+    weak, strong = (SYMPTOMS[fault](*measured(fault + how)) for how in STRENGTHS.get(fault, (":0.5", ":2")))
+    assert strong > weak
+
+
+def test_no_fault_shows_before_its_time(healthy: tuple[Platform, Journal, list[Run], Answers]) -> None:
+    runs = [(run.state, run.finished) for run in healthy[2]]
+    for fault in FAULTS:
+        platform, _, same, _ = measured(f"{fault}@1400s")
+        assert [(run.state, run.finished) for run in same] == runs, fault
+        assert platform.loop.now == 1500
+
+
 def test_a_fault_begins_at_its_time() -> None:
     plan = parse_fault("store-full@30s:0.5")
     assert plan is not None
