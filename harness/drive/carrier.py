@@ -21,6 +21,7 @@ from harness.model.plan import Limits
 _USER_AGENT = "pipeswarm"
 _PORTS = {"http": 80, "https": 443}
 _CONNECTING_AT_ONCE = 64
+_PIECE = 16 * 1024  # bytes read at once: a listing, or a result with its data, is long
 _NO_PATH = re.compile(r"[^\x21-\x7e]")  # RFC 9112, section 3: a request target holds no space and no control character
 _NO_VALUE = re.compile(r"[\x00\r\n]")  # RFC 9110, section 5.5: these would end a header field
 # The server has closed an idle connection. That one is readable says too little: of TLS it may be a session ticket.
@@ -63,7 +64,7 @@ class Carrier:
         try:
             connection = self._idle_connection() or self._connect()
             connection.sendall(message)
-            response = HTTPSocketResponse(connection, method=request.method)
+            response = HTTPSocketResponse(connection, _PIECE, method=request.method)
             body = response.read()
         except (OSError, HTTPParseError) as error:
             if connection is not None:
