@@ -54,9 +54,12 @@ class Platform:
         self.server = Server(self.loop, profile, stream, self.controller)
         self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None
         self.workflow_watchers: list[Callable[[Workflow], None]] = []
-        self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report)
+        self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report, self._tell_watchers)
 
     def _workflow_changed(self, workflow: Workflow) -> None:
         self.agent.changed(workflow)
+        self._tell_watchers(workflow)
+
+    def _tell_watchers(self, workflow: Workflow) -> None:
         for watcher in self.workflow_watchers:
             watcher(workflow)

@@ -1,6 +1,7 @@
 """The persistence agent: tells the API server what became of its runs, some time after it happened."""
 
 from collections import deque
+from collections.abc import Callable
 
 from harness.simulator.events import EventLoop
 from harness.simulator.kfp import workflow as phases
@@ -23,13 +24,21 @@ class Agent:
     The report of an end takes tokens from the API server's own bucket, so that runs that end slow down runs that start.
     """
 
-    def __init__(self, loop: EventLoop, settings: Settings, server: Server, tokens_per_report: int) -> None:
+    def __init__(
+        self,
+        loop: EventLoop,
+        settings: Settings,
+        server: Server,
+        tokens_per_report: int,
+        kept: Callable[[Workflow], None] = lambda _: None,
+    ) -> None:
         self._loop = loop
         self.settings = settings
         self.lag_s = settings.lag_s
         self.reports = 0
         self._server = server
         self._tokens = tokens_per_report
+        self._kept = kept  # is told when the API server has labelled a workflow whose final state it keeps
         self._queue: deque[Workflow] = deque()
         self._waiting = 0
         self._busy = 0
@@ -83,3 +92,5 @@ class Agent:
         if phase in {phases.SUCCEEDED, phases.FAILED}:
             run.finished = workflow.finished
             run.error = workflow.message if phase == phases.FAILED else ""
+            workflow.kept = True
+            self._kept(workflow)

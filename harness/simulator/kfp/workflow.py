@@ -47,6 +47,7 @@ class Workflow:
         "finished",
         "graph",
         "hash",
+        "kept",
         "message",
         "name",
         "namespace",
@@ -77,6 +78,7 @@ class Workflow:
         self.message = ""
         self.failed = False
         self.stopping = False  # somebody asked to terminate it
+        self.kept = False  # the API server keeps its final state
         self.queued = False  # for a reconciliation
         self.unreported = False  # it changed, and the persistence agent did not look at it since
         self.active = 0  # pods that are made or about to be
@@ -178,5 +180,5 @@ class Workflow:
         self.due = [k for k, waits in enumerate(self._waits) if waits == 0 and k not in done]
         self.started = self.finished = None
         self.phase, self.message = PENDING, ""
-        self.failed = self.stopping = False
+        self.failed = self.stopping = self.kept = False
         self._cascade([each for index in done for each in self._tell(index)], self.created)

@@ -156,6 +156,7 @@ class WorkflowSnapshot(NamedTuple):
     finished: float | None
     done: int  # nodes that are over
     total: int
+    kept: bool = False  # the API server keeps its final state
 
 
 def workflow_snapshot(workflow: Workflow) -> WorkflowSnapshot:
@@ -164,4 +165,5 @@ def workflow_snapshot(workflow: Workflow) -> WorkflowSnapshot:
     return WorkflowSnapshot(
         workflow.name, workflow.namespace, workflow.run_id, workflow.phase, workflow.message, workflow.created,
         workflow.started, workflow.finished, sum(step.finished is not None for step in steps), len(workflow.steps),
+        workflow.kept,
     )  # fmt: skip

@@ -293,7 +293,9 @@ def render_workflow(workflow: WorkflowSnapshot, calendar: Calendar) -> dict[str,
     if workflow.started is not None:
         labels["workflows.argoproj.io/phase"] = workflow.phase
     if workflow.finished is not None:
-        labels |= {"workflows.argoproj.io/completed": "true", "pipeline/persistedFinalState": "true"}
+        labels["workflows.argoproj.io/completed"] = "true"
+    if workflow.kept:
+        labels["pipeline/persistedFinalState"] = "true"
     return {
         "metadata": {
             "name": workflow.name,
