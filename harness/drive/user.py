@@ -8,7 +8,7 @@ A locustfile declares a subclass and names its platform; everything else follows
         platform = "kfp"
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from harness.drive.wiring import connect
 
@@ -24,6 +24,13 @@ class PipelineUser(User):  # type: ignore[misc]  # Locust's classes carry no typ
 
     abstract = True
     platform: ClassVar[str]
+
+    functions = True  # Locust takes it for no fault of such a class that --tags leave it no task
+
+    def __init__(self, environment: Any) -> None:
+        super().__init__(environment)
+        # The schedule is no matter of --tags: they choose among the tasks of users that stand beside this one.
+        self.tasks = [PipelineUser.follow_the_schedule]
 
     def __init_subclass__(cls, **more: object) -> None:
         super().__init_subclass__(**more)

@@ -31,12 +31,15 @@ def trouble(**_):
 
 
 def test_options_come_from_locust_conf_and_the_environment(locust, tmp_path):
-    (tmp_path / "locust.conf").write_text(f"headless = true\nsimulate = {QUICK}\nruns = 7\nover = 1s\n")
+    conf = f"headless = true\nsimulate = {QUICK}\nruns = 7\nover = 1s\ntags = [of-my-users]\n"
+    (tmp_path / "locust.conf").write_text(conf + 'slo = ["failed_ratio < 0.5", "p95(run.duration) < 1m"]\n')
     finished = locust.finish(locust.start("--run-name", "told", PIPESWARM_RUNS="4", LOCUST_CSV="figures"))
     assert len(finished.rows()) in {4, 7}, finished.err
     assert len(finished.rows()) == 4, "the environment comes before the file, as Locust has it"
     assert finished.folder.name == "told"
     assert (tmp_path / "figures_stats.csv").is_file()
+    assert [slo["text"] for slo in finished.report()["slos"]] == ["failed_ratio < 0.5", "p95(run.duration) < 1m"]
+    assert "tasks" not in finished.err, "the tags choose among other users' tasks"
 
 
 def test_a_users_own_users_run_beside_the_schedule(locust, platform, tmp_path):
