@@ -2,6 +2,7 @@
 
 import json
 import socket
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
+import pytest
 import yaml
 
 Answer = tuple[int, Any]  # status, and a document or a list of watch events
@@ -172,3 +174,23 @@ def until(true: Callable[[], object], what: str, timeout_s: float = 30.0) -> Non
             return
         pause.wait(0.02)
     raise AssertionError(f"not within {timeout_s:g} s: {what}")
+
+
+@contextmanager
+def small_file_system(path: Path, size: str = "1m") -> Iterator[Path]:
+    """So much room; where mounting is not allowed there is no test."""
+    path.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)], check=False)
+    if mount.returncode:
+        pytest.skip("a small file system can't be mounted here")
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+def fill(path: Path) -> None:
+    """Write until there is no room left."""
+    with path.open("wb", buffering=0) as out, suppress(OSError):
+        while True:
+            out.write(b"\0" * 4096)

@@ -22,6 +22,7 @@ from harness.model import Event, Node, Outcome, Plan, Sample, Scenario, Span, Su
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.phases import (
     CLAIM_CAPACITY_BYTES,
+    GAP,
     NODE_CPU_CORES,
     OBSERVER_REQUESTS,
     RUN,
@@ -31,11 +32,12 @@ from harness.model.phases import (
     SUCCEEDED,
     TASK,
     TERMINAL_STATES,
+    WRONG_CLUSTER,
 )
 from harness.store import RunFolder
 from harness.targets import kfp
 from harness.targets.kfp_tasks import instant
-from tests.collectors.servers import Proxy, kubeconfig, proxied, until
+from tests.collectors.servers import Proxy, Served, fill, kubeconfig, proxied, small_file_system, until
 
 TOKEN = "a-bearer-token-of-the-test"
 HTTP = urllib3.PoolManager()
@@ -306,3 +308,41 @@ def test_without_a_cluster_the_runs_are_recorded_and_the_rest_is_said_to_be_out_
     assert set(said) == {"kubernetes", "volumes", "metrics-server"}
     assert "there is no kubeconfig" in said["kubernetes"]
     assert Counter(event.object for event in folder.records(Event) if event.reason == "NotReachable")["kubernetes"] == 1
+
+
+def test_a_disk_that_is_full_for_a_while_costs_no_record_and_is_told(simulator: Simulator, tmp_path: Path) -> None:
+    with small_file_system(tmp_path / "disk", "2m") as disk:
+        folder, target = prepared(simulator, disk, "full")
+        with observing(folder, simulator.kubeconfig):
+            runs = submitted(simulator, target, folder, 3)
+            until(lambda: any(span.phase == RUNNING for span in folder.records(Span)), "a pod that runs")
+            filler = disk / "filler"
+            fill(filler)
+            until(lambda: _over(simulator, runs), "the runs over", 90)
+            assert not ends(folder)
+            filler.unlink()
+            until(lambda: set(ends(folder)) == set(runs), "three ends", 90)
+        assert Counter(event.object for event in folder.records(Event) if event.kind == "Run") == Counter(runs)
+        for spans in last_spans(folder).values():
+            assert spans[-1].ended_at is not None
+        (gap,) = (event for event in folder.records(Event) if event.object == "run folder")
+        assert gap.reason == GAP
+        assert "every record was kept" in gap.message
+
+
+def _over(simulator: Simulator, runs: list[str]) -> bool:
+    return all(simulator.get(f"/apis/v2beta1/runs/{run}")["state"] in TERMINAL_STATES for run in runs)
+
+
+def test_a_kubeconfig_of_another_cluster_is_found_out(simulator: Simulator, tmp_path: Path) -> None:
+    """Both APIs answer, but of different platforms."""
+    folder, target = prepared(simulator, tmp_path, "elsewhere")
+    nothing = {"metadata": {"resourceVersion": "1"}, "items": []}
+    with (
+        Served(lambda _, query: (200, [] if "watch" in query else nothing)) as other,
+        observing(folder, kubeconfig(tmp_path / "config", other.url)),
+    ):
+        runs = submitted(simulator, target, folder, 1)
+        until(lambda: set(ends(folder)) == set(runs), "the end", 90)
+    (doubt,) = (event for event in folder.records(Event) if event.reason == WRONG_CLUSTER)
+    assert doubt.message.startswith(f"1 of the runs at {simulator.url} ended well")

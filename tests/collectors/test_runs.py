@@ -257,7 +257,7 @@ class TestWrongCluster:
             scene.sweep()
         scene.sweep()
         (event,) = (event for event in scene.folder.records(Event) if event.reason == WRONG_CLUSTER)
-        assert event.message.startswith("3 runs of http://x ended well, and none of the pods")
+        assert event.message.startswith("3 of the runs at http://x ended well, and none of the pods")
 
     def test_one_run_is_enough_at_the_end(self, scene: Scene) -> None:
         stop = threading.Event()

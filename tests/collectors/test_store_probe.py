@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ from harness.model import ConfigError, Event, Plan, Sample
 from harness.model.phases import STORE_FULL, STORE_PROBE_SECONDS, STORE_WRITABLE
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget
-from tests.collectors.servers import Served, until
+from tests.collectors.servers import Served, fill, small_file_system, until
 
 KEY, SECRET = "probe-key", "probe-secret-of-the-test"
 ENVIRONMENT = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
@@ -47,19 +47,6 @@ class Scene:
 
     def said(self) -> list[str]:
         return [event.reason for event in self.folder.records(Event)]
-
-
-@contextmanager
-def small_file_system(path: Path) -> Iterator[Path]:
-    """A megabyte; where mounting is not allowed there is no test."""
-    path.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(path)], check=False)
-    if mount.returncode:
-        pytest.skip("a small file system can't be mounted here")
-    try:
-        yield path
-    finally:
-        subprocess.run(["umount", "--lazy", str(path)], check=True)
 
 
 @contextmanager
@@ -89,13 +76,6 @@ def object_store(path: Path) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(10)
-
-
-def fill(path: Path) -> None:
-    """Write until there is no room left."""
-    with path.open("wb", buffering=0) as out, suppress(OSError):
-        while True:
-            out.write(b"\0" * 4096)
 
 
 def test_a_real_store_that_fills_up_and_recovers(tmp_path: Path) -> None:
