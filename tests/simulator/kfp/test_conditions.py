@@ -346,3 +346,56 @@ def test_steps_inside_loops_are_answered_from_the_cache_too(tmp_path: Any) -> No
         platform.loop.run(platform.loop.now + 1000)
         executors.append(sum(pod.role == "executor" for pod in journal.saw(Change.CREATED)))
     assert executors == [2, 1, 0]
+
+
+# --- what becomes of other parts of a pipeline ------------------------------------------------------------------------
+
+
+def test_what_a_driver_does_itself_has_no_executor(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def claiming():
+        first = step()
+        flip().after(first)
+
+    # As kfp-kubernetes' CreatePVC compiles.
+    spec = yaml.safe_load(compiled(tmp_path, claiming))
+    spec["deploymentSpec"]["executors"]["exec-step"]["container"]["image"] = "argostub/createpvc"
+    (run,), (pods,) = ran(tmp_path, yaml.safe_dump(spec).encode())
+    assert pods == {("dag-driver", ""): 1, ("container-driver", "step"): 1, ("container-driver", "flip"): 1,
+                    ("executor", "flip"): 1}  # fmt: skip
+    assert run.state == "SUCCEEDED"
+
+
+def test_reading_an_output_is_waiting_for_it(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def reading():
+        flip()
+        step()
+
+    # A specification may leave it to the reader to see it: the API server adds what it implies.
+    spec = yaml.safe_load(compiled(tmp_path, reading))
+    task = spec["root"]["dag"]["tasks"]["step"]
+    task["inputs"] = {"parameters": {"number": {"taskOutputParameter": {
+        "producerTask": "flip", "outputParameterKey": "face",
+    }}}}  # fmt: skip
+    (run,), _ = ran(tmp_path, yaml.safe_dump(spec).encode())
+    assert run.finished == pytest.approx(2.0)  # one second after the other
+
+
+def test_the_one_of_several_branches_feeds_a_later_condition(tmp_path: Any) -> None:
+    @dsl.pipeline
+    def chosen(flag: bool = True):
+        with dsl.If(flag == True):  # noqa: E712  # the SDK records the comparison
+            one = flip().outputs["face"]
+        with dsl.Else():
+            other = flip().outputs["face"]
+        with dsl.If(dsl.OneOf(one, other) == "heads"):
+            step()
+
+    quick = profile()
+    for likely in (0.0, 1.0):
+        under = replace(quick, controller=replace(quick.controller, condition_holds=likely))
+        (run,), (pods,) = ran(tmp_path, chosen, under=under)
+        assert run.state == "SUCCEEDED"
+        assert pods["executor", "step"] == likely
+        assert sum(count for (role, task), count in pods.items() if role == "executor" and task != "step") == 1
