@@ -235,7 +235,7 @@ class Runs:
         self._doubted = True
         text = (
             f"{len(self._succeeded):,} of the runs at {host} ended well, and none of the pods that are watched worked "
-            "for any of them: the kubeconfig's context is that of another cluster, or the runs' namespace is not watched"
+            "for any of them: the kubeconfig is that of another cluster, or the runs' namespace is not watched"
         )
         self._observation.journal.note(WRONG_CLUSTER, "kubernetes pods", text)
 
