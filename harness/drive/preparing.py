@@ -111,15 +111,30 @@ def _all_scenarios(checked: Checked, inputs: tuple[Input, ...]) -> tuple[list[Sc
     given = settings.text("scenarios")
     if given:
         return list(checked.scenarios or _read(settings, inputs)), Path(given).read_bytes()
-    package = checked.prepared.package
-    if package is None:
-        raise ConfigError("there are no scenarios", "give --scenarios FILE with a column for each parameter")
-    count = min(settings.arrivals(), _MOST_GENERATED)
+    count = max(min(settings.arrivals(), _MOST_GENERATED), 1)
     with tempfile.TemporaryDirectory(prefix="pipeswarm-") as place:
         pipeline, out = Path(place) / PIPELINE, Path(place) / SCENARIOS
-        pipeline.write_bytes(package)
-        processes.generate_scenarios(checked.prepared.inferred_with, pipeline, max(count, 1), settings.seed, out)
+        if checked.prepared.package is None:
+            out.write_text(_without_values(inputs, count))
+        else:
+            pipeline.write_bytes(checked.prepared.package)
+            processes.generate_scenarios(checked.prepared.inferred_with, pipeline, count, settings.seed, out)
         return read_scenarios(out, inputs, ParamMode()), out.read_bytes()
+
+
+def _without_values(inputs: Sequence[Input], count: int) -> str:
+    """Scenarios that leave every input as the platform has it, where nothing is known to generate others from.
+
+    Raises:
+        ConfigError: an input has no value there.
+    """
+    needed = [each.name for each in inputs if each.required]
+    if needed:
+        raise ConfigError(
+            f"there are no scenarios, and {', '.join(needed)} has no value without one",
+            "give --scenarios FILE with a column for it",
+        )
+    return "".join(["id,scenario_name\n", *(f"{number},run-{number}\n" for number in range(1, count + 1))])
 
 
 def versions() -> dict[str, str]:

@@ -200,5 +200,5 @@ def _error(path: Path, faults: Sequence[str]) -> ConfigError:
     more = f"\n  … and {len(faults) - _MOST_ERRORS} more" if len(faults) > _MOST_ERRORS else ""
     return ConfigError(
         f"{path} does not fit:\n{shown}{more}",
-        "mend these cells, or let generate-scenarios --from-pipeline FILE make the file",
+        "mend these cells, or let generate-scenarios make the file from the pipeline or workflow",
     )
