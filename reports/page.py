@@ -82,14 +82,19 @@ def tiles(report: Report) -> list[Tile]:
     """The figures everyone asks for first."""
     counts, flow = report.ledger, report.throughput
     p50, p95 = report.latencies.duration.at(0.5), report.latencies.duration.at(0.95)
+    since = "from its creation to its end" if report.observed else "from due to over"
+    answered = Tile("Answered in", seconds_text(report.latencies.latency.at(0.95).value) or "unknown", "p95 from due")
     return [
-        Tile("Runs succeeded", f"{counts.succeeded:,}", f"of {counts.intended:,} intended"),
+        Tile(
+            "Runs succeeded", f"{counts.succeeded:,}",
+            f"of {counts.intended:,} {'observed' if report.observed else 'intended'}",
+        ),
         Tile("Throughput", f"{flow.per_hour:,.0f}/h", f"over {format_duration(flow.makespan_s)}"),
         Tile("Run, typical", seconds_text(p50.value) or "unknown", "half of the runs took longer"),
-        Tile("Run, p95", seconds_text(p95.value) or "unknown", "from due to over"),
+        Tile("Run, p95", seconds_text(p95.value) or "unknown", since),
         _machines(report),
-        Tile("Answered in", seconds_text(report.latencies.latency.at(0.95).value) or "unknown", "p95 from due"),
-    ]
+        *(() if report.observed else (answered,)),
+    ]  # fmt: skip
 
 
 def _machines(report: Report) -> Tile:

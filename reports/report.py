@@ -88,6 +88,20 @@ class Report:
         return f"{self.ledger.succeeded:,} of {self.ledger.intended:,} runs succeeded; no cause was found for the rest"
 
     @property
+    def verdict_text(self) -> str:
+        """The verdict with what it means, in a few words."""
+        if not self.diagnosis.validity.valid:
+            return f"{self.verdict}: no verdict on the platform"
+        return f"{self.verdict}: " + (
+            "the records can be relied on" if self.observed else "the promised load was applied"
+        )
+
+    @property
+    def observed(self) -> bool:
+        """The runs were not ours: they were watched or imported."""
+        return not self.timeline.plan.intended
+
+    @property
     def peak_nodes(self) -> int | None:
         """The most nodes for the runs that were ready at once; none when no node was observed."""
         if not np.isfinite(self.throughput.nodes).any():

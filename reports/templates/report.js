@@ -27,7 +27,13 @@
   };
   draw();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  addEventListener("beforeprint", draw);
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("#diagnosis details:not([open])")];
+    for (const each of folded) each.open = true;
+    draw();
+  });
+  addEventListener("afterprint", () => { for (const each of folded) each.open = false; });
   for (const button of document.querySelectorAll(".copy")) {
     button.addEventListener("click", async () => {
       const text = button.parentElement.querySelector("pre").innerText;

@@ -1,6 +1,7 @@
 """The report in a real browser: every figure is drawn, nothing is complained of, a phone need not scroll sideways."""
 
 import shutil
+from itertools import pairwise
 
 import pytest
 
@@ -55,6 +56,70 @@ def test_the_page_draws_everything_without_a_complaint(browser, page_address, wi
     assert page.locator("details[open]").count() == 1
     context.close()
     assert complaints == []
+
+
+# Of each element with text of its own: its contrast against what is painted behind it (WCAG 2.2, 1.4.3).
+CONTRASTS = """() => {
+  const channel = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const parts = color => color.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const behind = element => {
+    for (; element; element = element.parentElement) {
+      const [r, g, b, a = 1] = parts(getComputedStyle(element).backgroundColor);
+      if (a === 1) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  return [...document.querySelectorAll("body *:not(script, style, svg, svg *)")]
+    .filter(e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) && e.checkVisibility())
+    .map(e => {
+      const [a, b] = [light(parts(getComputedStyle(e).color)), light(behind(e))];
+      return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), e.tagName + ": " + e.textContent.trim().slice(0, 40)];
+    });
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_can_be_read_by_everyone(browser, page_address, scheme):
+    address, _ = page_address
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme, offline=True)
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_function("document.documentElement.dataset.drawn")
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    contrasts = page.evaluate(CONTRASTS)
+    assert len(contrasts) > 50
+    assert [text for ratio, text in contrasts if ratio < 4.5] == []
+    for landmark in ("banner", "main", "contentinfo"):
+        assert page.get_by_role(landmark).count() == 1
+    levels = page.eval_on_selector_all("h1, h2, h3, h4", "all => all.map(each => +each.tagName[1])")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
+    assert page.get_by_role("figure", name="").count() == page.locator("figure").count()
+    label = "e => document.getElementById(e.getAttribute('aria-labelledby'))?.textContent"
+    names = page.eval_on_selector_all("figure", f"all => all.map({label})")
+    assert all(names)
+    assert len(set(names)) == len(names)
+    assert page.eval_on_selector_all("[id]", "all => new Set(all.map(e => e.id)).size === all.length")
+    assert page.eval_on_selector_all("button", "all => all.every(e => e.textContent.trim() || e.ariaLabel)")
+    assert page.eval_on_selector_all("section", f"all => all.every({label})")
+    context.close()
+
+
+def test_what_is_folded_away_is_printed_where_it_is_a_finding(browser, page_address):
+    address, report = page_address
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_function("document.documentElement.dataset.drawn")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    others = page.locator("#diagnosis details")
+    assert others.count() == len(report.diagnosis.findings) - 1
+    assert page.locator("#diagnosis details[open]").count() == others.count()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("#diagnosis details[open]").count() == 0
+    context.close()
 
 
 def test_an_experiment_is_one_page_with_its_searches_and_links(browser, tmp_path):
