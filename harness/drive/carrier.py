@@ -6,7 +6,9 @@ the rest of a submission. Here the lines that never change are made once; the an
 
 import re
 import select
+import time
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 import gevent
@@ -21,6 +23,7 @@ from harness.model.plan import Limits
 _USER_AGENT = "pipeswarm"
 _PORTS = {"http": 80, "https": 443}
 _CONNECTING_AT_ONCE = 64
+_ASK_EVERY_S = 1.0  # a name may get another address while a test goes
 _PIECE = 16 * 1024  # bytes read at once: a listing, or a result with its data, is long
 _NO_PATH = re.compile(r"[^\x21-\x7e]")  # RFC 9112, section 3: a request target holds no space and no control character
 _NO_VALUE = re.compile(r"[\x00\r\n]")  # RFC 9110, section 5.5: these would end a header field
@@ -50,6 +53,8 @@ class Carrier:
             self._fields = _lines(fields)
         except ValueError as error:
             raise ConfigError(str(error), "a bearer token is one line") from None
+        self._addresses: list[tuple[int, int, int, str, tuple[Any, ...]]] = []
+        self._ask_at = 0.0
         self._idle: list[socket.socket] = []
 
     def __call__(self, request: HttpRequest) -> HttpAnswer:
@@ -118,10 +123,27 @@ class Carrier:
         return None
 
     def _connect(self) -> socket.socket:
-        connection = socket.create_connection(self._address, self._limits.connect_timeout_s)
-        connection.setsockopt(
-            socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
-        )  # a long body's end waits for no acknowledgement
+        refused: OSError | None = None
+        for family, kind, protocol, _, address in self._resolved():
+            connection = socket.socket(family, kind, protocol)
+            connection.settimeout(self._limits.connect_timeout_s)
+            try:
+                connection.connect(address)
+                return self._secured(connection)
+            except OSError as error:
+                connection.close()
+                refused = error
+        raise refused or OSError("the name has no address")
+
+    def _resolved(self) -> list[tuple[int, int, int, str, tuple[Any, ...]]]:
+        """Where the host is now. A thousand connections at once don't ask a thousand times, with a thread for each."""
+        if time.monotonic() >= self._ask_at:
+            self._addresses = socket.getaddrinfo(*self._address, 0, socket.SOCK_STREAM)
+            self._ask_at = time.monotonic() + _ASK_EVERY_S
+        return self._addresses
+
+    def _secured(self, connection: socket.socket) -> socket.socket:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # the end of a long body waits for nothing
         if self._tls is not None:
             connection = self._tls.wrap_socket(connection, server_hostname=self._address[0])
         connection.settimeout(self._limits.answer_timeout_s)

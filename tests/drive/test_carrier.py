@@ -10,6 +10,7 @@ import pytest
 from gevent import ssl
 from gevent.server import StreamServer
 
+from harness.drive import carrier
 from harness.drive.carrier import Carrier
 from harness.model import ConfigError
 from harness.model.errors import TargetUnreachableError
@@ -124,6 +125,30 @@ def test_requests_at_once_have_a_connection_each_and_warm_ones_are_there_before(
     assert (len(server.connections), server.requests) == (20, [])
     gevent.joinall([gevent.spawn(carry, POST) for _ in range(20)])
     assert (len(server.connections), len(server.requests)) == (20, 20)
+
+
+def test_where_the_host_is_is_asked_once_for_many_connections_and_each_address_tried(serve, monkeypatch):
+    server, asked = serve(), []
+    real = carrier.socket.getaddrinfo
+
+    def addresses(host, port, *more):
+        asked.append(host)
+        (good, *_) = (each for each in real(host, port, *more) if each[-1][0] == "127.0.0.1")
+        return [(*good[:4], ("127.0.0.1", 1)), good]  # nobody listens at the first
+
+    monkeypatch.setattr(carrier, "_ASK_EVERY_S", 3600.0)
+    monkeypatch.setattr(carrier.socket, "getaddrinfo", addresses)
+    carry = Carrier(server.url, "", LIMITS)
+    carry(POST)
+    carry.warm(20)
+    gevent.sleep(0)
+    assert asked == ["localhost"]
+    assert len(server.connections) == 21
+
+
+def test_a_name_without_an_address_is_unreachable():
+    with pytest.raises(TargetUnreachableError, match="does not answer"):
+        Carrier("http://nowhere.invalid", "", LIMITS)(POST)
 
 
 def test_a_connection_that_the_server_has_closed_is_not_used_again(serve):
