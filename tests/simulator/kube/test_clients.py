@@ -17,12 +17,12 @@ import pytest
 from kubernetes import client as kubernetes
 from kubernetes import config, watch
 
-from tests.simulator.conftest import Serve, Served
+from tests.simulator.conftest import QUICK, Serve, Served
 
 
 @pytest.fixture(scope="module")
 def platform(serve: Serve) -> Served:
-    return serve()
+    return serve(profile=QUICK + "quota: {pods: 500}\n")
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +236,17 @@ def test_kubectl_reads_what_operators_read(kubectl: Any, core: kubernetes.CoreV1
     assert re.search(rf"HolderIdentity:\s+{node}\s", described)
     assert re.search(r"RenewTime:\s+\w{3}, ", described)
     assert "started" in kubectl("logs", pod, "-c", "main")
+
+
+def test_kubectl_describes_what_bounds_and_holds_the_platform(kubectl: Any, run: str) -> None:
+    assert re.search(r"workflows\s+\S+\s+pods: \d+/500", kubectl("get", "quota"))
+    assert re.search(r"pods\s+\d+\s+500", kubectl("describe", "quota", "workflows"))
+    namespace = kubectl("describe", "namespace", "kubeflow")
+    assert re.search(r"Resource Quotas\s+Name:\s+workflows", namespace)
+    assert re.search(r"Used By:\s+mysql-", kubectl("describe", "pvc", "mysql-pv-claim"))
+    assert "1 desired | 1 updated" in kubectl("describe", "deployment", "mysql")
+    assert re.search(r"system-cluster-critical\s+2000000000\s+false", kubectl("get", "priorityclasses"))
+    assert re.search(r"main\s+\d+m\s+\d+Mi", kubectl("top", "pods", "--containers"))
 
 
 def test_kubectl_scales_the_api_server(kubectl: Any) -> None:

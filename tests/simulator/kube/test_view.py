@@ -1,13 +1,22 @@
 """The installation's deployments: pods that go are replaced, and only a node can start them."""
 
+from typing import Any
+
+import pytest
+
+from harness.model.errors import ConfigError
+from harness.model.units import parse_quantity
 from harness.simulator.cluster import Pod
+from harness.simulator.distributions import fixed
+from harness.simulator.faults import parse_fault, plant
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kube.actions import ClusterActions
 from harness.simulator.kube.installation import render_deployment
 from harness.simulator.kube.nodes import LEASES
 from harness.simulator.kube.view import KubernetesView
 from harness.simulator.platform import Platform
-from tests.simulator.platforms import pool, profile
+from harness.simulator.profile import Step
+from tests.simulator.platforms import pool, profile, submit, upload
 
 ORIGIN_AT = 1_790_000_000 * 10**9
 
@@ -95,3 +104,53 @@ def test_every_node_has_a_lease() -> None:
         found = view.store.get(lease, LEASES, name)
         assert found is not None
         assert lease.render(found.snapshot)["spec"]["holderIdentity"] == name
+
+
+# --- quotas and priorities --------------------------------------------------------------------------------------------
+
+
+def objects(view: KubernetesView, plural: str) -> list[dict[str, Any]]:
+    resource = next(each for each in view.store.resources if each.plural == plural and each.listing is None)
+    return [resource.render(each.snapshot) for each in view.store.objects(resource)]
+
+
+def test_a_quota_is_an_object_from_when_it_is_there_and_tells_what_is_used() -> None:
+    platform, view, _ = shown(1)
+    assert objects(view, "resourcequotas") == []
+    version = upload(platform)
+    submit(platform, version, 3)
+    plan = parse_fault("quota@2s:2")
+    assert plan is not None
+    plant(platform, plan)
+    used = []
+    while platform.loop.pending and platform.loop.now < 60:
+        platform.loop.run(platform.loop.next_at)
+        for quota in objects(view, "resourcequotas"):
+            assert quota["spec"]["hard"] == quota["status"]["hard"] == {"requests.cpu": "2"}
+            asked = sum(pod.shape.cpu for pod in platform.cluster.pods.values() if pod.role and not pod.over)
+            assert parse_quantity(quota["status"]["used"]["requests.cpu"]) == pytest.approx(asked / 1000)
+            assert quota["metadata"]["creationTimestamp"] == view.calendar.stamp(2.0)
+            used.append(asked)
+    assert max(used) > 0
+
+
+def test_pods_name_their_priority_class_and_the_cluster_has_it() -> None:
+    view = KubernetesView(Calendar(ORIGIN_AT))
+    urgent = Step(duration=fixed(1.0), output=fixed(0.0), priority_class="urgent")
+    platform = Platform(profile(step=urgent, priority_classes={"urgent": 500}), 1, view)
+    view.follow(platform)
+    submit(platform, upload(platform))
+    platform.loop.run(2.0)
+    values = {each["metadata"]["name"]: each["value"] for each in objects(view, "priorityclasses")}
+    assert values == {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000, "urgent": 500}
+    pods = {each["metadata"]["name"]: each["spec"] for each in objects(view, "pods")}
+    for pod in platform.cluster.pods.values():
+        spec = pods[pod.name]
+        named = "urgent" if pod.role == "executor" else None if pod.role else spec.get("priorityClassName")
+        assert spec.get("priorityClassName") == named
+        assert spec["priority"] == values.get(named or "", 0)
+
+
+def test_a_step_can_only_have_a_class_that_there_is() -> None:
+    with pytest.raises(ConfigError, match=r"steps\[0\].priority_class: there is no class 'urgent'"):
+        Platform(profile(step=Step(priority_class="urgent")), 1)
