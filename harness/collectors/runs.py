@@ -152,11 +152,13 @@ class Runs:
         if self._first_at is None:
             self._first_at = self._observation.journal.now()
         whole = bool(going) and len(going) + len(self._over) >= plan.intended > 0
-        if activity.kept is None:
-            return _Expected.ENDS if whole and activity.pods == 0 and self._open else _Expected.CHANGES
+        if whole and activity.pods == 0 and self._open:
+            return _Expected.ENDS
+        if activity.kept is None or plan.intended == 0:
+            return _Expected.CHANGES
         ended = sum(run in activity.kept for run in going)
         if not ended:
-            return _Expected.CHANGES if plan.intended == 0 else _Expected.NOTHING
+            return _Expected.NOTHING
         return _Expected.ENDS if self._closed or (whole and ended == len(going)) else _Expected.CHANGES
 
     def _try_last(self) -> bool:

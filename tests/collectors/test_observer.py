@@ -58,8 +58,8 @@ class Simulator:
         return HTTP.request("GET", self.url + path).json()
 
 
-@pytest.fixture(scope="module")
-def simulator() -> Iterator[Simulator]:
+@contextmanager
+def serving(profile: str) -> Iterator[Simulator]:
     command = [
         sys.executable,
         "-P",
@@ -67,14 +67,13 @@ def simulator() -> Iterator[Simulator]:
         "harness.simulator",
         "serve",
         "--profile",
-        "demo",
+        profile,
         "--seed",
         "7",
         "--port",
         "0",
-        "--die-with-parent",
     ]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([*command, "--die-with-parent"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
     ready = json.loads(process.stdout.readline())
     try:
@@ -82,6 +81,18 @@ def simulator() -> Iterator[Simulator]:
     finally:
         process.terminate()
         process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Simulator]:
+    with serving("demo") as simulator:
+        yield simulator
+
+
+@pytest.fixture(scope="module")
+def simulator() -> Iterator[Simulator]:
+    with serving(str(Path(__file__).parents[1] / "e2e" / "quick.yaml")) as simulator:
+        yield simulator
 
 
 def prepared(simulator: Simulator, tmp_path: Path, name: str, host: str = "") -> tuple[RunFolder, kfp.KfpTarget]:
@@ -143,24 +154,24 @@ def last_spans(folder: RunFolder) -> Mapping[str, list[Span]]:
 
 
 @pytest.fixture(scope="module")
-def observed(simulator: Simulator, tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, list[str]]:
-    folder, target = prepared(simulator, tmp_path_factory.mktemp("runs"), "whole")
-    with observing(folder, simulator.kubeconfig):
+def observed(demo: Simulator, tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, list[str]]:
+    folder, target = prepared(demo, tmp_path_factory.mktemp("runs"), "whole")
+    with observing(folder, demo.kubeconfig):
         assert folder.read_live("observer")["ready_nodes"] == 3
-        runs = submitted(simulator, target, folder, 6)
+        runs = submitted(demo, target, folder, 6)
         until(lambda: len(ends(folder)) == 6, "six ends", 90)
     return folder, runs
 
 
 class TestWholeTest:
     def test_every_run_is_recorded_as_the_platform_says(
-        self, simulator: Simulator, observed: tuple[RunFolder, list[str]]
+        self, demo: Simulator, observed: tuple[RunFolder, list[str]]
     ) -> None:
         folder, runs = observed
         of_runs = {span.run: span for span in folder.records(Span) if span.phase == RUN}
         assert set(of_runs) == set(runs)
         for run in runs:
-            told = simulator.get(f"/apis/v2beta1/runs/{run}")
+            told = demo.get(f"/apis/v2beta1/runs/{run}")
             assert ends(folder)[run] == told["state"]
             assert (of_runs[run].started_at, of_runs[run].ended_at) == (
                 instant(told["created_at"]),
@@ -170,13 +181,13 @@ class TestWholeTest:
         assert Counter(event.object for event in folder.records(Event) if event.kind == "Run") == Counter(runs)
 
     def test_every_pod_is_recorded_from_creation_to_end_without_holes(
-        self, simulator: Simulator, observed: tuple[RunFolder, list[str]]
+        self, demo: Simulator, observed: tuple[RunFolder, list[str]]
     ) -> None:
         folder, runs = observed
         steps = last_spans(folder)
         pods = [
             each
-            for each in simulator.get("/api/v1/pods")["items"]
+            for each in demo.get("/api/v1/pods")["items"]
             if each["metadata"].get("labels", {}).get("pipeline/runid") in runs
         ]
         assert len(pods) == 6 * 7  # a root driver, and a driver and an executor for each of three steps
@@ -338,8 +349,12 @@ def test_a_kubeconfig_of_another_cluster_is_found_out(simulator: Simulator, tmp_
     """Both APIs answer, but of different platforms."""
     folder, target = prepared(simulator, tmp_path, "elsewhere")
     nothing = {"metadata": {"resourceVersion": "1"}, "items": []}
+
+    def answer(path: str, query: dict[str, str]) -> tuple[int, Any]:
+        return (404, {}) if "argoproj" in path else (200, [] if "watch" in query else nothing)
+
     with (
-        Served(lambda _, query: (200, [] if "watch" in query else nothing)) as other,
+        Served(answer) as other,
         observing(folder, kubeconfig(tmp_path / "config", other.url)),
     ):
         runs = submitted(simulator, target, folder, 1)
