@@ -6,7 +6,6 @@ becomes, and what waits for what, is as KFP's compiler writes it (backend/src/v2
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,9 +13,9 @@ from hashlib import md5
 from typing import Any
 
 from harness.model.errors import ConfigError
-from harness.model.units import parse_duration, parse_quantity
-from harness.simulator.cluster import Requirement, Shape, Toleration
 from harness.simulator.kfp.conditions import Computed, Condition, Given, Known, Source
+from harness.simulator.kfp.containers import Container, read_container
+from harness.simulator.kfp.parameters import dependencies, inner_scope, items
 
 Spec = Mapping[str, Any]
 DAG_DRIVER, CONTAINER_DRIVER, EXECUTOR, IMPORTER, JOIN = (
@@ -35,23 +34,6 @@ TEMPLATES = {
 }
 # Images of tasks that the driver itself does (kfp-kubernetes' CreatePVC and DeletePVC): they have no executor.
 _DRIVER_ONLY = {"argostub/createpvc", "argostub/deletepvc"}
-
-_ANY = Shape()
-
-
-@dataclass(frozen=True, slots=True)
-class Container:
-    """What a step's pod runs and asks for. `cpu` in thousandths of a core, `memory` in bytes, 0 is not given."""
-
-    image: str = ""
-    shape: Shape = _ANY
-    limit_cpu: int = 0
-    limit_memory: int = 0
-    command: tuple[str, ...] = ()
-    retries: int = 0
-    backoff_s: float = 0.0
-    backoff_factor: float = 2.0
-    backoff_max_s: float = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +170,12 @@ class _Builder:
 
     def _task(self, name: str, task: Spec, ends: Mapping[str, int], pipeline: _Place) -> int:
         component: Spec = self._components[task["componentRef"]["name"]]
-        needs = [pipeline.parent, *(ends[each] for each in _dependencies(task))]
+        needs = [pipeline.parent, *(ends[each] for each in dependencies(task))]
         policy: Spec = task.get("triggerPolicy", {})
         always = policy.get("strategy") == "ALL_UPSTREAM_TASKS_COMPLETED"
-        scope = self._inner_scope(task, component, ends, pipeline.scope)
+        types: Spec = component.get("inputDefinitions", {}).get("parameters", {})
+        outputs = {each: self._producer(end) for each, end in ends.items()}
+        scope = inner_scope(task, types, outputs, pipeline.scope, self._parameters)
         condition = Condition(policy["condition"], scope) if policy.get("condition") else None
         here = _Place(f"{pipeline.path}.{name}", pipeline.parent, scope)
         if "dag" not in component:
@@ -204,8 +188,8 @@ class _Builder:
 
     def _loop(self, name: str, task: Spec, needs: list[int], here: _Place, condition: Condition | None) -> int:
         component: Spec = self._components[task["componentRef"]["name"]]
-        items = self._items(task, here.scope)
-        count = self._loop_iterations if items is None else len(items)
+        over = items(task, here.scope, self._parameters)
+        count = self._loop_iterations if over is None else len(over)
         most = int(task.get("iteratorPolicy", {}).get("parallelismLimit", 0) or 0)
         driver = self._add(_Draft(DAG_DRIVER, name, f"{here.path}-driver", needs, here.parent, condition=condition))
         ends: list[int] = []
@@ -214,7 +198,7 @@ class _Builder:
             before = [ends[k - most]] if most and k >= most else []
             item = {}
             if "parameterIterator" in task:
-                source = Computed(driver, f"iteration {k}") if items is None else Known(items[k])
+                source = Computed(driver, f"iteration {k}") if over is None else Known(over[k])
                 item = {str(task["parameterIterator"]["itemInput"]): source}
             place = _Place(f"{here.path}.iteration({k}:{k})", driver, {**here.scope, **item})
             iteration = f"iteration-driver({k}:{k})"
@@ -229,7 +213,7 @@ class _Builder:
         if "importer" in executor:
             return self._add(_Draft(IMPORTER, name, here.path, needs, here.parent, always=always))
         retry: Spec = task.get("retryPolicy", {})
-        container = _container(executor.get("container", {}), self._platform.get(label, {}), retry)
+        container = read_container(executor.get("container", {}), self._platform.get(label, {}), retry)
         path = here.path if container.image in _DRIVER_ONLY else f"{here.path}-driver"
         driver = self._add(_Draft(CONTAINER_DRIVER, name, path, needs, here.parent, always=always, condition=condition))
         if container.image in _DRIVER_ONLY:
@@ -257,78 +241,10 @@ class _Builder:
             return []
         return [k for k in range(self._drafts[end].parent, end) if self._drafts[k].role == EXECUTOR]
 
-    # --- parameters ---------------------------------------------------------------------------------------------
-
-    def _inner_scope(
-        self, task: Spec, component: Spec, ends: Mapping[str, int], scope: Mapping[str, Source]
-    ) -> dict[str, Source]:
-        """Where a task's parameters come from."""
-        inner: dict[str, Source] = {}
-        types: Spec = component.get("inputDefinitions", {}).get("parameters", {})
-        for name, given in task.get("inputs", {}).get("parameters", {}).items():
-            produced: Spec = given.get("taskOutputParameter", {})
-            if "runtimeValue" in given:
-                inner[name] = Known(given["runtimeValue"].get("constant"))
-            elif produced:
-                inner[name] = self._output(ends[produced["producerTask"]], str(produced.get("outputParameterKey")))
-            elif given.get("componentInputParameter") in scope:
-                inner[name] = scope[given["componentInputParameter"]]
-            if "parameterExpressionSelector" in given and name in inner:
-                inner[name] = self._selected(inner[name], str(given["parameterExpressionSelector"]))
-            source = inner.get(name)
-            if isinstance(source, Known) and types.get(name, {}).get("parameterType") == "STRING":
-                inner[name] = Known(_text(source.value))
-        return inner
-
-    def _output(self, end: int, name: str) -> Source:
-        """An output of what ends there: of a nested pipeline with one step, that step's."""
+    def _producer(self, end: int) -> int:
+        """The step whose outputs are those of what ends there: of a nested pipeline with one step, that step."""
         within = self._within(end)
-        return Computed(within[0] if len(within) == 1 else end, name)
-
-    def _selected(self, source: Source, selector: str) -> Source:
-        """A part of a loop's item: ``parseJson(string_value)["a"]``."""
-        keys = re.findall(r'\["([^"]*)"\]', selector)
-        try:
-            value = self._now(source)
-            for key in keys:
-                value = (json.loads(value) if isinstance(value, str) else value)[key]  # type: ignore[index]  # KeyError, TypeError
-        except (LookupError, TypeError, ValueError):
-            return Computed(source.step, f"{source.name}.{selector}") if isinstance(source, Computed) else source
-        return Known(value)
-
-    def _now(self, source: Source | None) -> object:
-        """A value, where it is known before anything runs; a LookupError where it is not."""
-        if isinstance(source, Known):
-            return source.value
-        if isinstance(source, Given):
-            return self._parameters[source.name]
-        raise LookupError
-
-    def _items(self, task: Spec, scope: Mapping[str, Source]) -> list[Any] | None:
-        items: Spec = task.get("parameterIterator", {}).get("items", {})
-        try:
-            given = items["raw"] if "raw" in items else self._now(scope.get(str(items.get("inputParameter"))))
-            if isinstance(given, str):
-                given = json.loads(given)
-        except (LookupError, ValueError):
-            return None
-        return given if isinstance(given, list) else None
-
-
-def _dependencies(task: Spec) -> list[str]:
-    """The tasks that come before: those it names, and those whose outputs it reads."""
-    inputs: Spec = task.get("inputs", {})
-    given = [*inputs.get("parameters", {}).values(), *inputs.get("artifacts", {}).values()]
-    read = (each.get("taskOutputParameter") or each.get("taskOutputArtifact") for each in given)
-    return list(dict.fromkeys((*task.get("dependentTasks", ()), *(each["producerTask"] for each in read if each))))
-
-
-def _text(value: object) -> object:
-    """A value as a parameter of the type STRING: numbers without a point where they are whole."""
-    if isinstance(value, str):
-        return value
-    whole = isinstance(value, float) and value.is_integer()
-    return json.dumps(int(value) if whole else value, default=str)  # type: ignore[call-overload]  # a float, see above
+        return within[0] if len(within) == 1 else end
 
 
 def _in_order(tasks: Spec) -> list[str]:
@@ -339,67 +255,13 @@ def _in_order(tasks: Spec) -> list[str]:
         if name in above:
             raise ConfigError(f"the tasks {', '.join(above)} wait for each other", "compile the pipeline again")
         if name not in ordered:
-            for needed in _dependencies(tasks[name]):
+            for needed in dependencies(tasks[name]):
                 visit(needed, (*above, name))
             ordered[name] = None
 
     for name in tasks:
         visit(name, ())
     return list(ordered)
-
-
-def _container(container: Spec, platform: Spec, retry: Spec) -> Container:
-    resources: Spec = container.get("resources", {})
-    accelerator: Spec = resources.get("accelerator", {})
-    gpus = _number(accelerator.get("resourceCount", accelerator.get("count", 0)))
-    shape = Shape(
-        round(1000 * _amount(resources, "resourceCpuRequest", "cpuRequest", 1.0)),
-        int(_amount(resources, "resourceMemoryRequest", "memoryRequest", 1e9)),
-        int(gpus),
-        _requirements(platform),
-        tuple(
-            Toleration(t.get("key", ""), t.get("operator", "Equal"), t.get("value", ""), t.get("effect", ""))
-            for t in platform.get("tolerations", ())
-        ),
-    )
-    return Container(
-        image=str(container.get("image", "")),
-        shape=shape,
-        limit_cpu=round(1000 * _amount(resources, "resourceCpuLimit", "cpuLimit", 1.0)),
-        limit_memory=int(_amount(resources, "resourceMemoryLimit", "memoryLimit", 1e9)),
-        command=tuple(map(str, container.get("command", ()))),
-        retries=int(retry.get("maxRetryCount", 0)),
-        backoff_s=parse_duration(str(retry.get("backoffDuration", "0s"))),
-        backoff_factor=float(retry.get("backoffFactor", 2.0)),
-        backoff_max_s=parse_duration(str(retry.get("backoffMaxDuration", "3600s"))),
-    )
-
-
-def _amount(resources: Spec, name: str, older: str, older_unit: float) -> float:
-    """A resource as a quantity, or as the plain number of older compilers; 0 where it is a run's parameter."""
-    if name in resources:
-        return _number(resources[name])
-    return _number(resources.get(older, 0)) * older_unit
-
-
-def _number(given: object) -> float:
-    try:
-        return parse_quantity(given) if isinstance(given, str | int | float) else 0.0
-    except ConfigError:
-        return 0.0  # "{{$.inputs.parameters[…]}}": known to the step only
-
-
-def _requirements(platform: Spec) -> tuple[Requirement, ...]:
-    labels: Spec = platform.get("nodeSelector", {}).get("labels", {})
-    wanted = [Requirement(key, "In", (str(value),)) for key, value in labels.items()]
-    for term in platform.get("nodeAffinity", ()):
-        if "weight" in term:
-            continue  # a preference, not a requirement
-        wanted.extend(
-            Requirement(each["key"], each["operator"], tuple(map(str, each.get("values", ()))))
-            for each in term.get("matchExpressions", ())
-        )
-    return tuple(wanted)
 
 
 _FNV_BASIS, _FNV_PRIME = 0x811C9DC5, 0x01000193

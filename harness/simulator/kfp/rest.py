@@ -12,8 +12,9 @@ from aiohttp import web
 from harness.simulator.kfp import tables, view
 from harness.simulator.kfp.errors import RpcError, invalid
 from harness.simulator.kfp.listing import read_page
+from harness.simulator.kfp.packages import checked_spec, platform_of
 from harness.simulator.kfp.records import Run, Version
-from harness.simulator.kfp.server import Server, checked_spec, platform_of
+from harness.simulator.kfp.server import Server
 from harness.simulator.prometheus import Histogram
 
 API = "/apis/v2beta1"

@@ -10,7 +10,7 @@ from kfp import compiler, dsl
 from harness.model.errors import ConfigError
 from harness.simulator.cluster import Requirement, Toleration
 from harness.simulator.kfp.graph import JOIN, Graph, flatten
-from harness.simulator.kfp.server import parse_package
+from harness.simulator.kfp.packages import parse_package
 from tests.simulator.platforms import GI
 
 
