@@ -62,6 +62,7 @@ def document(report: Report) -> dict[str, Any]:
         "baseline": _baseline(report.regression),
         "observer": _observer(report),
         "scale_advice": asdict(report.scale_advice) if report.scale_advice else None,
+        "rework": asdict(report.rework) | {"amplification": report.rework.amplification} if report.rework else None,
         "workers": asdict(report.workers) if report.workers else None,
         "errors": [
             {"message": g.message, "count": g.count, "first_s": g.first_s, "last_s": g.last_s, "example": g.example}

@@ -12,6 +12,7 @@ from harness.analysis.knee import Knee, knee
 from harness.analysis.latency import Latencies, latencies
 from harness.analysis.ledger import Ledger, ledger
 from harness.analysis.levels import Levels, levels, scaling
+from harness.analysis.rework import Rework, rework
 from harness.analysis.scale_advice import ScaleAdvice, scale_advice
 from harness.analysis.scaling import Scaling
 from harness.analysis.slo import SloResult, judge
@@ -50,6 +51,7 @@ class Report:
     knee: Knee | None
     workers: Workers | None
     scale_advice: ScaleAdvice | None
+    rework: Rework | None
     regression: Regression | None  # against the baseline, where there is one
 
     @property
@@ -140,6 +142,7 @@ def build(timeline: Timeline, diagnosis: Diagnosis, baseline: Baseline | None = 
         knee=knee(timeline),
         workers=workers(timeline),
         scale_advice=scale_advice(timeline),
+        rework=rework(timeline),
         regression=regression(baseline, timeline) if baseline is not None else None,
     )
 

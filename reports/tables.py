@@ -186,7 +186,10 @@ def _advice(report: Report) -> Iterable[tuple[str, str, str]]:
 
 def _goodput(report: Report, paid: Charges) -> Iterable[tuple[str, str, str]]:
     """What was paid for, counted in runs that succeeded."""
-    good = report.ledger.succeeded
+    good, again = report.ledger.succeeded, report.rework
+    if again is not None and again.pods:
+        what = f"of {again.pods:,} pods that failed, were evicted or went with their node"
+        yield "Work lost", seconds_text(again.lost_s), f"{what}; {again.amplification:.2f} times the work that suffices"
     if paid.node_hours:
         yield "Succeeded runs per node-hour", f"{good / paid.node_hours:,.1f}", "goodput: lost and repeated work counts"
     if paid.cost:

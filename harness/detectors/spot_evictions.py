@@ -6,10 +6,10 @@ import numpy as np
 
 from harness.analysis.autoscaling import TAKEN_BACK
 from harness.analysis.failures import failures
+from harness.analysis.rework import lost_with_node
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors.detector import NODES, PODS, RUNS, broke, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import POD_PHASES, RUNNING
 from harness.model.units import format_duration
 
 NAME = "spot-evictions"
@@ -20,12 +20,11 @@ EVICTED = re.compile(
     "found|lost)|imminent node",
     re.IGNORECASE,
 )
-_SOON_S = 60.0  # a pod that ends so shortly around its node's end ended with it
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Nodes that went while pods of runs worked on them."""
-    lost = _lost_pods(timeline)
+    lost = lost_with_node(timeline)
     if not lost.size:
         return []
     nodes = timeline.nodes.set_index("name")
@@ -66,33 +65,3 @@ def detect(timeline: Timeline) -> list[Finding]:
             broke(share) if said else slowed(min(1.0, 2 * lost.size / max(len(timeline.runs), 1))),
         )
     ]
-
-
-def _lost_pods(timeline: Timeline) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    """Rows of `pods` whose running stretch ended with their node."""
-    pods = timeline.pods
-    gone = timeline.nodes.set_index("name")["gone_s"]
-    of_node = np.append(gone.reindex(pods["node"].cat.categories).to_numpy(dtype=np.float64, na_value=np.nan), np.nan)
-    gone_s = of_node[pods["node"].cat.codes.to_numpy()]
-    running = (pods["phase"] == POD_PHASES.index(RUNNING)).to_numpy(dtype=bool) & (pods["row"] >= 0).to_numpy(
-        dtype=bool
-    )
-    end = floats(pods, "end_s")
-    events = timeline.events[timeline.events["kind"] == "Pod"]
-    bad = events[
-        events["reason"].isin(
-            [
-                "Failed",
-                "Error",
-                "Evicted",
-                "Preempted",
-                "Preempting",
-                "TaintManagerEviction",
-                "NodeShutdown",
-                "Terminated",
-            ]
-        )
-    ]
-    ended_badly = pods["pod"].isin(timeline.pods_called(bad["object"])["pod"]).to_numpy(dtype=bool)
-    with_it = (end >= gone_s - _SOON_S) & (ended_badly | (end >= gone_s)) | np.isnan(end)
-    return np.flatnonzero(running & np.isfinite(gone_s) & with_it)

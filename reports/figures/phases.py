@@ -29,6 +29,7 @@ from reports.figures.figure import Figure, axis, bars, figure
 from reports.report import Report
 
 _BARS = 60
+_FIRST_S = 60.0
 
 MEANINGS = {
     DISPATCH: "runs waited for the load generator",
@@ -133,6 +134,13 @@ def pending(report: Report) -> Figure | None:
         "or more. "
         f"{soon:.0%} of all pods waited less than 5 s."
     )
-    traces = [bars("pods", (edges[1:] + edges[:-1]) / 2, counts, "--warn", float(np.diff(edges)[0]) * 0.95)]
-    layout = {"xaxis": axis("seconds without a node"), "yaxis": axis("pods"), "showlegend": False}
+    early = floats(pods, "start_s")[mine] < _FIRST_S
+    at, width = (edges[1:] + edges[:-1]) / 2, float(np.diff(edges)[0]) * 0.95
+    first = np.histogram(waited[early], bins=edges)[0].astype(np.float64)
+    parts = [("in the first minute", first, "--accent"), ("later", counts - first, "--warn")]
+    traces = [bars(name, at, part, of, width) for name, part, of in parts if part.any()]
+    layout = {
+        "xaxis": axis("seconds without a node"), "yaxis": axis("pods"), "barmode": "stack",
+        "showlegend": len(traces) > 1,
+    }  # fmt: skip
     return figure("pending", "Pods waiting for room", caption, traces, layout, height=280)
