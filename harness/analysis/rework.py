@@ -63,5 +63,5 @@ def _working(timeline: Timeline) -> Bools:
 def _ended_early(timeline: Timeline) -> Bools:
     """By row of `pods`: something was said of the pod's end."""
     events = timeline.events[(timeline.events["kind"] == "Pod") & timeline.events["reason"].isin(_ENDED_EARLY)]
-    number = timeline.pods_called(events["object"])["pod"].unique() if len(events) else []
+    number = timeline.pods_called(events["object"])["pod"].unique()
     return np.isin(timeline.pods["pod"].to_numpy(), number)

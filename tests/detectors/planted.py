@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from harness.model import Outcome
 from harness.model.phases import (
+    CACHED,
     COMPUTING,
     FAILED,
     GENERATOR_CPU,
@@ -266,6 +267,14 @@ def listed(takes: Callable[[int], float]) -> Story:
     return story
 
 
+def cached() -> Story:
+    """Of every third run the task details say that a task came from the cache."""
+    story = steady(60)
+    for seq in range(0, 60, 3):
+        story.event(90.0, "Task", "train", CACHED, run=f"run-{seq:04d}")
+    return story
+
+
 PLANTED: dict[str, Callable[[], Story]] = {
     "store-full": lambda: burst(100, store_full_from=0.5),
     "store-slow": lambda: steady(store=8.0),
@@ -291,6 +300,7 @@ PLANTED: dict[str, Callable[[], Story]] = {
     "clock-skew": lambda: steady(skew=7.0),
     "generator-lag": generator_lag,
     "missed-arrivals": missed,
+    "caching": cached,
     "censoring": censored,
     "observer-gaps": observer_gaps,
     "too-few-samples": lambda: steady(10),
