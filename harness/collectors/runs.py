@@ -152,14 +152,13 @@ class Runs:
         if self._first_at is None:
             self._first_at = self._observation.journal.now()
         whole = bool(going) and len(going) + len(self._over) >= plan.intended > 0
-        if whole and activity.pods == 0 and self._open:
-            return _Expected.ENDS
+        quiet = whole and activity.pods == 0 and bool(self._open)
         if activity.kept is None or plan.intended == 0:
-            return _Expected.CHANGES
+            return _Expected.ENDS if quiet else _Expected.CHANGES
         ended = sum(run in activity.kept for run in going)
-        if not ended:
-            return _Expected.NOTHING
-        return _Expected.ENDS if self._closed or (whole and ended == len(going)) else _Expected.CHANGES
+        if ended and (self._closed or (whole and ended == len(going))):
+            return _Expected.ENDS
+        return _Expected.CHANGES if ended or quiet else _Expected.NOTHING
 
     def _try_last(self) -> bool:
         try:
