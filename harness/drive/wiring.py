@@ -80,6 +80,7 @@ class Desk:
         self._story: gevent.Greenlet | None = None
         self._interrupted = False
         self._stopping = False  # somebody waits for the end of the test in `stop_test`
+        self._closing = False
 
     # --- events -------------------------------------------------------------------------------------------------
 
@@ -111,9 +112,9 @@ class Desk:
                 refuse(error)
             sys.stderr.write(f"warning: as the options are now, the test can't start: {error}\n")
 
-    def start_test(self, **_: object) -> None:
-        """`test_start`: a new test, in a greenlet of its own."""
-        if self._station is None:
+    def start_test(self, environment: Any, **_: object) -> None:
+        """`test_start`: a new test, in a greenlet of its own. A worker may be told of it even before `init`."""
+        if not environment.parsed_options.worker:
             self._session = None
             self._story = gevent.spawn(self._tell)
             self._listen_for_interrupts(self._story)
@@ -141,6 +142,7 @@ class Desk:
         """`quitting`: Ctrl-C and SIGTERM come here with a test still going; it is sealed as interrupted."""
         if self._station is not None:
             self._station.close(_FAREWELL_S)
+        self._closing = True
         self._interrupt()
         self._join()
         self._stand_in.stop()
@@ -210,7 +212,9 @@ class Desk:
             self._conclude(ExitCode.BUG, "")
             raise
         finally:
-            if self._environment.parsed_options.headless:
+            if self._closing:
+                pass  # Locust is ending already
+            elif self._environment.parsed_options.headless:
                 runner.quit()
             elif not self._stopping:
                 runner.stop()

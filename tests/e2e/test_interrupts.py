@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of a test: 130, and what there is of it is sealed and says that it was interrupted."""
+"""Ctrl-C (or SIGTERM, as containers are stopped) at any moment of a test: 130, and what there is of it is sealed and says that it was interrupted."""
 
 import json
 import signal
@@ -44,16 +44,17 @@ def test_while_it_is_prepared_nothing_is_left_behind(locust):
 
 
 @pytest.mark.parametrize(
-    ("moment", "load"),
+    ("number", "moment", "load"),
     [
-        ("dispatching", ("--schedule", "constant", "--rate", "2/s", "--for", "10m")),
-        ("draining", ("--schedule", "burst", "--runs", "60")),
+        (signal.SIGTERM, "dispatching", ("--schedule", "constant", "--rate", "2/s", "--for", "10m")),
+        (signal.SIGINT, "draining", ("--schedule", "burst", "--runs", "60")),
     ],
+    ids=["SIGTERM while it sends", "SIGINT while it drains"],
 )
-def test_a_test_that_is_cut_short_is_sealed_as_interrupted(locust, moment, load):
+def test_a_test_that_is_cut_short_is_sealed_as_interrupted(locust, number, moment, load):
     process = locust.start("--headless", "--simulate", QUICK, *load)
     wait_for(lambda: list(locust.place.glob("runs/*/live.load.json")) and stage(locust.place) == moment)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     finished = locust.finish(process)
     assert finished.code == 130, finished.err
     assert (finished.folder / "report.html").is_file()
