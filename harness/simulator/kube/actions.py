@@ -61,6 +61,10 @@ class ClusterActions:
             self._view.pod_changed(pod, Change.LABELLED)
         elif plural == "deployments" and "replicas" in patch.get("spec", {}):
             self._scale(name, int(patch["spec"]["replicas"]))
+        elif plural == "machinedeployments" and "replicas" in patch.get("spec", {}):
+            cluster = self._view.platform.cluster
+            pool = next(each for each in self._view.platform.profile.pools if each.name == name)
+            cluster.scale_pool(pool, int(patch["spec"]["replicas"]))
         elif plural == "persistentvolumeclaims":
             self._resize(name, patch)
         self._advance()

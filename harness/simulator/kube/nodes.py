@@ -1,7 +1,7 @@
 """Nodes as a kubelet writes them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.simulator.kfp.view import Calendar, Stamp
 from harness.simulator.kube.pods import cores, quantity
@@ -9,6 +9,7 @@ from harness.simulator.kube.snapshots import NodeSnapshot, address, uid
 
 Manifest = dict[str, Any]
 LEASES = "kube-node-lease"  # the namespace of the nodes' leases
+POOLS, CLUSTER = "kube-system", "simulated"  # the namespace of the node pools, and the cluster that they belong to
 _UNREADY_TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _PROBLEMS = (
     ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -52,6 +53,43 @@ def render_node(node: NodeSnapshot, stamp: Stamp) -> Manifest:
         },
         "spec": spec,
         "status": _status(node, stamp),
+    }
+
+
+class PoolSnapshot(NamedTuple):
+    """A node pool at one resource version."""
+
+    name: str
+    nodes: int
+    ready: int
+
+
+def render_pool(pool: PoolSnapshot, stamp: Stamp) -> Manifest:
+    """A pool as Cluster API's MachineDeployment, whose scale can be set."""
+    labels = {"cluster.x-k8s.io/cluster-name": CLUSTER, "cluster.x-k8s.io/deployment-name": pool.name}
+    unready = {"unavailableReplicas": pool.nodes - pool.ready} if pool.nodes > pool.ready else {}
+    return {
+        "metadata": {
+            "name": pool.name,
+            "namespace": POOLS,
+            "uid": uid("pool", pool.name),
+            "creationTimestamp": stamp(0.0),
+            "labels": labels,
+        },
+        "spec": {
+            "clusterName": CLUSTER,
+            "replicas": pool.nodes,
+            "selector": {"matchLabels": labels},
+            "template": {"spec": {"clusterName": CLUSTER}},
+        },
+        "status": {
+            "replicas": pool.nodes,
+            "readyReplicas": pool.ready,
+            "availableReplicas": pool.ready,
+            "updatedReplicas": pool.nodes,
+            "phase": "ScalingUp" if unready else "Running",
+            **unready,
+        },
     }
 
 

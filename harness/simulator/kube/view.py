@@ -23,7 +23,16 @@ from harness.simulator.kube.installation import (
     render_namespace,
     system_pod,
 )  # fmt: skip
-from harness.simulator.kube.nodes import LEASES, node_fields, node_labels, render_lease, render_node
+from harness.simulator.kube.nodes import (
+    LEASES,
+    POOLS,
+    PoolSnapshot,
+    node_fields,
+    node_labels,
+    render_lease,
+    render_node,
+    render_pool,
+)
 from harness.simulator.kube.pods import pod_fields, pod_labels, pod_uid, render_pod
 from harness.simulator.kube.policy import (
     SYSTEM_CLASSES,
@@ -45,6 +54,7 @@ from harness.simulator.kube.snapshots import (
 )  # fmt: skip
 from harness.simulator.kubeapi import ObjectStore, Resource, resources
 from harness.simulator.platform import Platform
+from harness.simulator.profile import Pool
 
 _EVENTS_KEPT_S = 3600.0  # kube-apiserver's --event-ttl
 T = TypeVar("T")
@@ -80,6 +90,8 @@ class KubernetesView:
     def follow(self, platform: Platform) -> None:
         """Show this platform: its installation runs from now on."""
         self._platform = platform
+        for pool in platform.profile.pools:
+            self._pool_changed(pool)
         own = platform.profile.namespace
         for name in (*NAMESPACES, own):
             self.store.put("namespaces", "", name, name)
@@ -185,12 +197,19 @@ class KubernetesView:
             self.store.put("nodes", "", node.name, node_snapshot(node, self._now))
         else:
             self.store.delete("nodes", "", node.name, node_snapshot(node, self._now))
+        self._pool_changed(node.pool)
         if reason:
             component = (
                 "kubelet" if reason in {"NodeReady", "NodeNotSchedulable", "NodeSchedulable"} else "node-controller"
             )
             worded = Worded(reason, message, component, "Warning" if reason == "PreemptScheduled" else "Normal")
             self._event(Subject("Node", "default", node.name, node.name), worded, node.name)
+
+    def _pool_changed(self, pool: Pool) -> None:
+        if self._platform is not None:
+            nodes = self._platform.cluster.pool_nodes(pool)
+            ready = sum(node.ready is not None for node in nodes)
+            self.store.put("machinedeployments", POOLS, pool.name, PoolSnapshot(pool.name, len(nodes), ready))
 
     def workflow_changed(self, workflow: Workflow) -> None:
         """A workflow's status was written."""
@@ -245,6 +264,7 @@ class KubernetesView:
             resources.leases(**resources.shown(lambda lease: render_lease(lease, calendar)), listing=self._leases),
             resources.deployments(**resources.shown(lambda deployment: render_deployment(deployment, stamp))),
             resources.workflows(**resources.shown(lambda workflow: render_workflow(workflow, calendar))),
+            resources.machine_deployments(**resources.shown(lambda pool: render_pool(pool, stamp))),
             resources.node_metrics(
                 **resources.shown(lambda measured: usage.render_node(measured, calendar)), listing=self._node_usage
             ),

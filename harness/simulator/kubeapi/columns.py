@@ -222,6 +222,19 @@ LEASE_COLUMNS = (
     AGE,
 )
 
+MACHINES_COLUMNS = (  # as Cluster API's definition has them
+    NAME,
+    Column("Cluster", "string", lambda it: text_at(it, "spec.clusterName", ""), description="The cluster."),
+    Column("Replicas", "integer", _replicas("replicas"), description="Machines there are."),
+    Column("Ready", "integer", _replicas("readyReplicas"), description="Nodes that are ready."),
+    Column("Updated", "integer", _replicas("updatedReplicas"), description="Machines of the newest kind."),
+    Column(
+        "Unavailable", "integer", _replicas("unavailableReplicas"), description="Machines whose nodes are not ready."
+    ),
+    Column("Phase", "string", lambda it: text_at(it, "status.phase", ""), description="ScalingUp or Running."),
+    Column("Age", "date", _created, description="Time since the object was created."),
+)
+
 WORKFLOW_COLUMNS = (
     NAME,
     Column("Status", "string", lambda it: text_at(it, "status.phase", ""), description="The workflow's phase."),

@@ -70,6 +70,11 @@ workflows = partial(
     Resource, group="argoproj.io", version="v1alpha1", plural="workflows", kind="Workflow", namespaced=True,
     short_names=("wf",), singular="workflow", columns=columns.WORKFLOW_COLUMNS, custom=True,
 )  # fmt: skip
+machine_deployments = partial(  # node pools, as Cluster API manages them
+    Resource, group="cluster.x-k8s.io", version="v1beta1", plural="machinedeployments", kind="MachineDeployment",
+    namespaced=True, short_names=("md",), singular="machinedeployment", columns=columns.MACHINES_COLUMNS, custom=True,
+    subresources=("scale", "status"),
+)  # fmt: skip
 node_metrics = partial(
     Resource, group="metrics.k8s.io", version="v1beta1", plural="nodes", kind="NodeMetrics", namespaced=False,
     columns=columns.NODE_METRICS_COLUMNS, selectable=("metadata.name",),

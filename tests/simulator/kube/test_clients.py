@@ -249,6 +249,14 @@ def test_kubectl_describes_what_bounds_and_holds_the_platform(kubectl: Any, run:
     assert re.search(r"main\s+\d+m\s+\d+Mi", kubectl("top", "pods", "--containers"))
 
 
+def test_kubectl_scales_a_node_pool(kubectl: Any) -> None:
+    assert re.search(r"pool\s+simulated\s+2\s+2", kubectl("get", "machinedeployments", "-n", "kube-system"))
+    kubectl("scale", "machinedeployment", "pool", "-n", "kube-system", "--replicas", "3")
+    assert len(kubectl("get", "nodes", "-o", "name").split()) == 3
+    kubectl("scale", "machinedeployment", "pool", "-n", "kube-system", "--replicas", "2")
+    assert len(kubectl("get", "nodes", "-o", "name").split()) == 2
+
+
 def test_kubectl_scales_the_api_server(kubectl: Any) -> None:
     kubectl("scale", "deployment", "ml-pipeline", "--replicas", "2")
     kubectl("wait", "deployment/ml-pipeline", "--for=jsonpath={.status.readyReplicas}=2", "--timeout=20s")

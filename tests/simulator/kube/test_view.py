@@ -154,3 +154,24 @@ def test_pods_name_their_priority_class_and_the_cluster_has_it() -> None:
 def test_a_step_can_only_have_a_class_that_there_is() -> None:
     with pytest.raises(ConfigError, match=r"steps\[0\].priority_class: there is no class 'urgent'"):
         Platform(profile(step=Step(priority_class="urgent")), 1)
+
+
+# --- node pools -------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_pool_is_scaled_as_cluster_apis_machine_deployments_are() -> None:
+    platform, view, actions = shown(2)
+    (pool_before,) = objects(view, "machinedeployments")
+    assert (pool_before["spec"]["replicas"], pool_before["status"]["readyReplicas"]) == (2, 2)
+    actions.patch("machinedeployments", "kube-system", "pool", {"spec": {"replicas": 5}})
+    (growing,) = objects(view, "machinedeployments")
+    assert (growing["spec"]["replicas"], growing["status"]["readyReplicas"]) == (5, 2)
+    assert growing["status"]["phase"] == "ScalingUp"
+    platform.loop.run(platform.loop.now + 120)
+    (grown,) = objects(view, "machinedeployments")
+    assert (grown["status"]["readyReplicas"], grown["status"]["phase"]) == (5, "Running")
+    assert len(objects(view, "nodes")) == 5
+    actions.patch("machinedeployments", "kube-system", "pool", {"spec": {"replicas": 1}})
+    platform.loop.run(platform.loop.now + 120)
+    assert len(objects(view, "nodes")) == 1
+    assert all(pods[0].started is not None for pods in view.replicas.values())  # moved to the node that is left
