@@ -1,5 +1,6 @@
 """Execution requests, checked as hetida designer checks them."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,12 @@ from harness.simulator.hetida.answers import NOT_JSON, invalid
 
 DIRECT = "direct_provisioning"
 _READ = {"INT": int, "FLOAT": float}
+# The characters that version 0.9.8 takes in these texts: no colon, no apostrophe.
+_TEXTS = {
+    "name": r"^[\w ,\.\-\(\)\&\+=/]+$",
+    "category": r"^[\w ,\.\-\(\)\&\+=/]+$",
+    "description": r"^[\w ,\.\-\(\)\&\+=/]*$",
+}
 
 
 class RefusedError(Exception):
@@ -99,6 +106,26 @@ def parsed(raw: bytes) -> Mapping[str, Any]:
         raise RefusedError(422, NOT_JSON) from None
     if not isinstance(body, Mapping):
         raise RefusedError(422, invalid(["body"], "value is not a valid dict", "type_error.dict"))
+    return body
+
+
+def transformation(raw: bytes, name: str) -> Mapping[str, Any]:
+    """A transformation that is to be stored as `name`.
+
+    Raises:
+        RefusedError: a field is missing or has a character that it may not have, or its id is another one.
+    """
+    body = parsed(raw)
+    for field in ("id", "name", "io_interface"):
+        if field not in body:
+            raise RefusedError(422, invalid(["body", field], "field required", "value_error.missing"))
+    for field, pattern in _TEXTS.items():
+        if not re.match(pattern, str(body.get(field) or "-")):
+            raise RefusedError(
+                422, invalid(["body", field], f'string does not match regex "{pattern}"', "value_error.str.regex")
+            )
+    if body["id"] != name:
+        raise RefusedError(400, {"detail": "The id of the path and that of the body differ."})
     return body
 
 

@@ -18,7 +18,14 @@ from harness.simulator.adapter.plants import Plants
 from harness.simulator.adapter.rest import application
 from harness.simulator.hetida import answers
 from harness.simulator.hetida.execution import Ending, Job
-from harness.simulator.hetida.requests import RefusedError, Request, backend_request, parsed, runtime_request
+from harness.simulator.hetida.requests import (
+    RefusedError,
+    Request,
+    backend_request,
+    parsed,
+    runtime_request,
+    transformation,
+)
 from harness.simulator.hetida.service import Service
 
 Advance = Callable[[], None]
@@ -78,12 +85,7 @@ class Endpoints:
         return _json(self._stored(request.match_info["id"]))
 
     async def _put(self, request: web.Request) -> web.Response:
-        body = parsed(await request.read())
-        for field in ("id", "name", "io_interface"):
-            if field not in body:
-                raise RefusedError(422, answers.invalid(["body", field], "field required", "value_error.missing"))
-        if body["id"] != request.match_info["id"]:
-            raise RefusedError(400, {"detail": "The id of the path and that of the body differ."})
+        body = transformation(await request.read(), request.match_info["id"])
         self._transformations[str(body["id"])] = body
         return _json(body, 201)
 

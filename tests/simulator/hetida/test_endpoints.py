@@ -154,6 +154,9 @@ def test_unknown_transformations_are_404_and_documents_are_checked(url):
     assert call(url, "POST", "/api/transformations/execute", {})[0] == 422
     assert call(url, "PUT", "/api/transformations/x", {"id": "x"})[0] == 422
     assert call(url, "PUT", "/api/transformations/x", transformation())[0] == 400
+    document = transformation() | {"description": "one plant's sensor"}
+    status, refused = call(url, "PUT", f"/api/transformations/{document['id']}", document)
+    assert (status, refused["detail"][0]["loc"]) == (422, ["body", "description"])
 
 
 def test_the_latest_released_revision_of_a_group_is_executed(url):
