@@ -27,6 +27,7 @@ from harness.simulator.serving import Ending, Place, announce, listening
 from harness.simulator.wall import WallClock
 
 _LATE = "the simulation was {:.1f} s behind the wall clock"
+_NEVER = 2**31 - 1  # collections of the young for one of the old
 _LOOK_S = 1.0  # how often the parent and the lag are looked at
 
 
@@ -51,9 +52,10 @@ def serve(options: ServeOptions) -> None:
 async def _serve(options: ServeOptions) -> None:
     ending = Ending(options.place)
     app, clock = build(options)
-    # A full collection of a large model stops it for 100 ms. What a run holds is freed without one when it is deleted.
+    # Looking for garbage among what has grown old stops a large model for seconds, and finds none: what a run holds is
+    # freed without when it is deleted. What requests leave is found among the young, in milliseconds.
     gc.freeze()
-    gc.set_threshold(20_000, 50, 1_000)
+    gc.set_threshold(5_000, 2, _NEVER)
     async with listening(app, options.place, "the simulated platform") as here:
         with tempfile.TemporaryDirectory(prefix="pipeswarm-") as folder:
             url = options.advertise.rstrip("/") or here
