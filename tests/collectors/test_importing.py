@@ -15,8 +15,9 @@ from harness.model.phases import SUCCEEDED
 from harness.store import RunFolder
 from harness.store.tables import load, seal
 from harness.targets import kfp
-from tests.collectors.manifests import RUN, event, pod, time
+from tests.collectors.manifests import RUN, WF, at, event, pod, time
 from tests.collectors.test_pods import DONE, STORY
+from tests.collectors.test_workflows import claim, workflow
 
 NODE = {
     "kind": "Node",
@@ -132,3 +133,16 @@ def test_an_event_that_happened_again_counts_how_often(tmp_path: Path) -> None:
     import_files(about, [write(tmp_path / "p.json", {"kind": "PodList", "items": [DONE]}), path])
     (found,) = [each for each in about.folder.records(Event) if each.reason == "FailedScheduling"]
     assert (found.count, found.at % 10**9) == (12, 1000)
+
+
+def test_workflows_and_claims_are_taken_from_dumps_too(tmp_path: Path) -> None:
+    about = observation(tmp_path)
+    items = [
+        {"kind": "Workflow", **workflow("Failed", startedAt=time(2), finishedAt=time(40), message="no space")},
+        {"kind": "PersistentVolumeClaim", **claim("Bound", "20Gi")},
+    ]
+    path = write(tmp_path / "objects.json", {"kind": "List", "items": items})
+    assert import_files(about, [path]) == {"Workflow": 1, "PersistentVolumeClaim": 1}
+    found = {(event.kind, event.object, event.reason): event for event in about.folder.records(Event)}
+    assert found["Workflow", WF, "Failed"].at == at(40)
+    assert ("PersistentVolumeClaim", "seaweedfs-pvc", "Bound") in found
