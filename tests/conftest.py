@@ -1,10 +1,15 @@
 """What tests of several rooms share: fixtures, and which tests may run beside each other."""
 
 import pytest
+from hypothesis import settings
 
 from tests.real_kubernetes import real_cluster
 
 __all__ = ["real_cluster"]
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
