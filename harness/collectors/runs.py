@@ -4,10 +4,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from enum import Enum, auto
 
 from harness.collectors.collector import Observation
 from harness.collectors.contact import Contact
+from harness.collectors.expecting import Expected, expected
 from harness.collectors.http import Http, Timeouts
 from harness.collectors.pace import Pace
 from harness.collectors.run_details import RunDetails
@@ -26,14 +26,6 @@ _NO_NEWS_S = 15.0  # so long nothing is listed while the cluster shows that no r
 _ENOUGH = 3  # runs without a pod, to say so while the test goes on
 _LEAST_DETAILS = 2  # requests for task details …
 _SHARE_OF_DETAILS = 0.25  # … or so much of all our requests
-
-
-class _Expected(Enum):
-    """What a poll would show now."""
-
-    NOTHING = auto()  # no run has begun, or none has ended since the last poll
-    CHANGES = auto()  # ends of runs, or it can't be known
-    ENDS = auto()  # those that a test or its next arrivals wait for
 
 
 class Runs:
@@ -112,8 +104,6 @@ class Runs:
         if self._details.wanted and self._affords_details():
             self._read_details()
         now_at = self._observation.journal.now()
-        if self._first_at is None and (self._open or self._over):
-            self._first_at = now_at
         going_s = (now_at - self._first_at) / 1e9 if self._first_at is not None else 0.0
         return self._pace.after(self._requests, served, going_s, self._left_s(now_at))
 
@@ -131,34 +121,26 @@ class Runs:
         idle_s: float | None = None
         while not stop.wait(_SLICE_S):
             waited_s += _SLICE_S
-            expected, limit_s = self._expected(), seconds
-            if expected is _Expected.ENDS:
+            now, limit_s = self._expected(), seconds
+            if now is Expected.ENDS:
                 idle_s = idle_s or self._pace.while_idle()
                 limit_s = min(seconds, idle_s)
             else:
                 self._pace.busy()
-            if expected is _Expected.NOTHING:
+            if now is Expected.NOTHING:
                 limit_s = max(seconds, _NO_NEWS_S if self._started() else self._observation.settings.most_poll_s)
             if waited_s >= limit_s:
                 return
 
-    def _expected(self) -> _Expected:
-        """What a poll would show, by what the cluster shows of the runs."""
-        plan, activity = self._observation.plan, self._observation.activity
-        going = self._started() | self._open.keys()
-        going -= self._over
-        if plan.intended and not (going or self._over):
-            return _Expected.NOTHING
-        if self._first_at is None:
+    def _expected(self) -> Expected:
+        over = len(self._over)
+        going = (self._started() | self._open.keys()) - self._over
+        if self._first_at is None and (going or over):
             self._first_at = self._observation.journal.now()
-        whole = bool(going) and len(going) + len(self._over) >= plan.intended > 0
-        quiet = whole and activity.pods == 0 and bool(self._open)
-        if activity.kept is None or plan.intended == 0:
-            return _Expected.ENDS if quiet else _Expected.CHANGES
-        ended = sum(run in activity.kept for run in going)
-        if ended and (self._closed or (whole and ended == len(going))):
-            return _Expected.ENDS
-        return _Expected.CHANGES if ended or quiet else _Expected.NOTHING
+        return expected(
+            self._observation.activity, going, listed=bool(self._open), over=over,
+            intended=self._observation.plan.intended, closed=self._closed,
+        )  # fmt: skip
 
     def _try_last(self) -> bool:
         try:
