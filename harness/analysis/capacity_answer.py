@@ -181,5 +181,5 @@ def _warnings(
             "(tests differ by some 10 %); more sizes, and the same size again, narrow it"
         )
     if seen.nodes[0] == seen.nodes[1] and known[NODES] != seen.nodes[0]:
-        found.append(f"all observations are on {seen.nodes[0]:g} nodes: what more nodes do is a guess")
+        found.append(f"all observations are on {seen.nodes[0]:,.4g} nodes: what more nodes do is a guess")
     return tuple(found)

@@ -66,12 +66,13 @@ class Answered:
         first, seen = self.first, self.model.fitted_on
         likely = sorted(self.model.weights.items(), key=lambda item: -item[1])[:3]
         weights = ", ".join(f"{law.name} {weight:.0%}" for law, weight in likely)
+        laws = f" (weights: {weights})" if self.name == self.model.law.name else ""
         tests = f"{seen.observations} observation{'s' if seen.observations > 1 else ''}"
         took = f"{format_duration(seen.duration_s[0])} to {format_duration(seen.duration_s[1])}"
         lines = [
             sentence(first),
             f"  90 % interval  {amount(first.asked, first.low)} to {amount(first.asked, first.high)}",
-            f"  model          {self.name} (weights: {weights})",
+            f"  model          {self.name}{laws}",
             f"  fitted on      {tests}: {_span(seen.runs)} runs, {_span(seen.nodes)} nodes, {took}",
         ]
         if self.check:
@@ -132,7 +133,7 @@ def amount(quantity: str, value: float | None) -> str:
 
 def _whole(value: float | None) -> float | None:
     """Counts as counts: 40, not 40.0."""
-    return int(value) if value is not None and value.is_integer() else value
+    return int(value) if value is not None and value == int(value) else value
 
 
 def _span(ends: tuple[float, float]) -> str:

@@ -110,8 +110,8 @@ def _places(cells: Sequence[Answer], across: str, observed: tuple[float, float],
     if cells[0].asked == across:
         highs = [cell.high for cell in cells if cell.high]
         most = min(max([most, *highs]), _FARTHEST * most)
-    if least == most:
-        least, most = max(1.0, most / 2), 2 * most
+    if most < 2 * least:
+        least, most = least / 2, 2 * most
     whole = np.unique(np.round(np.geomspace(max(1.0, least), most, count)))
     return tuple(whole.tolist())
 
