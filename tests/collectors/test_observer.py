@@ -163,7 +163,6 @@ def observed(demo: Simulator, tmp_path_factory: pytest.TempPathFactory) -> tuple
     return folder, runs
 
 
-@pytest.mark.xdist_group("observed")  # by one observer, for all of these tests
 class TestWholeTest:
     def test_every_run_is_recorded_as_the_platform_says(
         self, demo: Simulator, observed: tuple[RunFolder, list[str]]
