@@ -63,5 +63,7 @@ def _working(timeline: Timeline) -> Bools:
 def _ended_early(timeline: Timeline) -> Bools:
     """By row of `pods`: something was said of the pod's end."""
     events = timeline.events[(timeline.events["kind"] == "Pod") & timeline.events["reason"].isin(_ENDED_EARLY)]
+    if not len(events):
+        return np.zeros(len(timeline.pods), dtype=bool)
     number = timeline.pods_called(events["object"])["pod"].unique()
     return np.isin(timeline.pods["pod"].to_numpy(), number)
