@@ -4,6 +4,8 @@ import json
 import os
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -185,3 +187,29 @@ def test_the_page_is_served_and_looks_again_by_itself(served: Served) -> None:
     with urllib.request.urlopen(served.url + "/") as answer:
         assert answer.headers["Content-Type"].startswith("text/html")
         assert b'http-equiv="refresh"' in answer.read()
+
+
+def test_clients_that_hang_up_rudely_are_nobodys_business() -> None:
+    process = start("--profile", "demo")
+    assert process.stdout is not None
+    url = json.loads(process.stdout.readline())["url"]
+    host, port = url.removeprefix("http://").split(":")
+    for _ in range(5):
+        client = socket.create_connection((host, int(port)))
+        client.sendall(f"GET /api/v1/nodes?watch=1 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        assert client.recv(12) == b"HTTP/1.1 200"
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing is a reset
+        client.close()
+    with urllib.request.urlopen(f"{url}/api/v1/nodes") as answer:
+        name = json.loads(answer.read())["items"][0]["metadata"]["name"]
+    patch = urllib.request.Request(
+        f"{url}/api/v1/nodes/{name}", b'{"metadata": {"labels": {"a": "b"}}}', method="PATCH"
+    )
+    patch.add_header("Content-Type", "application/merge-patch+json")
+    with urllib.request.urlopen(patch) as answer:  # now there is something to tell them
+        assert answer.status == 200
+    with urllib.request.urlopen(f"{url}/api/v1/nodes?watch=1&timeoutSeconds=1") as answer:
+        answer.read()
+    process.terminate()
+    _, said = process.communicate(timeout=20)
+    assert "Traceback" not in said

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -189,12 +190,13 @@ class _Served:
         open_watches = request.app[_watches]
         open_watches.add(task)
         try:
-            async for lines in watch(self.store, options, shape):
-                if request.transport is None or request.transport.is_closing():
-                    break
-                if lines:
-                    await response.write(lines)
-            await response.write_eof()
+            with suppress(ConnectionError):  # a client that hung up needs no end, and nobody has to hear of it
+                async for lines in watch(self.store, options, shape):
+                    if request.transport is None or request.transport.is_closing():
+                        break
+                    if lines:
+                        await response.write(lines)
+                await response.write_eof()
         finally:
             open_watches.discard(task)
         return response
