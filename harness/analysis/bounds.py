@@ -111,6 +111,8 @@ def _store(timeline: Timeline, measured: float) -> Bound | None:
 
 
 def _adapters(timeline: Timeline, measured: float) -> Bound | None:
+    if not timeline.executed:
+        return None
     done = executions(timeline)
     moving = done.loading + done.sending
     quickest = min((float(np.median(s)) for s in done.by_replica(moving, _FEW).values()), default=np.inf)

@@ -49,6 +49,8 @@ def lost_with_node(timeline: Timeline) -> Ints:
     """Rows of `Timeline.pods` whose running stretch ended with their node."""
     homes = timeline.pods["node"].cat
     gone = timeline.nodes.set_index("name")["gone_s"].reindex(homes.categories)
+    if not gone.notna().any():
+        return np.zeros(0, dtype=np.int64)
     gone_s = np.append(gone.to_numpy(dtype=np.float64, na_value=np.nan), np.nan)[homes.codes.to_numpy()]
     end = floats(timeline.pods, "end_s")
     with_it = (end >= gone_s - _SOON_S) & (_ended_early(timeline) | (end >= gone_s)) | np.isnan(end)
