@@ -35,6 +35,7 @@ def test_one_run_asks_for_the_most_of_its_levels():
         ("cpu: 2100m, memory: 16Gi", 2, "cpu"),
         ("cpu: 3500m, memory: 16Gi", 3, "cpu"),
         ("cpu: 8, memory: 2200Mi, reserved_memory: 0", 2, "memory"),
+        ("cpu: 8, memory: 16Gi, pods: 2", 2, "driver pods: pods"),
     ],
 )
 def test_the_number_is_found_on_a_served_cluster(serve, monkeypatch, capsys, node, jobs, stopped_by):

@@ -85,7 +85,7 @@ class Autoscaler:
         if blocked:
             self._scale_up(blocked)
         leftover = self._scale_down()
-        if blocked or leftover:
+        if blocked or leftover or self._scheduler.about_to_try:
             self.look()
 
     # --- up -----------------------------------------------------------------------------------------------------

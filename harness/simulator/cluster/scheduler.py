@@ -60,6 +60,11 @@ class Scheduler:
                 yield shape, waiting
 
     @property
+    def about_to_try(self) -> bool:
+        """Pods will be tried within moments, and may turn out to fit nowhere."""
+        return bool(self._queue) or self._backing_off > 0
+
+    @property
     def waiting(self) -> int:
         """How many pods have no node."""
         return len(self._queue) + self._backing_off + sum(len(pods) for pods in self._blocked.values())
