@@ -27,9 +27,7 @@ _NICE = 15
 def configure(parser: argparse.ArgumentParser) -> None:
     """The verb's options."""
     parser.add_argument("run", type=Path, help="a run folder, of a running test or a finished one")
-    parser.add_argument(
-        "--every", default="", metavar="TIME", help="look again so often, as 10s, until it is over"
-    )
+    parser.add_argument("--every", default="", metavar="TIME", help="look again so often, as 10s, until it is over")
     parser.add_argument("--die-with-parent", action="store_true", help="end when the starting process is gone")
     printing.configure(parser)
 
