@@ -26,6 +26,7 @@ from harness.model import ConfigError, Event, Plan, Sample
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget
 from tests.collectors.servers import Answer, Served, until
+from tests.real_kubernetes import RealCluster
 
 PAGE = """\
 # HELP argo_workflows_queue_depth_count old name
@@ -156,8 +157,8 @@ class Counted:
 
 
 @contextmanager
-def real_prometheus(tmp_path: Path, target: str) -> Iterator[str]:
-    """A Prometheus that scrapes `target` every second."""
+def real_prometheus(tmp_path: Path, target: str, **how: object) -> Iterator[str]:
+    """A Prometheus that scrapes `target` every second; `how` are more settings of the scrape."""
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("there is no program 'prometheus' (Debian's package prometheus has it)")
@@ -165,7 +166,8 @@ def real_prometheus(tmp_path: Path, target: str) -> Iterator[str]:
     scrape = {
         "job_name": "x",
         "scrape_interval": "1s",
-        "static_configs": [{"targets": [target.removeprefix("http://")]}],
+        "static_configs": [{"targets": [target.rpartition("//")[2]]}],
+        **how,
     }
     config.write_text(yaml.safe_dump({"scrape_configs": [scrape]}))
     with socket.socket() as free:
@@ -266,3 +268,48 @@ def test_a_prometheus_that_is_not_there_is_said(tmp_path: Path) -> None:
         assert collector is not None
         collector.collect(stop)
     assert [(e.reason, e.object) for e in RunFolder(tmp_path).records(Event)] == [("NotReachable", "prometheus")]
+
+
+def test_a_prometheus_that_scrapes_a_real_api_server_is_asked_by_a_profile_of_ones_own(
+    real_cluster: RealCluster, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.yaml"
+    requests = {
+        "name": "apiserver_requests_per_s",
+        "any_of": ["apiserver_request_total"],
+        "kind": "counter",
+        "by": ["verb"],
+    }
+    seconds = {
+        "name": "apiserver_seconds",
+        "any_of": ["apiserver_request_duration_seconds"],
+        "kind": "histogram",
+        "by": ["verb"],
+    }
+    own.write_text(yaml.safe_dump({"title": "the API server", "metrics": [requests, seconds]}))
+    how = {
+        "scheme": "https", "authorization": {"credentials": real_cluster.token},
+        "tls_config": {"ca_file": str(real_cluster.ca)},
+    }  # fmt: skip
+    with (
+        real_prometheus(tmp_path, real_cluster.url, **how) as url,
+        RunFolder(tmp_path).recorder() as recorder,
+    ):
+        collector = prometheus.open_collector(
+            observation(tmp_path, recorder, prometheus=url, scrape_every_s=1.0, profiles=(str(own),))
+        )
+        assert collector is not None
+        until(lambda: collector._api.existing(["apiserver_request_total"]), "the first scrape")
+        stop = threading.Event()
+        thread = threading.Thread(target=collector.collect, args=(stop,), daemon=True)
+        thread.start()
+        folder = RunFolder(tmp_path)
+        until(lambda: {"GET", "LIST"} <= _verbs(folder, "apiserver_requests_per_s"), "rates by verb")
+        until(lambda: _verbs(folder, "apiserver_seconds"), "quantiles")
+        stop.set()
+        thread.join(20)
+    assert all(0 <= sample.value < 1000 for sample in folder.records(Sample))
+
+
+def _verbs(folder: RunFolder, metric: str) -> set[str]:
+    return {sample.labels["verb"] for sample in folder.records(Sample) if sample.metric == metric}
