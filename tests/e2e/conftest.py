@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +24,17 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def wait_for(true, seconds=60):
+    """What `true` says once it is; what can't be asked yet is not."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with suppress(OSError, ValueError, KeyError):
+            if found := true():
+                return found
+        time.sleep(0.1)
+    raise AssertionError("it did not happen in time")
 
 
 @dataclass

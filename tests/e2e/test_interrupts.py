@@ -3,26 +3,14 @@
 import json
 import signal
 import socket
-import time
 import urllib.parse
 import urllib.request
-from contextlib import suppress
 
 import pytest
 
-from tests.e2e.conftest import QUICK, ROOT, free_port
+from tests.e2e.conftest import QUICK, ROOT, free_port, wait_for
 
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
-
-
-def wait_for(true, seconds=60):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        with suppress(OSError, ValueError, KeyError):
-            if found := true():
-                return found
-        time.sleep(0.05)
-    raise AssertionError("it did not happen in time")
 
 
 def stage(place):

@@ -1,12 +1,10 @@
 """The web UI of a master: what the page asks for, with workers that send the arrivals."""
 
 import json
-import time
 import urllib.parse
 import urllib.request
-from contextlib import suppress
 
-from tests.e2e.conftest import ROOT, free_port
+from tests.e2e.conftest import ROOT, free_port, wait_for
 
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
 
@@ -15,16 +13,6 @@ def shown(address):
     """What the tab "Pipeline runs" shows."""
     with urllib.request.urlopen(f"{address}/pipeline-runs/state", timeout=5) as answer:
         return json.load(answer)
-
-
-def wait_for(true, seconds=60):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        with suppress(OSError, ValueError, KeyError):
-            if found := true():
-                return found
-        time.sleep(0.2)
-    raise AssertionError("it did not happen in time")
 
 
 def test_the_tab_shows_what_the_workers_do_and_the_report_at_the_end(locust, platform):

@@ -10,7 +10,7 @@ import pytest
 
 from harness.model import Submission
 from harness.store import RunFolder
-from tests.e2e.conftest import QUICK, free_port
+from tests.e2e.conftest import QUICK, free_port, wait_for
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -57,15 +57,6 @@ def ui(locust):
     return process, address
 
 
-def wait_until(true, seconds=60):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if true():
-            return
-        time.sleep(0.2)
-    raise AssertionError("it did not happen in time")
-
-
 def test_start_runs_the_test_and_stop_drains_it(locust, ui, page, tmp_path):
     process, address = ui
     errors = []
@@ -81,7 +72,7 @@ def test_start_runs_the_test_and_stop_drains_it(locust, ui, page, tmp_path):
 
     page.get_by_role("button", name="Start").click()
     runs = locust.place / "runs"
-    wait_until(lambda: list(runs.glob("*/submissions.jsonl")))
+    wait_for(lambda: list(runs.glob("*/submissions.jsonl")))
     (folder,) = runs.iterdir()
     page.get_by_role("tab", name="Pipeline runs").click()
     tab = page.get_by_role("region", name="Pipeline runs")
@@ -101,7 +92,7 @@ def test_start_runs_the_test_and_stop_drains_it(locust, ui, page, tmp_path):
     assert "pipeswarm_arrivals_intended 360.0" in scraped.splitlines()
 
     page.get_by_role("button", name="Stop").click()
-    wait_until((folder / "report.html").is_file)
+    wait_for((folder / "report.html").is_file)
     page.get_by_role("button", name="New").wait_for(timeout=20_000)
     tab.get_by_role("link", name="Open the report").wait_for()
     assert "api-errors" in tab.get_by_label("Verdict").inner_text()
