@@ -55,10 +55,10 @@ def import_files(observation: Observation, paths: Sequence[Path]) -> Mapping[str
         if "items" in document:
             for each in _items(path, document):
                 objects[str(each["kind"])].append(each)
-        elif "runs" not in document and "data" not in document:
+        elif not _lists_runs(document) and "data" not in document:
             raise _not_understood(path)
     for path, document in documents:
-        if "runs" in document:
+        if _lists_runs(document):
             counts["Run"] = counts.get("Run", 0) + _record_runs(observation, path)
         elif "data" in document:
             counts["Sample"] = counts.get("Sample", 0) + _record_samples(observation, path, document["data"])
@@ -76,6 +76,11 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise _not_understood(path)
     return document
+
+
+def _lists_runs(document: Mapping[str, Any]) -> bool:
+    """A listing of runs leaves out what is empty: without any run it is ``{}``."""
+    return "runs" in document or not document
 
 
 def _not_understood(path: Path) -> ConfigError:

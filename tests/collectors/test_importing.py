@@ -112,6 +112,12 @@ def test_what_is_not_understood_is_named(tmp_path: Path, document: Any, says: st
         import_files(observation(tmp_path), [write(tmp_path / "x.json", document)])
 
 
+def test_a_listing_without_any_run_is_no_mistake(tmp_path: Path) -> None:
+    listing = tmp_path / "runs.json"
+    listing.write_text("{}")
+    assert import_files(observation(tmp_path), [listing]) == {"Run": 0}
+
+
 def test_nothing_is_recorded_when_one_file_is_bad(tmp_path: Path) -> None:
     about = observation(tmp_path)
     good = write(tmp_path / "pods.json", {"kind": "PodList", "items": [DONE]})
