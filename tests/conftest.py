@@ -13,15 +13,17 @@ settings.load_profile("any machine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Groups for ``pytest -n 2 --dist loadgroup``: a group stays in one process.
+    """Groups for ``pytest -n 3 --dist loadgroup``: a group stays in one process.
 
-    Whole load tests run one after the other, or they would load each other; one real control plane serves all tests
+    Whole load tests mostly wait: two at a time, more would load each other. One real control plane serves all tests
     that need it; of the others each file is a group, so that its fixtures are made once.
     """
     for item in items:
         if "real_cluster" in getattr(item, "fixturenames", ()):
             group = "real-kubernetes"
-        elif item.path.match("tests/e2e/*.py") or item.path.name == "test_docs.py":
+        elif item.path.name == "test_docs.py" or item.path.match("tests/e2e/test_hetida*.py"):
+            group = "documented-load-tests"
+        elif item.path.match("tests/e2e/*.py"):
             group = "whole-load-tests"
         else:
             group = str(item.path)
