@@ -12,6 +12,7 @@ settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups for ``pytest -n 3 --dist loadgroup``: a group stays in one process.
 
