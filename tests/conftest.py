@@ -27,5 +27,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         elif item.path.match("tests/e2e/*.py"):
             group = "whole-load-tests"
         else:
-            group = str(item.path)
+            group = item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(group))
