@@ -14,11 +14,13 @@ settings.load_profile("any machine")
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Groups for ``pytest -n 3 --dist loadgroup``: a group stays in one process.
+    """Groups for `make test`: a group stays in one process.
 
     Whole load tests mostly wait: two at a time, more would load each other. One real control plane serves all tests
-    that need it; of the others each file is a group, so that its fixtures are made once.
+    that need it; of the others each file is a group, so that its fixtures are made once. The long groups begin first.
     """
+    order = {"whole-load-tests": 0, "documented-load-tests": 1, "real-kubernetes": 2}
+    ranks = {}
     for item in items:
         if "real_cluster" in getattr(item, "fixturenames", ()):
             group = "real-kubernetes"
@@ -29,3 +31,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         else:
             group = item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(group))
+        ranks[item] = order.get(group, len(order))
+    items.sort(key=ranks.__getitem__)
