@@ -2,9 +2,9 @@
 
 import asyncio
 import contextlib
-import gc
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from aiohttp import web
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.simulator import kubeapi
 from harness.simulator.faults import plant
+from harness.simulator.garbage import Collector
 from harness.simulator.hetida.rest import Endpoints
 from harness.simulator.kfp.rest import Gateway
 from harness.simulator.kfp.view import Calendar
@@ -27,8 +28,7 @@ from harness.simulator.serving import Ending, Place, announce, listening
 from harness.simulator.wall import WallClock
 
 _LATE = "the simulation was {:.1f} s behind the wall clock"
-_NEVER = 2**31 - 1  # collections of the young for one of the old
-_LOOK_S = 1.0  # how often the parent and the lag are looked at
+_LOOK_S = 1.0  # how often the parent, the lag and the garbage are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,13 @@ def serve(options: ServeOptions) -> None:
 async def _serve(options: ServeOptions) -> None:
     ending = Ending(options.place)
     app, clock = build(options)
-    # Looking for garbage among what has grown old stops a large model for seconds, and finds none: what a run holds is
-    # freed without when it is deleted. What requests leave is found among the young, in milliseconds.
-    gc.freeze()
-    gc.set_threshold(5_000, 2, _NEVER)
-    async with listening(app, options.place, "the simulated platform") as here:
+    async with listening(app, options.place, "the simulated platform") as (here, requests):
         with tempfile.TemporaryDirectory(prefix="pipeswarm-") as folder:
             url = options.advertise.rstrip("/") or here
             kubeconfig = options.kubeconfig or Path(folder) / "kubeconfig"
             _write_kubeconfig(kubeconfig, url, options.profile.namespace)
             _announce(options, url, kubeconfig)
-            await _until(ending, clock, strict=options.strict)
+            await _until(ending, clock, requests, strict=options.strict)
 
 
 def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
@@ -88,7 +84,8 @@ def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
     return app, clock
 
 
-async def _until(ending: Ending, clock: WallClock, *, strict: bool) -> None:
+async def _until(ending: Ending, clock: WallClock, requests: Callable[[], int], *, strict: bool) -> None:
+    collector = Collector()
     driving = asyncio.create_task(clock.run())
     stopping = asyncio.create_task(ending.stop.wait())
     was_late = False
@@ -104,6 +101,7 @@ async def _until(ending: Ending, clock: WallClock, *, strict: bool) -> None:
                 print(f"warning: {_LATE.format(late_s)}: what is measured now is not the platform", file=sys.stderr)
                 sys.stderr.flush()
             was_late = bool(late_s)
+            collector.look(requests(), clock.quiet_s)
     finally:
         for task in (driving, stopping):
             task.cancel()

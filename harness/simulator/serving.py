@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +25,8 @@ class Place:
 
 
 @asynccontextmanager
-async def listening(app: web.Application, place: Place, name: str) -> AsyncIterator[str]:
-    """Serve the application; yields its address, which is `name`'s.
+async def listening(app: web.Application, place: Place, name: str) -> AsyncIterator[tuple[str, Callable[[], int]]]:
+    """Serve the application, which is `name`'s; yields its address, and what counts the requests that came.
 
     Raises:
         ConfigError: it can't listen there.
@@ -40,7 +40,9 @@ async def listening(app: web.Application, place: Place, name: str) -> AsyncItera
         except OSError as error:
             message = f"{name} can't listen on {place.host}:{place.port}: {error.strerror}"
             raise ConfigError(message, "give another --port; 0 takes any free one") from error
-        yield f"http://{place.host}:{runner.addresses[0][1]}"
+        server = runner.server
+        assert server is not None
+        yield f"http://{place.host}:{runner.addresses[0][1]}", lambda: server.requests_count
     finally:
         await runner.cleanup()
 

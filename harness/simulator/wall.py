@@ -39,6 +39,11 @@ class WallClock:
         """The same instant in UTC ns, by the clock that the simulation's stamps come from."""
         return self.origin_at + int(self.now * 1e9)
 
+    @property
+    def quiet_s(self) -> float:
+        """Seconds until something is due, unless somebody asks for something before."""
+        return max(0.0, self.loop.next_at - self.now)
+
     def advance(self) -> None:
         """Run everything that is due by now."""
         if self._advancing:
@@ -58,9 +63,9 @@ class WallClock:
         while True:
             self.advance()
             self._changed.clear()
-            wait = self.loop.next_at - self.now
+            wait = self.quiet_s
             try:
-                async with asyncio.timeout(None if wait == inf else max(0.0, wait)):
+                async with asyncio.timeout(None if wait == inf else wait):
                     await self._changed.wait()
             except TimeoutError:
                 pass

@@ -34,7 +34,7 @@ async def _serve(options: AdapterOptions) -> None:
     ending = Ending(options.place)
     plants = Plants(options.plants, options.step_s, options.seed)
     app = application(plants, Gate(options.limits, options.seed), options.name)
-    async with listening(app, options.place, "the adapter") as url:
+    async with listening(app, options.place, "the adapter") as (url, _):
         announce(options.place, {"url": url, "name": options.name})
         print(
             f"The adapter '{options.name}' answers at {url} until it is interrupted. The backend is told with\n"

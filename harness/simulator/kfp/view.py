@@ -16,6 +16,7 @@ Document = dict[str, Any]
 Stamp = Callable[[float], str]
 NEVER = "1970-01-01T00:00:00Z"
 _INTERNAL = 13
+_STAMPS = 10_000  # seconds whose stamps are remembered: of a day there would be 86,400
 _STATES = {
     phases.PENDING: "PENDING",
     phases.RUNNING: "RUNNING",
@@ -48,6 +49,8 @@ class Calendar:
         second = self.second(t)
         stamp = self._stamps.get(second)
         if stamp is None:
+            if len(self._stamps) >= _STAMPS:
+                self._stamps.clear()
             stamp = self._stamps[second] = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return stamp
 
