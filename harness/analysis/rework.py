@@ -1,6 +1,7 @@
 """Work that was lost and done again: pods that failed, were evicted, or went with their node."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from harness.analysis.failures import BAD_ENDS
 from harness.analysis.timeline import Bools, Ints, Timeline, distinct, floats
 from harness.model.phases import POD_PHASES, RUNNING
 
-_ENDED_EARLY = BAD_ENDS | {"Preempted", "Preempting", "TaintManagerEviction", "NodeShutdown", "Terminated"}
+_TAKEN = frozenset({"Evicted", "Preempted", "Preempting", "TaintManagerEviction", "NodeShutdown", "Terminated"})
 _SOON_S = 60.0  # a pod that ends so shortly around its node's end ended with it
 
 
@@ -40,9 +41,16 @@ def rework(timeline: Timeline) -> Rework | None:
     if not working.any():
         return None
     length = np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s) - floats(pods, "start_s")
-    lost = working & _ended_early(timeline)
-    lost[lost_with_node(timeline)] = True
+    lost = np.isin(pods["pod"].to_numpy(), np.concatenate(lost_pods(timeline))) & working
     return Rework(distinct(pods["pod"].to_numpy()[lost]), float(length[lost].sum()), float(length[working].sum()))
+
+
+@lru_cache(maxsize=1)  # a table and figures ask; a timeline never changes
+def lost_pods(timeline: Timeline) -> tuple[Ints, Ints]:
+    """Numbers of the pods that failed by themselves, and of those that were taken: evicted, or gone with their node."""
+    with_node = timeline.pods["pod"].to_numpy()[lost_with_node(timeline)]
+    taken = np.union1d(_told_of(timeline, _TAKEN), with_node)
+    return np.setdiff1d(_told_of(timeline, BAD_ENDS), taken), taken
 
 
 def lost_with_node(timeline: Timeline) -> Ints:
@@ -53,7 +61,8 @@ def lost_with_node(timeline: Timeline) -> Ints:
         return np.zeros(0, dtype=np.int64)
     gone_s = np.append(gone.to_numpy(dtype=np.float64, na_value=np.nan), np.nan)[homes.codes.to_numpy()]
     end = floats(timeline.pods, "end_s")
-    with_it = (end >= gone_s - _SOON_S) & (_ended_early(timeline) | (end >= gone_s)) | np.isnan(end)
+    early = np.isin(timeline.pods["pod"].to_numpy(), _told_of(timeline, BAD_ENDS | _TAKEN))
+    with_it = (end >= gone_s - _SOON_S) & (early | (end >= gone_s)) | np.isnan(end)
     return np.flatnonzero(_working(timeline) & np.isfinite(gone_s) & with_it)
 
 
@@ -62,10 +71,7 @@ def _working(timeline: Timeline) -> Bools:
     return np.asarray((pods["phase"] == POD_PHASES.index(RUNNING)) & (pods["row"] >= 0), dtype=bool)
 
 
-def _ended_early(timeline: Timeline) -> Bools:
-    """By row of `pods`: something was said of the pod's end."""
-    events = timeline.events[(timeline.events["kind"] == "Pod") & timeline.events["reason"].isin(_ENDED_EARLY)]
-    if not len(events):
-        return np.zeros(len(timeline.pods), dtype=bool)
-    number = timeline.pods_called(events["object"])["pod"].unique()
-    return np.isin(timeline.pods["pod"].to_numpy(), number)
+def _told_of(timeline: Timeline, reasons: frozenset[str]) -> Ints:
+    """Numbers of the pods of whose end this was said, ascending."""
+    said = timeline.events[(timeline.events["kind"] == "Pod") & timeline.events["reason"].isin(reasons)]
+    return timeline.numbers_of(said["object"])

@@ -111,9 +111,16 @@ class Timeline:
         """The rows of `pods` in one phase."""
         return self.pods[(self.pods["phase"] == POD_PHASES.index(phase)).to_numpy(dtype=bool)]
 
+    def numbers_of(self, names: Iterable[str]) -> Ints:
+        """The positions in `names` of the pods with these names, ascending."""
+        wanted = set(names)
+        if not wanted:
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(self.names.isin(wanted).to_numpy(dtype=bool))
+
     def pods_called(self, names: Iterable[str]) -> pd.DataFrame:
         """The rows of `pods` of the pods with these names, and the names as a column `step`."""
-        number = np.flatnonzero(self.names.isin(list(names)).to_numpy(dtype=bool))
+        number = self.numbers_of(names)
         found = self.pods[np.isin(self.pods["pod"].to_numpy(), number)] if number.size else self.pods[:0]
         return found.assign(step=self.names.take(found["pod"].to_numpy()).to_numpy())
 

@@ -36,6 +36,23 @@ class Figure:
         return [(name, of) for name, of in named if of]
 
 
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What an axis of time counts in."""
+
+    name: str
+    sign: str
+    seconds: float
+
+
+_UNITS = ((600.0, Unit("seconds", "s", 1.0)), (36_000.0, Unit("minutes", "min", 60.0)))
+
+
+def unit_of(longest_s: float) -> Unit:
+    """The unit in which an axis up to `longest_s` has small numbers."""
+    return next((unit for below, unit in _UNITS if longest_s < below), Unit("hours", "h", 3600.0))
+
+
 def thinned(x: Floats, y: Floats, most: int = _MOST_POINTS) -> tuple[Floats, Floats]:
     """At most `most` points: of each stretch the least and the greatest, in their order."""
     known = np.isfinite(x) & np.isfinite(y)
@@ -86,9 +103,9 @@ def axis(title: str, **more: object) -> dict[str, Any]:
     return {"title": {"text": title, "standoff": 8}, **more}
 
 
-def time_axis(**more: object) -> dict[str, Any]:
-    """The axis of seconds after t0."""
-    return axis("seconds after the start", rangemode="tozero", **more)
+def time_axis(unit: Unit, **more: object) -> dict[str, Any]:
+    """The axis of time after t0."""
+    return axis(f"{unit.name} after the start", rangemode="tozero", **more)
 
 
 def figure(

@@ -4,7 +4,8 @@ import numpy as np
 
 from harness.analysis.requested import requested
 from harness.analysis.timeline import floats
-from reports.figures.figure import Figure, axis, bars, figure, line, points, thinned, time_axis
+from harness.model.units import format_duration
+from reports.figures.figure import Figure, axis, bars, figure, line, points, thinned, time_axis, unit_of
 from reports.report import Report
 
 _NOTABLE = 0.01
@@ -15,8 +16,9 @@ def throughput(report: Report) -> Figure | None:
     flow = report.throughput
     if not len(report.timeline.runs):
         return None
-    x, per_hour = flow.middles_s, 3600 / flow.width_s
-    width = flow.width_s * 0.92
+    unit = unit_of(float(flow.edges_s[-1]))
+    x, per_hour = flow.middles_s / unit.seconds, 3600 / flow.width_s
+    width = flow.width_s / unit.seconds * 0.92
     traces = [
         bars("succeeded", x, flow.succeeded * per_hour, "--good", width),
         *([bars("failed", x, flow.failed * per_hour, "--bad", width)] if flow.failed.any() else ()),
@@ -29,7 +31,7 @@ def throughput(report: Report) -> Figure | None:
         traces.append(line("ready nodes", x, flow.nodes, "--accent", yaxis="y3", width=2.5, shape="hv"))
     layout = {
         "barmode": "stack",
-        "xaxis": time_axis(anchor="y3" if watched else "y2"),
+        "xaxis": time_axis(unit, anchor="y3" if watched else "y2"),
         "yaxis": axis("runs per hour", domain=[0.66, 1.0]),
         "yaxis2": axis("runs, pods" if flow.pending.any() else "runs", domain=[0.3, 0.6] if watched else [0.0, 0.56]),
         "yaxis3": axis("ready nodes", domain=[0.0, 0.24], rangemode="tozero"),
@@ -42,7 +44,7 @@ def throughput(report: Report) -> Figure | None:
         machines = f"on up to {report.peak_nodes} nodes" if watched else "on nodes that were not observed"
     caption = (
         f"{flow.per_hour:,.0f} runs succeeded per hour over the whole test, {machines}. "
-        f"Counted in windows of {flow.width_s:g} s."
+        f"Counted in windows of {format_duration(flow.width_s)}."
     )
     return figure(
         "throughput",
@@ -57,21 +59,23 @@ def throughput(report: Report) -> Figure | None:
 def requests(report: Report) -> list[Figure]:
     """What pods requested beside what the nodes had to give."""
     flow, made = report.throughput, []
+    unit = unit_of(float(flow.edges_s[-1]))
+    x = flow.middles_s / unit.seconds
     for found in requested(report.timeline):
-        x, unit = flow.middles_s, "cores" if found.resource == "CPU" else "GPUs"
+        what = "cores" if found.resource == "CPU" else "GPUs"
         traces = [
-            line(f"{unit} of ready nodes", x, found.room, "--accent", width=2.5, shape="hv"),
+            line(f"{what} of ready nodes", x, found.room, "--accent", width=2.5, shape="hv"),
             line("requested by all pods", x, found.wanted, "--warn", dash="dot"),
             line("requested by pods on nodes", x, found.held, "--good", fill="tozeroy", fillcolor="--wash"),
         ]
         # A long queue would press the nodes' line to the bottom.
         top = 1.05 * min(float(found.wanted.max()), 3 * float(found.room.max()))
-        layout = {"xaxis": time_axis(), "yaxis": axis(unit, range=[0, max(top, 1.05 * float(found.room.max()))])}
+        layout = {"xaxis": time_axis(unit), "yaxis": axis(what, range=[0, max(top, 1.05 * float(found.room.max()))])}
         charged = report.charges and (report.charges.gpu_hours if found.resource == "GPU" else report.charges.cpu_hours)
         caption = (
             f"Pods held {found.held_hours:.2f} {found.resource}-hours"
             + (f" of {charged:.2f} that the nodes were there for" if charged else "")
-            + f", and all pods asked for up to {found.wanted.max():,.0f} {unit} at once. Where the dotted line is "
+            + f", and all pods asked for up to {found.wanted.max():,.0f} {what} at once. Where the dotted line is "
             "above the nodes' line, pods wait; the space between the nodes' line and the area is paid for and not used."
         )
         key = f"requests-{found.resource.lower()}"
@@ -86,7 +90,8 @@ def submissions(report: Report) -> Figure | None:
     if not np.isfinite(sent).any():
         return None
     at_once = float(np.nanmax(due) - np.nanmin(due)) < 1e-3
-    x = floats(runs, "seq") if at_once else due
+    unit = unit_of(float(np.nanmax(due)))
+    x = floats(runs, "seq") if at_once else due / unit.seconds
     traces = [
         points("latency (due to answered)", x, 1000 * (answered - due), "--accent"),
         points("lag (due to sent)", x, 1000 * (sent - due), "--warn"),
@@ -95,7 +100,7 @@ def submissions(report: Report) -> Figure | None:
     if refused.any():
         traces.append(points("rejected", x[refused], 1000 * (sent - due)[refused], "--bad", symbol="x"))
     layout = {
-        "xaxis": axis("run, in the order of arrival") if at_once else time_axis(),
+        "xaxis": axis("run, in the order of arrival") if at_once else time_axis(unit),
         "yaxis": axis("milliseconds", rangemode="tozero"),
     }
     lag = report.diagnosis.validity.figures.get("lag_p99_s", 0.0)
@@ -108,16 +113,16 @@ def submissions(report: Report) -> Figure | None:
 
 def stores(report: Report) -> list[Figure]:
     """Free space over time of each watched volume whose use changed, the fullest first."""
-    made = []
+    made, unit = [], unit_of(report.timeline.end_s)
     changed = (v for v in report.volumes if v.full or float(np.ptp(v.free)) > _NOTABLE * v.capacity)
     for k, volume in enumerate(sorted(changed, key=lambda v: v.least / v.capacity)):
-        x, y = thinned(volume.at_s, volume.free / 2**30)
+        x, y = thinned(volume.at_s / unit.seconds, volume.free / 2**30)
         traces = [line("free", x, y, "--accent", fill="tozeroy", fillcolor="--wash")]
         traces.append(line("capacity", x[[0, -1]], np.full(2, volume.capacity / 2**30), "--quiet", dash="dash"))
-        layout = {"xaxis": time_axis(), "yaxis": axis("GiB", rangemode="tozero")}
+        layout = {"xaxis": time_axis(unit), "yaxis": axis("GiB", rangemode="tozero")}
         said = f"at least {volume.least / 2**30:.2f} GiB stayed free"
         if volume.nearly_full_s is not None:
-            said = f"full {volume.nearly_full_s:.0f} s into the test"
+            said = f"full {format_duration(volume.nearly_full_s)} into the test"
         caption = f"{volume.name}: {volume.capacity / 2**30:.1f} GiB, {said}."
         made.append(figure(f"store-{k}", f"Space on {volume.name}", caption, traces, layout, height=260))
     return made

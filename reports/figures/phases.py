@@ -25,7 +25,8 @@ from harness.model.phases import (
     UNKNOWN,
     UNSCHEDULABLE,
 )
-from reports.figures.figure import Figure, axis, bars, figure
+from harness.model.units import format_duration
+from reports.figures.figure import Figure, axis, bars, figure, unit_of
 from reports.report import Report
 
 _BARS = 60
@@ -70,15 +71,16 @@ def phases(report: Report) -> Figure | None:
         centre = int(np.ceil(level * split.row.size)) - 1
         rows[name] = order[max(0, centre - near) : centre + near + 1]
     labels = list(reversed(rows))
-    traces = []
+    traces, unit = [], unit_of(float(split.total[order[-1]]))
     for k, phase in enumerate(RUN_PHASES):
         means = [float(split.seconds[rows[label], k].mean()) for label in labels]
         if any(abs(mean) > 1e-3 * float(split.total.mean()) for mean in means):
             traces.append({
-                "type": "bar", "orientation": "h", "name": phase, "y": labels, "x": means,
-                "marker": {"color": color(phase)}, "hovertemplate": "%{x:.2f} s<extra>" + phase + "</extra>",
+                "type": "bar", "orientation": "h", "name": phase, "y": labels,
+                "x": [mean / unit.seconds for mean in means],
+                "marker": {"color": color(phase)}, "hovertemplate": f"%{{x:.4g}} {unit.sign}<extra>{phase}</extra>",
             })  # fmt: skip
-    layout = {"barmode": "relative", "xaxis": axis("seconds from due to over"), "yaxis": axis("", automargin=True)}
+    layout = {"barmode": "relative", "xaxis": axis(f"{unit.name} from due to over"), "yaxis": axis("", automargin=True)}
     top = max(split.shares().items(), key=lambda item: item[1])
     caption = (
         f"{top[1]:.0%} of the runs' time: {MEANINGS[top[0]]} ({top[0]}). "
@@ -98,49 +100,50 @@ def phases_by_order(report: Report) -> Figure | None:
     groups = [np.flatnonzero(place == k) for k in np.unique(place)]
     x = [float((place[g[0]] + 0.5) * size) for g in groups]
     width = 0.92 * size
-    traces = []
+    traces, unit = [], unit_of(max(float(split.total[g].mean()) for g in groups))
     for k, phase in enumerate(RUN_PHASES):
         means = [float(split.seconds[g, k].mean()) for g in groups]
         if any(abs(mean) > 1e-3 * float(split.total.mean()) for mean in means):
             traces.append({
-                "type": "bar", "name": phase, "x": x, "y": means, "width": width, "marker": {"color": color(phase)},
-                "hovertemplate": "%{y:.2f} s<extra>" + phase + "</extra>",
+                "type": "bar", "name": phase, "x": x, "y": [mean / unit.seconds for mean in means], "width": width,
+                "marker": {"color": color(phase)}, "hovertemplate": f"%{{y:.4g}} {unit.sign}<extra>{phase}</extra>",
             })  # fmt: skip
     layout = {
         "barmode": "relative", "showlegend": False,
-        "xaxis": axis("run, in the order of arrival"), "yaxis": axis("mean seconds"),
+        "xaxis": axis("run, in the order of arrival"), "yaxis": axis(f"mean {unit.name}"),
     }  # fmt: skip
     caption = "The same phases in the order of arrival: what grows from left to right is what the load waits for."
     found = report.degradation
     if found is not None and found.grows:
-        caption += f" Each further run took {found.slope:.2g} s longer ({found.low:.2g} to {found.high:.2g})."
+        caption += f" Each further run took {found.slope:.2g} s longer ({found.low:.2g} to {found.high:.2g} s)."
     return figure("phases-by-order", "How the waits grow", caption, traces, layout, height=300)
 
 
 def pending(report: Report) -> Figure | None:
     """How long pods waited for room on a node."""
     pods = report.timeline.pods
-    mine = (pods["phase"] == POD_PHASES.index(UNSCHEDULABLE)).to_numpy(dtype=bool)
+    of_runs = (pods["row"] >= 0).to_numpy(dtype=bool)
+    mine = of_runs & (pods["phase"] == POD_PHASES.index(UNSCHEDULABLE)).to_numpy(dtype=bool)
     end = floats(pods, "end_s")[mine]
     waited = np.where(np.isfinite(end), end, report.timeline.end_s) - floats(pods, "start_s")[mine]
     if not waited.size:
         return None
+    unit = unit_of(float(waited.max()))
     edges = np.linspace(min(0.0, float(waited.min())), float(waited.max()) * (1 + 1e-9) + 1e-9, 41)
     counts = np.histogram(waited, bins=edges)[0].astype(np.float64)
-    every = distinct(pods["pod"].to_numpy())
+    every = distinct(pods["pod"].to_numpy()[of_runs])
     soon = 1 - np.count_nonzero(waited > 5) / max(every, 1)
     caption = (
-        f"{waited.size:,} of {every:,} pods found no node at first; half of those waited {np.median(waited):.1f} s "
-        "or more. "
-        f"{soon:.0%} of all pods waited less than 5 s."
+        f"{waited.size:,} of {every:,} pods found no node at first; half of those waited "
+        f"{format_duration(float(np.median(waited)))} or more. {soon:.0%} of all pods waited less than 5 s."
     )
     early = floats(pods, "start_s")[mine] < _FIRST_S
-    at, width = (edges[1:] + edges[:-1]) / 2, float(np.diff(edges)[0]) * 0.95
+    at, width = (edges[1:] + edges[:-1]) / 2 / unit.seconds, float(np.diff(edges)[0]) / unit.seconds * 0.95
     first = np.histogram(waited[early], bins=edges)[0].astype(np.float64)
     parts = [("in the first minute", first, "--accent"), ("later", counts - first, "--warn")]
     traces = [bars(name, at, part, of, width) for name, part, of in parts if part.any()]
     layout = {
-        "xaxis": axis("seconds without a node"), "yaxis": axis("pods"), "barmode": "stack",
+        "xaxis": axis(f"{unit.name} without a node"), "yaxis": axis("pods"), "barmode": "stack",
         "showlegend": len(traces) > 1,
     }  # fmt: skip
     return figure("pending", "Pods waiting for room", caption, traces, layout, height=280)
