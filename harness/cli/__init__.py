@@ -1,76 +1,23 @@
-"""`pipeswarm`: the composition root. `VERBS` is its table of contents: a verb, what it does, the module that does it.
+"""`pipeswarm`: the composition root; `harness.cli.verbs` is its table of contents."""
 
-A verb's module offers ``configure(parser)`` and ``run(arguments) -> int``. Only the module of the verb that was given
-is imported, so that every start is quick.
-"""
-
-import argparse
-import importlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import Protocol, cast
-
-from harness.model.errors import ExitCode, PipeswarmError
-
-VERBS: tuple[tuple[str, str, str], ...] = (
-    ("options", "the options that a locustfile adds to Locust's own", "harness.cli.options"),
-    ("report", "seal a run and write its reports again, from what was recorded", "harness.cli.report"),
-    ("index", "one page that lists a folder's runs and how their figures move", "harness.cli.index"),
-    (
-        "observe",
-        "record a platform under somebody else's load (beside ours it starts by itself)",
-        "harness.cli.observe",
-    ),
-    ("diagnose", "say what holds a run back, also while it is going", "harness.cli.diagnose"),
-    ("watch", "show in the terminal how a running test stands", "harness.cli.watch"),
-    ("import", "make a run and its report from dumps: kubectl, runs, Prometheus", "harness.cli.import_"),
-    ("capacity", "runs, time, nodes: two of them give the third, with an interval", "harness.cli.capacity"),
-    ("compare", "variants against the first: change, interval, whether it may be chance", "harness.cli.compare"),
-    ("resources", "what each step should request, and how many runs fit a node", "harness.cli.resources"),
-    ("cleanup", "end, archive or delete the runs that a test created", "harness.cli.cleanup"),
-    ("adapter", "a data adapter for hetida designer with planted limits: serve it", "harness.cli.adapter"),
-    ("jobs-per-node", "how many runs one node takes, tried out, and what stops one more", "harness.cli.jobs_per_node"),
-    ("experiment", "many tests over load, nodes and variants: a grid, or a search", "harness.cli.experiment"),
-    ("simulate", "the simulated platform: serve it, run a test on it, list its profiles", "harness.cli.simulate"),
-)
 
 
-class _Verb(Protocol):
-    def configure(self, parser: argparse.ArgumentParser) -> None: ...
-
-    def run(self, arguments: argparse.Namespace) -> int: ...
-
-
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Run one verb and return its exit code; an error made for the user is printed without a traceback."""
-    given = sys.argv[1:] if argv is None else list(argv)
     try:
-        verb, arguments = _parse(given)
-        return verb.run(arguments)
+        # Here, so that a Ctrl-C while modules are read ends as quietly as any other.
+        from harness.cli import verbs
+        from harness.model.errors import ExitCode, PipeswarmError
+
+        return verbs.run(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:
+        return 130  # ExitCode.INTERRUPTED, which may not be known yet
     except PipeswarmError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
     except BrokenPipeError:
         # The reader of our output (head, less) has gone: not an error, and nothing more can be said.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
-
-
-def _parse(given: list[str]) -> tuple[_Verb, argparse.Namespace]:
-    parser = argparse.ArgumentParser(
-        prog="pipeswarm",
-        description="Load tests and capacity planning for ML pipeline platforms on Kubernetes.",
-        epilog="Loads are started with locust -f locustfiles/kfp.py; scenarios are made with generate-scenarios.",
-    )
-    verbs = parser.add_subparsers(required=True, metavar="VERB")
-    modules = {}
-    for name, text, module in VERBS:
-        added = verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        if given[:1] == [name]:
-            modules[name] = cast("_Verb", importlib.import_module(module))
-            modules[name].configure(added)
-    arguments = parser.parse_args(given)
-    return modules[given[0]], arguments

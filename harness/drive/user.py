@@ -8,9 +8,13 @@ A locustfile declares a subclass and names its platform; everything else follows
         platform = "kfp"
 """
 
+import sys
 from typing import Any, ClassVar
 
-from harness.drive.wiring import connect
+try:
+    from harness.drive.wiring import connect
+except KeyboardInterrupt:  # this takes a moment, and Locust would show where it was
+    sys.exit(130)
 
 from locust import User, task
 

@@ -54,6 +54,11 @@ def refuse(error: PipeswarmError) -> NoReturn:
     sys.exit(int(error.exit_code))
 
 
+def _leave(*_: object) -> NoReturn:
+    """Ctrl-C while Locust starts: nothing has been made yet."""
+    sys.exit(int(ExitCode.INTERRUPTED))
+
+
 def own_up(environment: Any, **_: object) -> None:
     """`quitting`, after all other listeners: Locust swallows what a listener raises, and would end with 0."""
     if log.unhandled_greenlet_exception and environment.process_exit_code == ExitCode.OK:
@@ -85,7 +90,9 @@ class Desk:
     # --- events -------------------------------------------------------------------------------------------------
 
     def add_options(self, parser: Any, **_: object) -> None:
-        """`init_command_line_parser`: our options beside Locust's own."""
+        """`init_command_line_parser`: our options beside Locust's own; the web UI asks for them, too."""
+        if self._environment is None:
+            signal.signal(signal.SIGINT, _leave)  # until `open`, Locust would show where it was
         register(parser, self._platform.OPTIONS, self._platform.DEFAULTS)
 
     def open(self, environment: Any, runner: Any, web_ui: Any, **_: object) -> None:
@@ -97,7 +104,13 @@ class Desk:
         options.only_summary = options.only_summary or not options.print_stats
         if isinstance(runner, WorkerRunner):
             self._open_worker(runner)
-            return
+        else:
+            self._open_desk(runner, web_ui)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _open_desk(self, runner: Any, web_ui: Any) -> None:
+        environment = self._environment
+        options = environment.parsed_options
         if isinstance(runner, MasterRunner):
             for kind in (ROWS, DONE, CLOCK_IS):
                 runner.register_message(kind, self._receive)

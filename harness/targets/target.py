@@ -1,7 +1,6 @@
 """What a platform must offer to be loaded, and where targets are found."""
 
 import importlib
-import importlib.util
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -240,11 +239,20 @@ def find(name: str) -> Platform:
     for entry in entry_points(group="pipeswarm.targets"):
         if entry.name == name:
             return cast("Platform", entry.load())
-    if name in names():
-        return cast("Platform", importlib.import_module(f"{__package__}.{name}"))
-    if importlib.util.find_spec(name) is not None and hasattr(module := importlib.import_module(name), "from_plan"):
-        return cast("Platform", module)
+    for module in (f"{__package__}.{name}", name):
+        if (found := _platform_in(module)) is not None:
+            return found
     raise ConfigError(f"there is no target '{name}'", f"targets are: {', '.join(names())}, or a module of your own")
+
+
+def _platform_in(module: str) -> Platform | None:
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as missing:
+        if missing.name is not None and f"{module}.".startswith(f"{missing.name}."):
+            return None
+        raise  # it is there, and needs another that is not
+    return cast("Platform", found) if hasattr(found, "from_plan") else None
 
 
 def names() -> list[str]:

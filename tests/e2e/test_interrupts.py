@@ -3,6 +3,8 @@
 import json
 import signal
 import socket
+import subprocess
+import sys
 import urllib.parse
 import urllib.request
 
@@ -81,3 +83,60 @@ def test_the_web_ui_of_a_master_with_a_test_going(locust, platform):
     assert any("interrupted" in reason for reason in finished.report()["validity"]["reasons"])
     assert len(finished.rows()) == 1200
     worker.wait(30)
+
+
+# Ctrl-C comes just when this module is to be read.
+INTERRUPTED_AT = """
+import sys
+
+class CtrlC:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{module}":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, CtrlC())
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "module"),
+    [
+        ("harness.cli", "harness.model.errors"),
+        ("harness.cli", "harness.cli.options"),
+        ("generators.cli", "harness.model.errors"),
+        ("generators.cli", "generators.request"),
+    ],
+)
+def test_while_a_command_of_ours_starts(tmp_path, command, module):
+    code = f"{INTERRUPTED_AT.format(module=module)}\nfrom {command} import main\nsys.exit(main())"
+    words = ["options", "kfp"] if command == "harness.cli" else []
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], check=False, cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+SIGNALLED = """
+import os, signal
+from locust import events
+
+@events.init_command_line_parser.add_listener
+def ctrl_c(**_):
+    os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(INTERRUPTED_AT.format(module="harness.model.slo"), ""), ("", SIGNALLED)],
+    ids=["its imports", "its options"],
+)
+def test_while_the_locustfile_is_read(locust, before, after):
+    ours = locust.locustfile.read_text()
+    locust.locustfile = locust.place / "mine.py"
+    locust.locustfile.write_text(f"{before}\n{ours}\n{after}")
+    finished = locust.finish(locust.start("--headless"), 30)
+    assert (finished.code, finished.folder) == (130, None)
+    assert "Traceback" not in finished.err

@@ -1,0 +1,126 @@
+"""`generate-scenarios`: writes scenarios, or checks a file of them."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.model.errors import ConfigError, ExitCode
+
+_DEFAULT_ROWS = 1000
+_DEFAULT_OUTPUT = "scenarios.csv"
+_EPILOG = """\
+generate-scenarios --n 5000                                  scenarios of a built-in training vocabulary
+generate-scenarios --n 5000 --from-pipeline training.yaml    columns, types and defaults of a compiled pipeline
+generate-scenarios --spec scenarios.yaml -o - | head         your own spec, to the standard output
+generate-scenarios --from-csv sample.csv --write-spec -      what a sample teaches, as a spec to edit
+generate-scenarios --check mine.csv --from-pipeline t.yaml   every bad cell of a file
+generate-scenarios workload --help                           the arrivals of a day with many tenants
+
+exit codes: 0 done, or every cell is good; 2 the input can't work, or a cell is bad; 130 interrupted
+"""
+
+
+def run(argv: Sequence[str]) -> int:
+    """Write or check scenarios and return the exit code.
+
+    Raises:
+        ConfigError: what the options say can't work.
+    """
+    options = _parser().parse_args(argv)
+    from generators.request import resolve
+
+    request = resolve(options)
+    if options.check is not None:
+        from generators.check import report
+
+        return report(request, options)
+    if options.write_spec is not None:
+        from generators.files import write_text
+
+        write_text(options.write_spec, request.as_yaml())
+        if options.output is None:
+            return int(ExitCode.OK)
+    return _write(request, options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="generate-scenarios",
+        description="Generate scenarios for a load test: one row holds the parameters of one pipeline run.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--n", type=_count, metavar="N", help="rows; 1000 unless the spec says otherwise")
+    parser.add_argument("--seed", type=int, help="the same seed gives the same bytes; 0 unless the spec says otherwise")
+    parser.add_argument("-o", "--output", metavar="FILE", help="scenarios.csv unless given; - is the standard output")
+    source = parser.add_argument_group("what the scenarios look like")
+    source.add_argument(
+        "--spec", type=Path, metavar="FILE", help="a scenario spec; adds to and overrides what is inferred"
+    )
+    inferred = source.add_mutually_exclusive_group()
+    inferred.add_argument("--from-pipeline", type=Path, metavar="FILE", help="a compiled Kubeflow pipeline (IR YAML)")
+    inferred.add_argument("--from-workflow", type=Path, metavar="FILE", help="a hetida designer transformation (JSON)")
+    inferred.add_argument("--from-csv", type=Path, metavar="FILE", help="learn from a sample of scenarios")
+    inferred.add_argument(
+        "--from-run", type=Path, metavar="RUN", help="the scenarios of a recorded run, as they arrived"
+    )
+    source.add_argument("--write-spec", metavar="FILE", help="write the spec instead of scenarios; - shows it")
+    how = parser.add_argument_group("how they are written")
+    how.add_argument("--format", choices=("csv", "jsonl", "parquet"), help="told by the file's ending unless given")
+    how.add_argument("--excel-safe", action="store_true", help="disarm text that a spreadsheet would run as a formula")
+    how.add_argument("--crlf", action="store_true", help="end lines of a CSV as RFC 4180 has it, with CR LF")
+    how.add_argument("--processes", type=_count, default=1, metavar="N", help="draw with N processes; the bytes stay")
+    how.add_argument("--quiet", action="store_true", help="no progress and no closing line")
+    how.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    check = parser.add_argument_group("checking a file")
+    check.add_argument("--check", type=Path, metavar="FILE", help="check a CSV against the spec or pipeline")
+    check.add_argument("--limit", type=_count, default=100, help="list at most so many bad cells (100)")
+    return parser
+
+
+def _count(text: str) -> int:
+    value = int(text.replace("_", ""))
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
+def _write(request: Any, options: argparse.Namespace) -> int:
+    from generators.files import STDOUT, whole_file
+    from generators.generate import Job, generate, manifest
+    from generators.progress import progress
+
+    output = options.output or _DEFAULT_OUTPUT
+    rows = options.n or request.spec.rows or request.default_rows or _DEFAULT_ROWS
+    seed = options.seed if options.seed is not None else request.spec.seed or 0
+    job = Job(request.spec, seed, rows, _format(options, output), request.sources)
+    with whole_file(output) as out, progress(rows, quiet=options.quiet) as told:
+        written = generate(job, out, told, options.processes)
+    result = manifest(job, written, Path(output).name)
+    if output != STDOUT:
+        with whole_file(f"{output}.manifest.json") as out:
+            out.write(json.dumps(result, indent=2).encode() + b"\n")
+    for note in request.notes if not options.quiet else ():
+        print(f"note: {note}", file=sys.stderr)
+    if options.json and output != STDOUT:
+        print(json.dumps(result))
+    elif not options.quiet:
+        columns = len(request.spec.columns)
+        print(f"wrote {rows:,} scenarios of {columns} columns to {output} (seed {seed})", file=sys.stderr)
+    return int(ExitCode.OK)
+
+
+def _format(options: argparse.Namespace, output: str) -> Any:
+    from generators.formats import SUFFIXES, Csv, JsonLines, Parquet
+
+    name = options.format or SUFFIXES.get(Path(output).suffix.lower())
+    if name is None and output != "-":
+        raise ConfigError(f"the ending of {output} names no format", f"use one of {', '.join(SUFFIXES)}, or --format")
+    if name in {"jsonl", "parquet"} and (options.excel_safe or options.crlf):
+        raise ConfigError("--excel-safe and --crlf are for CSV", f"drop them, or write CSV instead of {name}")
+    if name == "jsonl":
+        return JsonLines()
+    return Parquet() if name == "parquet" else Csv(options.excel_safe, "\r\n" if options.crlf else "\n")
