@@ -10,7 +10,14 @@ import numpy as np
 from harness.analysis.autoscaling import NOT_TRIGGERED_SCALE_UP, provisioning_times, scale_ups
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits import waits_so_far
-from harness.model.phases import PROVISIONING, UNSCHEDULABLE
+from harness.model.phases import (
+    PROVISIONING,
+    PULLING,
+    RUNNING,
+    STARTING,
+    STORING,
+    UNSCHEDULABLE,
+)
 
 FAILED_SCHEDULING = "FailedScheduling"
 _FAILED_SCALE_UP = frozenset({"FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut", "FailedScaleUp"})
@@ -32,6 +39,8 @@ class Room:
         at_max: what shows that it was at its maximum; "" when nothing does.
         grew: it brought nodes during the test.
         refused: what shows that it could not get a machine; "" when nothing does.
+        pulling: share of the time that the runs' pods had a node in which they pulled their images.
+        storing: the same, in which they stored outputs.
         coming_s: median seconds from its decision to a ready node; none when no node came.
     """
 
@@ -42,12 +51,19 @@ class Room:
     at_max: str
     grew: bool
     refused: str
+    pulling: float
+    storing: float
     coming_s: float | None
 
     @property
     def share(self) -> float:
         """Share of all runs' time spent waiting for room."""
         return self.unschedulable + self.provisioning
+
+    @property
+    def working(self) -> float:
+        """Share of the time that pods had a node in which they started and ran, and did not wait for data."""
+        return 1.0 - self.pulling - self.storing
 
 
 @lru_cache(maxsize=1)  # every detector asks; a timeline never changes
@@ -60,6 +76,8 @@ def room(timeline: Timeline) -> Room:
     failed = events[reasons.isin(_FAILED_SCALE_UP)]
     coming = provisioning_times(timeline)
     decisions = scale_ups(timeline)
+    on_node = {phase: _seconds(timeline, phase) for phase in (PULLING, STARTING, RUNNING, STORING)}
+    held = max(sum(on_node.values()), 1e-9)
     return Room(
         unschedulable=shares[UNSCHEDULABLE],
         provisioning=shares[PROVISIONING],
@@ -68,8 +86,18 @@ def room(timeline: Timeline) -> Room:
         at_max=_at_max(timeline),
         grew=bool(decisions),
         refused=str(failed["message"].iloc[0]) if len(failed) else "",
+        pulling=on_node[PULLING] / held,
+        storing=on_node[STORING] / held,
         coming_s=float(np.median(coming)) if coming.size else None,
     )
+
+
+def _seconds(timeline: Timeline, phase: str) -> float:
+    """That pods of the runs spent in a phase; what goes on counts to the end of the observation."""
+    pods = timeline.stretches(phase)
+    pods = pods[(pods["row"] >= 0).to_numpy(dtype=bool)]
+    end = np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s)
+    return float(np.maximum(end - floats(pods, "start_s"), 0.0).sum())
 
 
 def _lacks(timeline: Timeline) -> tuple[tuple[str, int], ...]:

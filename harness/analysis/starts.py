@@ -18,10 +18,10 @@ class Starts:
     Attributes:
         before: seconds from the answer to the first pod.
         between: seconds between pods in which none lived.
-        most: the largest number of runs at work at once.
-        plateau: share of the time with runs waiting for their first pod in which exactly `most` runs were at work.
+        most: the number of runs at work at once while others waited for their first pod, for most of that time.
+        plateau: share of that time in which exactly so many were at work.
         queued_s: seconds in which at least one run waited for its first pod.
-        unhindered_s: median wait for the first pod of those runs that started before `most` were at work.
+        unhindered_s: median wait for the first pod of the first `most` runs.
     """
 
     before: Floats
@@ -56,9 +56,16 @@ def starts(timeline: Timeline) -> Starts:
     length = np.diff(at)
     working = active(first, np.maximum(over, first), at[:-1])
     waiting = active(answered, np.maximum(first, answered), at[:-1]) > 0
-    most = int(working.max(initial=0))
     queued = float(length[waiting].sum())
-    # One run more or less for an instant is a run that just made way for the next.
-    at_most = float(length[waiting & (working >= most - 1)].sum())
+    most = _typical(working[waiting], length[waiting]) if queued else int(working.max(initial=0))
+    # One run less for an instant is a run that just made way for the next.
+    at_most = float(length[waiting & (working <= most) & (working >= most - 1)].sum())
     early = np.argsort(first, kind="stable")[:most]
     return Starts(before, between, most, at_most / queued if queued else 0.0, queued, float(np.median(before[early])))
+
+
+def _typical(values: Floats, weights: Floats) -> int:
+    """The median by weight."""
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weights[order])
+    return int(values[order][np.searchsorted(total, total[-1] / 2)])

@@ -5,13 +5,12 @@ import numpy as np
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits import waits
 from harness.detectors import api_throttled
-from harness.detectors.detector import PODS, RUNS, slowed
+from harness.detectors.detector import RUNS, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import PUBLISHING
 from harness.model.units import format_duration
 
 NAME = "agent-lag"
-NEEDS = (RUNS, PODS)
+NEEDS = (RUNS,)
 TARGETS = ("kfp",)
 
 _LEAST_S = 4.0  # whole-second stamps and the agent's own round explain less than that
@@ -19,18 +18,18 @@ _SHARE = 0.1
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """From the last pod's end to when the platform says that it learned of it.
+    """From a workflow's end, as its controller stamped it, to when the API says that it learned of it.
 
-    Reports of ends pass the API server's own token bucket: where that is what holds them up, the agent is the lesser
-    suspect.
+    From the last pod to the workflow's end it is the controller that is waited for. Reports of ends pass the API
+    server's own token bucket: where that is what holds them up, the agent is the lesser suspect.
     """
     split = waits(timeline)
     if not split.row.size:
         return []
     over, said = floats(timeline.runs, "over_s")[split.row], floats(timeline.runs, "said_s")[split.row]
-    late = split.of(PUBLISHING) + np.maximum(np.nan_to_num(said - over), 0.0)
+    late = np.maximum(np.nan_to_num(said - over), 0.0)
     typical, slow = float(np.median(late)), float(np.quantile(late, 0.95))
-    share = float(late.sum() / max(split.total.sum(), 1e-9))
+    share = float(late.sum() / max(split.total.sum() + late.sum(), 1e-9))
     if slow < _LEAST_S or share < _SHARE:
         return []
     quarter = max(1, late.size // 4)
@@ -42,7 +41,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             0.4 if api_throttled.detect(timeline) else 0.85,
             (
                 Evidence(
-                    f"from a run's last pod to its end in the API: p50 {format_duration(typical)}, p95 "
+                    f"from a workflow's end to its run's end in the API: p50 {format_duration(typical)}, p95 "
                     f"{format_duration(slow)}",
                     slow, "s", "events", "kind = Run",
                 ),

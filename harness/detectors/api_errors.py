@@ -2,6 +2,7 @@
 
 from harness.analysis.failures import group
 from harness.analysis.timeline import Timeline, floats
+from harness.detectors import database
 from harness.detectors.detector import SUBMISSIONS, broke
 from harness.model.findings import Evidence, Finding
 from harness.model.records import Outcome
@@ -14,9 +15,9 @@ _MOST_GROUPS = 4
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Rejected submissions, grouped by status and message."""
+    """Rejected submissions, grouped by status and message; those that the database explains are its detectors'."""
     runs = timeline.runs
-    refused = runs[runs["outcome"] == Outcome.REJECTED.value]
+    refused = runs[(runs["outcome"] == Outcome.REJECTED.value) & ~runs["error"].str.contains(database.TROUBLES)]
     share = len(refused) / max(len(runs), 1)
     if share < _LEAST:
         return []

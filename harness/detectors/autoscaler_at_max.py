@@ -4,7 +4,7 @@ from harness.analysis.autoscaling import scale_ups
 from harness.analysis.room import room
 from harness.analysis.timeline import Timeline
 from harness.detectors.detector import NODES, POD_EVENTS, PODS, RUNS, slowed
-from harness.detectors.nodes_exhausted import SHARE, waiting_evidence
+from harness.detectors.nodes_exhausted import SHARE, sure, waiting_evidence
 from harness.model.findings import Finding
 
 NAME = "autoscaler-at-max"
@@ -23,11 +23,11 @@ def detect(timeline: Timeline) -> list[Finding]:
             NAME,
             f"The autoscaler is at its maximum of {limit} nodes: runs spent {found.share:.0%} of their time "
             "waiting for room",
-            0.9,
+            sure(0.9, found),
             waiting_evidence(timeline, found),
             f"Raise the maximum of {group} (az aks nodepool update --max-count, gcloud container clusters update "
             "--max-nodes, eksctl scale nodegroup --nodes-max), or let the steps request less.",
             ("kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml",),
-            slowed(found.share),
+            slowed(found.share * found.working),
         )
     ]

@@ -4,7 +4,7 @@ from harness.analysis.autoscaling import provisioning_times
 from harness.analysis.room import room
 from harness.analysis.timeline import Timeline
 from harness.detectors.detector import NODES, PODS, RUNS, slowed
-from harness.detectors.nodes_exhausted import SHARE, waiting_evidence
+from harness.detectors.nodes_exhausted import SHARE, sure, waiting_evidence
 from harness.model.findings import Evidence, Finding
 from harness.model.units import format_duration
 
@@ -23,7 +23,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"New nodes come late: runs spent {found.provisioning:.0%} of their time waiting for nodes on their way",
-            0.85,
+            sure(0.85, found),
             (
                 *waiting_evidence(timeline, found),
                 Evidence(f"{times.size} nodes were asked for and came{taken}", found.coming_s, "s", "nodes"),
@@ -31,6 +31,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Keep warm capacity: a higher minimum of the pool or low-priority placeholder pods; choose a machine type "
             "and image that start quickly; spread the load, so that the first wave does not wait for the last node.",
             ("kubectl get events -A --field-selector reason=TriggeredScaleUp",),
-            slowed(found.provisioning),
+            slowed(found.provisioning * found.working),
         )
     ]

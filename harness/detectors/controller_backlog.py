@@ -68,7 +68,11 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 def _confidence(timeline: Timeline, share: float, *, grows: bool) -> float:
     """A pod that a quota refuses is tried again later: what looks like a slow controller is the quota then."""
-    if quota.detect(timeline):
+    try:
+        refused = bool(quota.detect(timeline))
+    except CannotJudgeError:
+        refused = False
+    if refused:
         return 0.3
     return 0.85 if grows and room(timeline).share < share else 0.6
 

@@ -10,6 +10,7 @@ from harness.model.findings import Evidence, Finding
 
 CONNECTIONS = re.compile(r"Error 1040|too many connections", re.IGNORECASE)
 DISK_FULL = re.compile(r"Error 1114|The table '[^']*' is full", re.IGNORECASE)
+TROUBLES = re.compile(f"{CONNECTIONS.pattern}|{DISK_FULL.pattern}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ NAME = "failures"
 NEEDS = (RUNS,)
 
 _KNOWN: tuple[re.Pattern[str], ...] = (
-    store_full.FULL, store_full.UNWRITTEN, oom.KILLED, quota.EXCEEDED, database.CONNECTIONS, database.DISK_FULL,
+    store_full.FULL, store_full.UNWRITTEN, oom.KILLED, quota.EXCEEDED, database.TROUBLES,
     spot_evictions.EVICTED,
 )  # fmt: skip
 _MOST_GROUPS = 5

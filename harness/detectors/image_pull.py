@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from harness.analysis.room import room
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits import waits_so_far
 from harness.detectors.detector import PODS, RUNS, slowed
@@ -19,7 +20,10 @@ _TROUBLE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Pulling takes a large share of the runs' time, or fails."""
-    share = waits_so_far(timeline).shares()[PULLING]
+    found = room(timeline)
+    pulling_share = waits_so_far(timeline).shares()[PULLING]
+    # Whoever waits for a node waits for those who have one, and these pull.
+    share = pulling_share + found.share * found.pulling
     events = timeline.events
     broken = events[
         events["reason"].isin(_TROUBLE)
@@ -33,8 +37,8 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []
     facts = [
         Evidence(
-            f"{share:.1%} of all runs' time passed while images were pulled",
-            share,
+            f"{pulling_share:.1%} of all runs' time passed while images were pulled",
+            pulling_share,
             "share",
             "spans",
             f"phase = {PULLING}",

@@ -12,6 +12,7 @@ NEEDS = (RUNS, PODS, NODES)
 
 # Below this share of the runs' time, waiting for room is not what holds a platform back.
 SHARE = 0.15
+_WORKING = 0.6  # of the time that pods have a node
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -25,14 +26,19 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"The nodes are full: runs spent {found.share:.0%} of their time waiting for room",
-            0.85,
+            sure(0.85, found),
             waiting_evidence(timeline, found),
             "Add nodes to the pool the steps run on, or let the autoscaler do it; or let the steps request less "
             "(what a step really uses is in the report's raw tables).",
             ("kubectl get nodes -o wide", "kubectl describe nodes | grep -A 8 'Allocated resources'"),
-            slowed(found.share),
+            slowed(found.share * found.working),
         )
     ]
+
+
+def sure(confidence: float, found: Room) -> float:
+    """Pods that pull or store hold their room without working: more nodes would not end what they wait for."""
+    return confidence if found.working >= _WORKING else 0.4
 
 
 def waiting_evidence(timeline: Timeline, found: Room) -> tuple[Evidence, ...]:

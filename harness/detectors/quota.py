@@ -4,7 +4,7 @@ import re
 
 from harness.analysis.failures import failures
 from harness.analysis.timeline import Timeline
-from harness.detectors.detector import RUNS, broke, slowed
+from harness.detectors.detector import RUNS, CannotJudgeError, broke, slowed
 from harness.model.findings import Evidence, Finding
 
 NAME = "quota"
@@ -20,6 +20,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     texts = [str(message) for message in spoken if EXCEEDED.search(str(message))]
     said = [f for f in failures(timeline) if f.says(EXCEEDED)]
     if not texts and not said:
+        if not (events["kind"] == "Pod").any():
+            raise CannotJudgeError("a quota's refusals are events, and none of pods were observed")
         return []
     share = len(said) / max(len(timeline.runs), 1)
     example = texts[0] if texts else next(t for f in said for t in f.texts if EXCEEDED.search(t))

@@ -2,9 +2,12 @@
 
 import numpy as np
 
+from harness.analysis.failures import failures
+from harness.analysis.room import room
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits import waits_so_far
 from harness.detectors.detector import PODS, RUNS, CannotJudgeError, slowed
+from harness.detectors.store_full import FULL, UNWRITTEN
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import RUNNING, STORING
 from harness.model.units import format_duration
@@ -17,11 +20,14 @@ _LEAST_S = 2.0
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Storing takes a large share of the runs' time."""
+    """Storing takes a large share of the runs' time; where writes fail, they took long for another reason."""
     storing = timeline.stretches(STORING)
     if not len(storing):
         raise CannotJudgeError("the time in which outputs are stored was not seen apart from the steps' own time")
-    share = waits_so_far(timeline).shares()[STORING]
+    found = room(timeline)
+    storing_share = waits_so_far(timeline).shares()[STORING]
+    # Whoever waits for a node waits for those who have one, and these store.
+    share = storing_share + found.share * found.storing
     seconds = floats(storing, "end_s") - floats(storing, "start_s")
     seconds = seconds[np.isfinite(seconds)]
     slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0
@@ -33,10 +39,16 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs",
-            0.85,
+            f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs"
+            + (", or waiting for a node that stores" if share > 2 * storing_share else ""),
+            0.4 if any(f.says(FULL, UNWRITTEN) for f in failures(timeline)) else 0.85,
             (
-                Evidence(f"{share:.1%} of all runs' time passed while outputs were stored", share, "share", "spans"),
+                Evidence(
+                    f"{storing_share:.1%} of all runs' time passed while outputs were stored",
+                    storing_share,
+                    "share",
+                    "spans",
+                ),
                 Evidence(
                     f"a slow step (p90) stored for {format_duration(slow)}", slow, "s", "spans", f"phase = {STORING}"
                 ),
@@ -46,4 +58,4 @@ def detect(timeline: Timeline) -> list[Finding]:
             (f"kubectl top pods -n {timeline.namespace} --sort-by=cpu",),
             slowed(share),
         )
-    ]
+    ]  # fmt: skip

@@ -58,7 +58,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"Steps can't reach the artifact store {where}: {share:.0%} of the runs failed",
-            0.9 if split else 0.55,
+            0.9 if split else 0.55 if volumes(timeline) else 0.3,
             tuple(facts),
             "Renew these nodes (or scale the pool to zero and let the autoscaler bring new ones): their connections to "
             "the store broke when its pod was restarted and stay broken.",

@@ -5,27 +5,23 @@ import numpy as np
 from harness.analysis.curves import active
 from harness.analysis.room import room
 from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.waits import waits_so_far
 from harness.detectors.detector import NODE_CPU, NODES, PODS, RUNS, CannotJudgeError, slowed
-from harness.detectors.nodes_exhausted import SHARE
+from harness.detectors.nodes_exhausted import SHARE, sure
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import NODE_CPU_CORES, PULLING, RUNNING, STARTING, STORING, UNSCHEDULABLE
+from harness.model.phases import NODE_CPU_CORES, UNSCHEDULABLE
 
 NAME = "stranded-capacity"
 NEEDS = (RUNS, PODS, NODES, NODE_CPU)
 
 _BUSY = 0.35
-_WORKING = 0.6  # of the time that runs have a pod on a node
 _LEAST = 5  # samples while pods waited
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """The nodes' CPU use, taken only while pods found no node for want of CPU or memory."""
     found = room(timeline)
-    shares = waits_so_far(timeline).shares()
-    on_node = sum(shares[phase] for phase in (PULLING, STARTING, RUNNING, STORING))
-    if found.share < SHARE or shares[RUNNING] < _WORKING * on_node:
-        return []  # pods that pull or store hold their room without computing: that is the store's or registry's doing
+    if found.share < SHARE:
+        return []
     used = _used_while_waiting(timeline)
     if used.size < _LEAST:
         raise CannotJudgeError("the nodes' CPU use was hardly observed while pods waited for room")
@@ -37,7 +33,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"Capacity is stranded: pods waited for room while the nodes used {busy:.0%} of their CPU",
-            0.88,
+            sure(0.88, found),
             (
                 Evidence(
                     f"{found.share:.1%} of all runs' time passed while pods found no node; by their requests the nodes "
@@ -53,7 +49,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Request what steps use, not more (`pipeswarm resources` on this run says what that is), and sizes that "
             "divide a node's allocatable CPU and memory without a rest.",
             ("kubectl describe nodes | grep -A 8 'Allocated resources'",),
-            slowed(found.share),
+            slowed(found.share * found.working),
         )
     ]  # fmt: skip
 

@@ -1,0 +1,175 @@
+"""One simulated test: the platform, the load, what is planted, and what of it is seen; read back from its run folder."""
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import orjson
+
+from benchmarks.planting.packages import PACKAGE
+from benchmarks.planting.seen import seen
+from harness.analysis.timeline import Timeline
+from harness.model import Event, Outcome, Plan, Scenario, Submission
+from harness.model.http import HttpAnswer
+from harness.model.phases import FAILED
+from harness.model.schedule import Burst, Constant, Poisson, Ramp, Spread
+from harness.simulator.distributions import Amount, Lognormal
+from harness.simulator.events import EventLoop
+from harness.simulator.fast import Arrival, simulate
+from harness.simulator.faults import parse_fault
+from harness.simulator.hetida import answers
+from harness.simulator.hetida.execution import Ending, Job
+from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
+from harness.simulator.hetida.service import Service
+from harness.simulator.profile import Profile
+from harness.simulator.profile_file import load_profile
+from harness.store import RunFolder
+from harness.store.tables import load, seal
+from harness.targets.hetida_answer import over
+from harness.targets.target import Over
+
+ORIGIN_AT = 1_790_000_000 * 10**9
+_FIRST_S = 5.0  # a fault can be there before the first arrival
+
+
+@dataclass(frozen=True)
+class Case:
+    """A platform, a load, what is planted under it (`name@when`, the strength comes later), and what is observed.
+
+    Attributes:
+        schedule: constant, spread (each arrival somewhere in its slot), poisson, ramp (from a fifth to nine fifths of
+            the mean rate) or burst (all at once).
+        step_s: every step takes about so long; None: as the profile has it.
+        package: the pipeline.
+        many: every run has parameter values of its own, and with them its own amount of data.
+        whole: pods, nodes and runs carry stamps in whole seconds.
+        without: sources that nobody observed, see `benchmarks.planting.seen`.
+        drain_s: for how long the last runs are waited for.
+        mended: what is mended on the platform, see `benchmarks.planting.mending`.
+    """
+
+    faults: tuple[str, ...] = ()
+    runs: int = 90
+    over_s: float = 60.0
+    profile: str = "demo"
+    schedule: str = "constant"
+    step_s: float | None = None
+    package: bytes = PACKAGE
+    many: bool = False
+    whole: bool = False
+    without: frozenset[str] = frozenset()
+    drain_s: float = 600.0
+
+    @property
+    def planted(self) -> tuple[str, ...]:
+        """The names of its faults."""
+        return tuple(fault.partition("@")[0] for fault in self.faults)
+
+    @property
+    def of_hetida(self) -> bool:
+        """Executions, not pipelines."""
+        return Path(self.profile).name.startswith("hetida")
+
+
+def profile_of(case: Case) -> Profile:
+    """The platform of a case, its steps as long as the case has them."""
+    profile = load_profile(case.profile)
+    if case.step_s is None:
+        return profile
+    duration = Amount(Lognormal(case.step_s, 2 * case.step_s))
+    return replace(profile, steps=tuple(replace(step, duration=duration) for step in profile.steps))
+
+
+def test(case: Case, strength: float, seed: int, profile: Profile | None = None) -> Timeline:
+    """Simulate a case and read it back from its run folder."""
+    profile = profile or profile_of(case)
+    due = tuple(_FIRST_S + at for at in _due(case, seed))
+    records = (_hetida if case.of_hetida else _kfp)(case, profile, due, strength, seed)
+    plan = Plan(
+        "hetida" if case.of_hetida else "kfp", "simulated", {"name": case.schedule}, len(due), seed, simulated=True,
+        started_at=ORIGIN_AT,
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as place:
+        folder = RunFolder.create(Path(place), "run")
+        folder.write_plan(plan)
+        with folder.recorder() as recorder:
+            recorder.write(Event(ORIGIN_AT, "Test", "run", "Started"))
+            for record in seen(records, without=case.without, whole=case.whole):
+                recorder.write(record)
+        seal(folder)
+        return Timeline.from_frames(folder.read_plan(), load(folder))
+
+
+def _due(case: Case, seed: int) -> Iterable[float]:
+    rate = case.runs / case.over_s
+    match case.schedule:
+        case "constant":
+            return (k / rate for k in range(case.runs))
+        case "spread":
+            return Spread(case.runs, case.over_s, 1.0).offsets(seed)
+        case "poisson":
+            return Poisson(rate, case.over_s).offsets(seed)
+        case "ramp":
+            return Ramp(0.2 * rate, 1.8 * rate, case.over_s).offsets(seed)
+        case _:
+            return Burst(case.runs).offsets(seed)
+
+
+def _kfp(case: Case, profile: Profile, due: tuple[float, ...], strength: float, seed: int) -> Iterator[Any]:
+    faults = tuple(filter(None, (parse_fault(f"{text}:{strength}") for text in case.faults)))
+    draw = Random(f"{seed}/scenarios")
+    arrivals = [Arrival(at, Scenario(str(k), "planted", _values(case, draw), {})) for k, at in enumerate(due)]
+    return simulate(
+        profile, case.package, arrivals, faults=faults, seed=seed, origin_at=ORIGIN_AT, drain_s=case.drain_s
+    )
+
+
+def _values(case: Case, draw: Random) -> Mapping[str, int]:
+    return {"data_multiplier": draw.choice((500, 1000, 5000, 20000, 50000))} if case.many else {}
+
+
+def _hetida(case: Case, profile: Profile, due: tuple[float, ...], strength: float, seed: int) -> Iterator[Any]:
+    """Executions at the runtime, whose replicas name themselves in a header, as a load balancer can be told to do."""
+    settings = profile.hetida
+    assert settings is not None
+    loop = EventLoop()
+    service = Service(loop, settings, f"{seed}/hetida")
+    for text in case.faults:
+        name, _, when = text.partition("@")
+        loop.at(float(when.removesuffix("s")), OF_HETIDA[name][1], service, strength)
+    jobs: list[tuple[float, Job, list[float]]] = []
+    for at in due:
+        loop.at(at, partial(_execute, loop, service, at, jobs))
+    loop.run(due[-1] + case.drain_s)
+    for seq, (at, job, ended) in enumerate(jobs):
+        sent_at = ORIGIN_AT + round(at * 1e9)
+        over_at = ORIGIN_AT + round(ended[0] * 1e9) if ended else None
+        name = f"run-{seq}"
+        yield Submission(seq, str(seq), name, sent_at, sent_at, over_at, Outcome.ACCEPTED, name, 0, 200, None)
+        if over_at is not None:
+            yield from _over(name, job, named=settings.runtime.names_replicas).records(sent_at, over_at, "hetida")
+
+
+def _execute(loop: EventLoop, service: Service, due: float, jobs: list[tuple[float, Job, list[float]]]) -> None:
+    ended: list[float] = []
+    work = service.work("anomaly", ["plants"], ["plants"], {})
+    jobs.append((due, service.run(work, lambda _: ended.append(loop.now)), ended))
+
+
+def _over(name: str, job: Job, *, named: bool) -> Over:
+    node = f"runtime-{job.replica}"
+    if job.ending in {Ending.LOAD_FAILED, Ending.RESET}:
+        return Over(name, FAILED, "HTTP 500 · Internal Server Error", "anomaly", node=node if named else None)
+    body = (
+        answers.succeeded(job, {}, origin_at=ORIGIN_AT, outputs={})
+        if job.ending is Ending.OK
+        else answers.failed(job, {}, name="anomaly", origin_at=ORIGIN_AT)
+    )
+    headers = {"x-upstream-addr": node} if named else {}
+    ended = over(HttpAnswer(200, orjson.dumps(body), headers), name, task="anomaly", empty_s=0.0, expected=())
+    assert ended is not None
+    return ended

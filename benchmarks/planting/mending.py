@@ -1,0 +1,105 @@
+"""Platforms in which one part is no bottleneck any more: whoever accuses that part is right if this helps the runs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from harness.simulator.distributions import fixed
+from harness.simulator.profile import Profile, Quota
+
+Mend = Callable[[Profile], Profile]
+_PLENTY = 1e9
+
+
+def _store_full(profile: Profile) -> Profile:
+    return replace(profile, store=replace(profile.store, capacity=100 * profile.store.capacity))
+
+
+def _store_slow(profile: Profile) -> Profile:
+    store = profile.store
+    return replace(profile, store=replace(store, bytes_per_s=_PLENTY * 100, stream_bytes_per_s=_PLENTY, request_s=1e-3))
+
+
+def _api(profile: Profile) -> Profile:
+    return replace(profile, api=replace(profile.api, qps=1e4, burst=10_000))
+
+
+def _controller(profile: Profile) -> Profile:
+    quick = replace(profile.controller, qps=1e4, burst=10_000, operation_s=1e-3, workers=256, requeue_s=0.1)
+    return replace(profile, controller=quick)
+
+
+def _agent(profile: Profile) -> Profile:
+    return replace(profile, agent=replace(profile.agent, workers=64, report_s=1e-3, lag_s=0.0))
+
+
+def _nodes(profile: Profile) -> Profile:
+    """Ten times the machines, from the beginning."""
+    pools = (replace(p, initial=10 * max(p.initial, p.max), max=10 * max(p.initial, p.max)) for p in profile.pools)
+    return replace(profile, pools=tuple(pools))
+
+
+def _warm(profile: Profile) -> Profile:
+    """All machines that there may be are there from the beginning."""
+    pools = (replace(p, initial=max(p.initial, p.max), min=max(p.initial, p.max)) for p in profile.pools)
+    return replace(profile, pools=tuple(pools))
+
+
+def _willing(profile: Profile) -> Profile:
+    scaler = profile.autoscaler
+    return profile if scaler is None else replace(profile, autoscaler=replace(scaler, failing=0.0))
+
+
+def _pull(profile: Profile) -> Profile:
+    return replace(profile, kubelet=replace(profile.kubelet, pull_bytes_per_s=_PLENTY * 100, pull_overhead_s=1e-3))
+
+
+def _modest(profile: Profile) -> Profile:
+    steps = (replace(step, cpu=fixed(0.05)) for step in profile.steps)
+    return replace(profile, steps=tuple(steps))
+
+
+def _lasting(profile: Profile) -> Profile:
+    return replace(profile, pools=tuple(replace(p, evictions_per_hour=0.0) for p in profile.pools))
+
+
+def _drivers(profile: Profile) -> Profile:
+    return replace(profile, controller=replace(profile.controller, driver=fixed(0.01)))
+
+
+def _balanced(profile: Profile) -> Profile:
+    assert profile.hetida is not None
+    runtime = profile.hetida.runtime
+    runtime = replace(
+        runtime, balancing="least-connections", replicas=runtime.replicas * runtime.workers, workers=1
+    )
+    return replace(profile, hetida=replace(profile.hetida, runtime=runtime))
+
+
+def _adapters(profile: Profile) -> Profile:
+    assert profile.hetida is not None
+    quick = (replace(each, load=fixed(1e-3), send=fixed(1e-3)) for each in profile.hetida.executions)
+    adapters = (replace(each, capacity=0) for each in profile.hetida.adapters)
+    return replace(profile, hetida=replace(profile.hetida, executions=tuple(quick), adapters=tuple(adapters)))
+
+
+# By the name of the finding; a finding that is not here can be right only where it was planted.
+MENDED: Mapping[str, Mend] = {
+    "store-full": _store_full,
+    "store-slow": _store_slow,
+    "api-throttled": _api,
+    "controller-backlog": _controller,
+    "parallelism-cap": lambda profile: replace(profile, controller=replace(profile.controller, parallelism=0)),
+    "agent-lag": _agent,
+    "nodes-exhausted": _nodes,
+    "stranded-capacity": _nodes,
+    "autoscaler-at-max": _nodes,
+    "autoscaler-slow": _warm,
+    "autoscaler-failing": _willing,
+    "image-pull": _pull,
+    "cpu-starved": _modest,
+    "spot-evictions": _lasting,
+    "driver-overhead": _drivers,
+    "quota": lambda profile: replace(profile, quota=Quota()),
+    "adapter-slow": _adapters,
+    "lb-imbalance": _balanced,
+}

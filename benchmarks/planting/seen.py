@@ -1,0 +1,77 @@
+"""What is seen of a simulated platform: sources that nobody observed are left out, stamps may be whole seconds."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from harness.model import Event, Node, Sample, Span
+from harness.model.phases import (
+    NODE_CPU_CORES,
+    REQUESTED_CPU_CORES,
+    REQUESTED_GPUS,
+    REQUESTED_MEMORY_BYTES,
+    RUN,
+    STORE_AVAILABLE_BYTES,
+    STORE_CAPACITY_BYTES,
+)
+
+_SECOND = 10**9
+_REQUESTED = {REQUESTED_CPU_CORES, REQUESTED_MEMORY_BYTES, REQUESTED_GPUS}
+_SPACE = {STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES}
+
+
+def _of_pod(record: Any) -> bool:
+    match record:
+        case Span(phase=phase):
+            return phase != RUN
+        case Event(kind=kind):
+            return kind == "Pod"
+        case Sample(metric=metric):
+            return metric in _REQUESTED
+    return False
+
+
+def _of_node(record: Any) -> bool:
+    return isinstance(record, Node) or isinstance(record, Event) and record.kind == "Node"
+
+
+def _pod_event(record: Any) -> bool:
+    return isinstance(record, Event) and record.kind == "Pod"
+
+
+def _measured(names: set[str]) -> Callable[[Any], bool]:
+    return lambda record: isinstance(record, Sample) and record.metric in names
+
+
+# source → whether a record came from it
+SOURCES: Mapping[str, Callable[[Any], bool]] = {
+    "pods": _of_pod,
+    "nodes": _of_node,
+    "pod events": _pod_event,
+    "store": _measured(_SPACE),
+    "node cpu": _measured({NODE_CPU_CORES}),
+}
+RUNS_ONLY = frozenset(SOURCES)
+
+
+def seen(records: Iterable[Any], *, without: frozenset[str], whole: bool) -> Iterator[Any]:
+    """The records that are left, as they are stamped."""
+    missing = [SOURCES[name] for name in without]
+    for record in records:
+        if not any(of_source(record) for of_source in missing):
+            yield _in_whole_seconds(record) if whole else record
+
+
+def _in_whole_seconds(record: Any) -> Any:
+    """As Kubernetes and Kubeflow Pipelines stamp: what is below a second is cut off."""
+    match record:
+        case Span():
+            names: tuple[str, ...] = ("started_at", "ended_at")
+        case Node():
+            names = ("created_at", "ready_at", "gone_at")
+        case Event(kind="Pod" | "Node" | "Run"):
+            names = ("at",)
+        case _:
+            return record
+    cut = {name: at // _SECOND * _SECOND for name in names if (at := getattr(record, name)) is not None}
+    return replace(record, **cut)
