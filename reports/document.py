@@ -42,7 +42,7 @@ def document(report: Report) -> dict[str, Any]:
         },
         "slos": [_slo(result) for result in report.slos],
         "findings": [_finding(finding) for finding in diagnosis.findings],
-        "not_judged": [{"name": silent.name, "reason": silent.reason} for silent in diagnosis.not_judged],
+        "not_judged": [{"name": silent.name, "reason": silent.reason} for silent in report.not_judged],
         "ledger": _ledger(report),
         "throughput": _throughput(report),
         "phases": _phases(report),

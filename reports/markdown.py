@@ -95,9 +95,9 @@ def _rest(report: Report) -> list[str]:
         lines = ["## What failed", ""]
         lines += [f"- {group.count:,} times: {cell(group.message)}" for group in report.errors[:10]]
         lines.append("")
-    if report.diagnosis.not_judged:
+    if report.not_judged:
         lines += ["<details><summary>What could not be judged</summary>", ""]
-        lines += [f"- `{silent.name}`: {cell(silent.reason)}" for silent in report.diagnosis.not_judged]
+        lines += [f"- `{silent.name}`: {cell(silent.reason)}" for silent in report.not_judged]
         lines += ["", "</details>", ""]
     if report.timeline.plan.command:
         lines += ["## Repeat this test", "", "```sh", shlex.join(report.timeline.plan.command), "```"]

@@ -7,6 +7,7 @@ import numpy as np
 from harness.analysis.baseline import Regression, regression
 from harness.analysis.bounds import Bound, bounds
 from harness.analysis.charges import Charges, Pending, charges, pending
+from harness.analysis.database import database_work
 from harness.analysis.failures import Group, failure_groups
 from harness.analysis.knee import Knee, knee
 from harness.analysis.latency import Latencies, latencies
@@ -24,7 +25,7 @@ from harness.analysis.waits import Waits, waits
 from harness.analysis.workers import Workers, workers
 from harness.model.baseline import Baseline
 from harness.model.errors import ExitCode
-from harness.model.findings import Diagnosis
+from harness.model.findings import Diagnosis, NotJudged
 from harness.model.units import format_duration
 from harness.store.folder import run_name
 
@@ -97,6 +98,14 @@ class Report:
         return f"{self.verdict}: " + (
             "the records can be relied on" if self.observed else "the promised load was applied"
         )
+
+    @property
+    def not_judged(self) -> tuple[NotJudged, ...]:
+        """What detectors could not judge, and parts that have no bound because nobody measured them."""
+        work = None if self.timeline.executed else database_work(self.timeline)
+        if not isinstance(work, str):
+            return self.diagnosis.not_judged
+        return (*self.diagnosis.not_judged, NotJudged("database", f"what it could carry is unknown: {work}"))
 
     @property
     def observed(self) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from harness.analysis.acceptance import acceptance, plateau
 from harness.analysis.curves import merged, peak
+from harness.analysis.database import Work, connection_seconds, database_work
 from harness.analysis.services import executions
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Timeline, floats
@@ -30,10 +31,11 @@ class Bound:
     """What one part could carry at most.
 
     Attributes:
-        part: "API server", "controller", "nodes", "artifact store", "adapters", or "runs in flight" of a closed test.
+        part: "API server", "controller", "nodes", "artifact store", "adapters", "database", "database connections", or
+            "runs in flight" of a closed test.
         per_hour: runs per hour.
         demand_s: seconds of one server of this part that a run needs.
-        servers: how many there were: 1, the pods that fit on the nodes at once, or the runs in flight.
+        servers: how many there were: 1, the pods that fit on the nodes at once, connections, or the runs in flight.
         utilisation: the measured throughput of all runs as a share of `per_hour`.
         how: what it was taken from.
     """
@@ -49,7 +51,7 @@ class Bound:
 def bounds(timeline: Timeline) -> tuple[Bound, ...]:
     """The bounds that this run shows, the smallest first; a part that was never at its limit is not among them."""
     measured = throughput(timeline).over_per_hour
-    parts = (_api, _controller, _nodes, _store, _adapters, _in_flight)
+    parts = (_api, _controller, _nodes, _store, _adapters, _database, _connections, _in_flight)
     found = [bound for part in parts if (bound := part(timeline, measured)) is not None]
     return tuple(sorted(found, key=lambda bound: bound.per_hour))
 
@@ -141,6 +143,31 @@ def _shared(timeline: Timeline, measured: float, part: str, phases: tuple[str, .
     per_hour = 3600 * over / busy
     how = f"busy for {busy:.0f} s, with {at_once:.1f} at once on average"
     return Bound(part, per_hour, busy / over, 1.0, measured / per_hour, how)
+
+
+def _database(timeline: Timeline, measured: float) -> Bound | None:
+    """The queries per second at which more threads at work only made queries longer, by the queries for a run."""
+    work, over = database_work(timeline), int(timeline.is_over.sum())
+    if not isinstance(work, Work) or not work.at_limit or not over:
+        return None
+    a_run = work.mean * work.length_s / over
+    per_hour = 3600 * work.most / a_run
+    how = (
+        f"{work.most:,.0f} queries a second at most: with {work.threads:.0f} threads at work one took "
+        f"{work.crowded_s / work.alone_s:.1f} times as long as with few, and a run needs {a_run:,.1f}"
+    )
+    return Bound("database", per_hour, a_run / work.most, 1.0, measured / per_hour, how)
+
+
+def _connections(timeline: Timeline, measured: float) -> Bound | None:
+    """Where connections ran out: a run needs so many seconds of one, and there are so many."""
+    found, over = connection_seconds(timeline), int(timeline.is_over.sum())
+    if found is None or not over:
+        return None
+    limit, seconds = found
+    per_hour = 3600 * limit * over / seconds
+    how = f"nearly all of {limit:,.0f} connections were open"
+    return Bound("database connections", per_hour, seconds / over, limit, measured / per_hour, how)
 
 
 def _in_flight(timeline: Timeline, measured: float) -> Bound | None:

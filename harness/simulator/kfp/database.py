@@ -24,6 +24,7 @@ class Database:
         self.settings = settings
         self.held = 0  # connections in use
         self.refused = 0  # calls that found none
+        self.answered = 0  # calls that are over
         self.crowded = 0.0  # share of calls that find all connections taken by others
         self.row_s = 0.0  # that reading a list spends on each run there is; nothing with the indexes that it needs
         self.capacity = settings.capacity
@@ -49,6 +50,7 @@ class Database:
     def disconnect(self) -> None:
         """Give it back."""
         self.held -= 1
+        self.answered += 1
 
     def insert(self) -> None:
         """Store a new run.
