@@ -17,15 +17,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--baseline", type=Path, metavar="RUN", help="hold it against this run from now on: a folder or its report.json"
     )
+    parser.add_argument(
+        "--price", action="append", default=[], metavar="POOL=PRICE",
+        help="what a node of the pool costs an hour; may be repeated, without POOL for all others; kept with the run",
+    )  # fmt: skip
     printing.configure(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Seal, diagnose, write; the exit code is the run's own."""
+    from harness.model import Node
     from harness.store.baselines import find_baseline, keep_baseline
     from harness.store.folder import RunFolder
+    from harness.store.prices import keep_prices, parse_price
+    from harness.store.tables import read
 
     folder = RunFolder.open(arguments.run)
+    if arguments.price:
+        keep_prices(folder, dict(map(parse_price, arguments.price)), read(folder, Node))
     if arguments.baseline is not None:
         baseline, content = find_baseline(arguments.baseline)
         baseline.demand_same_load(folder.read_plan())

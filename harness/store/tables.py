@@ -22,6 +22,7 @@ from harness.model.errors import ConfigError
 from harness.model.records import Event, Node, Sample, Span, Submission
 from harness.store import spans
 from harness.store.folder import KINDS, TABLES, RunFolder
+from harness.store.prices import kept_prices, priced
 
 # Of records with the same key the last one counts, and rows are sorted by it; kinds without a key keep every record.
 _KEYS: Mapping[type, tuple[str, ...]] = {
@@ -84,17 +85,23 @@ def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
 
     Instants stay integer nanoseconds; a missing one is pandas' `<NA>` (columns are `Int64`). Of spans, the largest
     table by far, only what analysis reads is loaded; the names of their steps are apart, as "steps"
-    (`harness.store.spans.numbered`).
+    (`harness.store.spans.numbered`). Prices that were given count more than recorded ones (`harness.store.prices`).
     """
     frames: dict[str, pd.DataFrame] = {}
     for kind, name in KINDS.items():
-        sealed = folder.path / TABLES / f"{name}.parquet"
         if kind is Span:
-            frames[name], frames[STEPS] = _spans(folder, sealed)
+            frames[name], frames[STEPS] = _spans(folder, folder.path / TABLES / f"{name}.parquet")
         else:
-            frames[name] = _frame(pq.read_table(sealed)) if sealed.is_file() else _read_lines(folder, kind)[0]
+            frames[name] = read(folder, kind)
+    frames["nodes"] = priced(frames["nodes"], kept_prices(folder))
     pa.default_memory_pool().release_unused()  # what was read in between is larger than what is kept
     return frames
+
+
+def read(folder: RunFolder, kind: type) -> pd.DataFrame:
+    """The records of one kind, as they were recorded."""
+    sealed = folder.path / TABLES / f"{KINDS[kind]}.parquet"
+    return _frame(pq.read_table(sealed)) if sealed.is_file() else _read_lines(folder, kind)[0]
 
 
 def _spans(folder: RunFolder, sealed: Path) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -1,0 +1,76 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.cli import main
+from harness.model.errors import ConfigError
+from harness.store.prices import EVERY, parse_price
+from harness.store.tables import load
+from tests.timelines import burst
+
+
+@pytest.fixture
+def folder(tmp_path):
+    story = burst(20)
+    story.node("spot-0", -60.0, 0.0, pool="spot", price=0.5)
+    return story.write(tmp_path)
+
+
+def prices(folder):
+    nodes = load(folder)["nodes"]
+    return dict(zip(nodes["pool"], nodes["price"].astype(float), strict=True))
+
+
+def cost(folder):
+    return json.loads((folder.path / "report.json").read_bytes())["charges"]["cost"]
+
+
+def test_a_given_price_makes_the_report_count_money_and_stays_with_the_run(folder):
+    assert main(["report", str(folder.path), "--quiet"]) == 0
+    assert cost(folder) is None
+    assert main(["report", str(folder.path), "--quiet", "--price", "train=0.36"]) == 0
+    charges = json.loads((folder.path / "report.json").read_bytes())["charges"]
+    assert charges["cost"] == pytest.approx(0.36 * charges["node_hours"], rel=1e-5)
+    before = (folder.path / "report.html").read_bytes()
+    assert main(["report", str(folder.path), "--quiet"]) == 0
+    assert (folder.path / "report.html").read_bytes() == before
+
+
+def test_prices_are_added_up_and_count_more_than_recorded_ones(folder):
+    main(["report", str(folder.path), "--quiet", "--price", "train=0.36"])
+    assert prices(folder) == {"train": 0.36, "spot": 0.5}
+    main(["report", str(folder.path), "--quiet", "--price", "spot=0.1"])
+    assert prices(folder) == {"train": 0.36, "spot": 0.1}
+    main(["report", str(folder.path), "--quiet", "--price", "2"])
+    assert prices(folder) == {"train": 0.36, "spot": 0.1}  # those that are named stay
+
+
+def test_a_price_without_a_pool_is_that_of_every_pool(folder):
+    main(["report", str(folder.path), "--quiet", "--price", "0.2"])
+    assert prices(folder) == {"train": 0.2, "spot": 0.2}
+
+
+def test_a_pool_that_no_node_is_of_is_refused_with_those_that_there_are(folder, capsys):
+    assert main(["report", str(folder.path), "--price", "trian=0.36"]) == 2
+    assert "spot, train" in capsys.readouterr().err
+    assert not (folder.path / "prices.json").exists()
+
+
+@pytest.mark.parametrize("text", ["train=", "train=cheap", "-1", "train=nan", "inf"])
+def test_what_is_no_price_is_refused(text):
+    with pytest.raises(ConfigError, match="no price"):
+        parse_price(text)
+
+
+@given(pool=st.text(st.characters(categories=["L", "N"]), min_size=1), price=st.floats(0, 1e6))
+def test_a_price_is_read_as_it_is_written(pool, price):
+    assert parse_price(f"{pool}={price!r}") == (pool, price)
+    assert parse_price(repr(price)) == (EVERY, price)
+
+
+def test_damaged_prices_are_said_to_be(folder):
+    (folder.path / "prices.json").write_text("[]")
+    with pytest.raises(ConfigError, match=r"prices\.json"):
+        load(folder)
