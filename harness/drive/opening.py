@@ -21,14 +21,14 @@ from harness.model.concurrency import Concurrency
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
 from harness.model.records import Event
-from harness.model.redaction import hide_columns, values_of
+from harness.model.redaction import Redaction, column_of, hide_columns, values_of
 from harness.model.scenario import Scenario
 from harness.model.schedule import Schedule, to_mapping
 from harness.store.baselines import keep_baseline
 from harness.store.folder import PIPELINE, SCENARIOS, Recorder, RunFolder, Tail, run_name, schedule_digest
 from harness.targets.cleaning import Cleaning, Cleanup
-from harness.targets.scenarios import Input
-from harness.targets.target import Platform, Target
+from harness.targets.scenarios import Input, as_cell
+from harness.targets.target import Discreet, Platform, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ class Ready:
     offsets: "array[float]"
     scenarios: list[Scenario]
     kept: bytes
+    hidden: tuple[str, ...]  # values that must not be recorded
 
 
 @dataclass(slots=True)
@@ -81,7 +82,7 @@ class LoadTest:
     def settle(self) -> None:
         """All that was due is known now: write it down."""
         self.ledger.intended = len(self.offsets)
-        self.plan = _write_plan(self.folder, replace(self.plan, intended=len(self.offsets)), self.offsets)
+        _write_plan(self.folder, replace(self.folder.read_plan(), intended=len(self.offsets)), self.offsets)
 
 
 def get_ready(checked: Checked, means: Means) -> Ready:
@@ -101,7 +102,7 @@ def get_ready(checked: Checked, means: Means) -> Ready:
     plan = replace(plan, schedule=to_mapping(schedule), intended=intended)
     _check_redaction(settings.redact, scenarios, inputs)
     _check_baseline(checked, plan, offsets)
-    return Ready(checked, means, plan, schedule, offsets, scenarios, kept)
+    return Ready(checked, means, plan, schedule, offsets, scenarios, kept, _hidden(settings.redact, scenarios, inputs))
 
 
 def open_test(ready: Ready) -> LoadTest:
@@ -112,17 +113,17 @@ def open_test(ready: Ready) -> LoadTest:
     """
     settings, offsets = ready.checked.settings, ready.offsets
     folder = _make_folder(settings, ready)
-    plan = _write_plan(folder, replace(ready.plan, digests=_keep_inputs(folder, ready.checked, ready.kept)), offsets)
+    plan = _keep_inputs(folder, ready)
     recorder = folder.recorder()
     try:
-        observer = _start_observer(folder, recorder, settings, ready.means)
+        observer = _start_observer(folder, recorder, ready)
     except ConfigError:
         recorder.close()
         shutil.rmtree(folder.path)
         raise
     return LoadTest(
         folder, plan, ready.schedule, offsets, ready.scenarios,
-        hidden=tuple(dict.fromkeys(values_of(settings.redact, (scenario.row for scenario in ready.scenarios)))),
+        hidden=ready.hidden,
         target=ready.means.platform.from_plan(plan), recorder=recorder, ledger=Ledger(recorder, plan.intended),
         ends=folder.tail(Event), observer=observer,
     )  # fmt: skip
@@ -176,6 +177,12 @@ def _check_redaction(names: Sequence[str], scenarios: Sequence[Scenario], inputs
             raise ConfigError(f"--redact {name}: there is no such parameter", f"there are: {', '.join(sorted(known))}")
 
 
+def _hidden(names: Sequence[str], scenarios: Sequence[Scenario], inputs: Sequence[Input]) -> tuple[str, ...]:
+    """What these parameters are in the scenarios, and on the platform where a scenario leaves it that."""
+    defaults = (as_cell(each.default) for each in inputs if each.name in names and each.default is not None)
+    return tuple(dict.fromkeys((*values_of(names, (scenario.row for scenario in scenarios)), *defaults)))
+
+
 def _check_baseline(checked: Checked, plan: Plan, offsets: "array[float]") -> None:
     if checked.baseline is not None:
         same = {"schedule": schedule_digest(offsets)} if offsets else {}
@@ -189,16 +196,36 @@ def _make_folder(settings: Settings, ready: Ready) -> RunFolder:
     return RunFolder.create(Path(settings.text("runs-dir") or "runs"), name)
 
 
-def _keep_inputs(folder: RunFolder, checked: Checked, scenarios: bytes) -> dict[str, str]:
-    """The test's inputs, without what is to be hidden; their digests are those of what was given."""
-    redact = checked.settings.redact
-    folder.replace(SCENARIOS, hide_columns(scenarios, redact) if redact else scenarios)
-    digests = {"scenarios": hashlib.sha256(scenarios).hexdigest()}
-    if checked.prepared.package is not None:
-        digests["pipeline"] = folder.keep(PIPELINE, checked.prepared.package)
-    if checked.baseline is not None:
-        keep_baseline(folder, checked.baseline[1])
-    return digests
+def _keep_inputs(folder: RunFolder, ready: Ready) -> Plan:
+    """Write the test's inputs and its plan, without what is to be hidden; returns the plan as it is carried out."""
+    redact, package, baseline = ready.plan.redact, ready.checked.prepared.package, ready.checked.baseline
+    folder.replace(SCENARIOS, hide_columns(ready.kept, redact) if redact else ready.kept)
+    digests = {"scenarios": hashlib.sha256(ready.kept).hexdigest()}
+    if package is not None:
+        folder.replace(PIPELINE, _without_values(ready, package))
+        digests["pipeline"] = hashlib.sha256(package).hexdigest()
+    if baseline is not None:
+        keep_baseline(folder, baseline[1])
+    redacted = (SCENARIOS, *([PIPELINE] if package is not None else [])) if redact else ()
+    plan = replace(ready.plan, digests=digests, redacted=redacted)
+    options = {
+        # An option may be a document itself.
+        name: _without_values(ready, value.encode()).decode()
+        if isinstance(value, str) and value.startswith("{")
+        else value
+        for name, value in plan.target_options.items()
+    }
+    shown = _write_plan(folder, replace(plan, target_options=options), ready.offsets)
+    return replace(plan, digests=shown.digests)
+
+
+def _without_values(ready: Ready, document: bytes) -> bytes:
+    if not ready.plan.redact:
+        return document
+    platform, redaction = ready.means.platform, Redaction(ready.hidden, ready.plan.redact)
+    if isinstance(platform, Discreet):
+        return platform.without_values(document, redaction)
+    return str(redaction.clean_tree(document.decode(errors="replace"))).encode()
 
 
 def _write_plan(folder: RunFolder, plan: Plan, offsets: "array[float]") -> Plan:
@@ -208,15 +235,14 @@ def _write_plan(folder: RunFolder, plan: Plan, offsets: "array[float]") -> Plan:
     return plan
 
 
-def _start_observer(folder: RunFolder, recorder: Recorder, settings: Settings, means: Means) -> Observer:
+def _start_observer(folder: RunFolder, recorder: Recorder, ready: Ready) -> Observer:
+    settings, means = ready.checked.settings, ready.means
     environment = {"PIPESWARM_TOKEN": means.token} if means.token else {}
     if own := processes.folder_of(means.platform):
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), own)))
     if means.simulator:
         environment["KUBECONFIG"] = means.simulator.kubeconfig
-    options = settings.observing()
-    if settings.redact and settings.text("scenarios"):
-        options += ["--redact-from", settings.text("scenarios")]
-    observer = Observer(folder, recorder, options, environment)
+    hidden = column_of(settings.redact[0], ready.hidden) if settings.redact else b""
+    observer = Observer(folder, recorder, settings.observing(), environment, hidden)
     observer.wait_until_it_looks()
     return observer

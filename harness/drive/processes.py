@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,12 +86,22 @@ def generate_scenarios(option: str, package: Path, count: int, seed: int, out: P
         )
 
 
-def start_beside(verb: Sequence[str], log: Path, environment: Mapping[str, str]) -> Process:
-    """Start a verb of ``pipeswarm`` that goes on beside the test until it is told to end, or this process is gone."""
+def start_beside(verb: Sequence[str], log: Path, environment: Mapping[str, str], given: bytes = b"") -> Process:
+    """Start a verb of ``pipeswarm`` that goes on beside the test until it is told to end, or this process is gone.
+
+    It finds `given` at its standard input: in a file without a name, so that nothing is left behind.
+    """
     command = [*_module("harness.cli"), *verb, "--die-with-parent"]
-    with log.open("ab") as told:
+    with log.open("ab") as told, tempfile.TemporaryFile() as put:
+        put.write(given)
+        put.seek(0)
         return subprocess.Popen(  # noqa: S603  # our own module
-            command, stdout=subprocess.DEVNULL, stderr=told, env={**os.environ, **environment}, start_new_session=True
+            command,
+            stdin=put,
+            stdout=subprocess.DEVNULL,
+            stderr=told,
+            env={**os.environ, **environment},
+            start_new_session=True,
         )
 
 

@@ -18,15 +18,24 @@ _LOOK_EVERY = "10s"
 
 
 class Observer:
-    """A process that records the platform into `folder`. Its death is recorded as a gap; the load is not disturbed."""
+    """A process that records the platform into `folder`. Its death is recorded as a gap; the load is not disturbed.
+
+    `hidden` is a CSV with the values that must not be recorded.
+    """
 
     def __init__(
-        self, folder: RunFolder, recorder: Recorder, options: Sequence[str], environment: Mapping[str, str]
+        self,
+        folder: RunFolder,
+        recorder: Recorder,
+        options: Sequence[str],
+        environment: Mapping[str, str],
+        hidden: bytes = b"",
     ) -> None:
         self._folder = folder
         self._recorder = recorder
         self._options = options
         self._environment = environment
+        self._hidden = hidden
         self._restarts = 0
         self._process = self._start()
 
@@ -57,7 +66,9 @@ class Observer:
 
     def _start(self) -> processes.Process:
         command = ["observe", "--run", str(self._folder.path), *self._options]
-        return processes.start_beside(command, self._folder.path / LOG, self._environment)
+        if self._hidden:
+            command += ["--redact-from", "/dev/stdin"]
+        return processes.start_beside(command, self._folder.path / LOG, self._environment, self._hidden)
 
 
 class Lookout:

@@ -38,3 +38,4 @@ class Plan:
     workers: int = 1
     verify_tls: bool = True
     redact: tuple[str, ...] = ()  # parameters whose values are hidden in what is recorded
+    redacted: tuple[str, ...] = ()  # files kept without these values; their digests are of what was given

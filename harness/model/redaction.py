@@ -4,8 +4,9 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-_HIDDEN = "***"
+HIDDEN = "***"
 # What credentials look like in error messages and in what containers say when they end.
 _CREDENTIALS = re.compile(
     r"(?i)(\b(?:bearer|basic)\s+|\b(?:authorization|cookie)[\"']?\s*[:=]\s*[\"']?(?:(?:bearer|basic)\s+)?|"
@@ -25,9 +26,10 @@ class Redaction:
     """
 
     def __init__(self, secrets: Iterable[str] = (), names: Iterable[str] = ()) -> None:
+        self.names = frozenset(names)
         known = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
         self._secrets = sorted(known, key=len, reverse=True)  # one may begin with another
-        words = "|".join(map(re.escape, sorted(names)))
+        words = "|".join(map(re.escape, sorted(self.names)))
         self._named = (
             re.compile(rf"""((?<!\w)(?<!\w-)(?:{words})["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s"',;&}}]+)""")
             if words
@@ -36,12 +38,24 @@ class Redaction:
 
     def clean(self, text: str) -> str:
         """The text without them, and not endless."""
-        for secret in self._secrets:
-            text = text.replace(secret, _HIDDEN)
+        text = self._without_secrets(text)
         if self._named:
-            text = self._named.sub(rf"\1{_HIDDEN}", text)
-        text = _CREDENTIALS.sub(rf"\1{_HIDDEN}", text)
-        return _URL_CREDENTIALS.sub(_HIDDEN, text)[:_LONGEST_MESSAGE]
+            text = self._named.sub(rf"\1{HIDDEN}", text)
+        text = _CREDENTIALS.sub(rf"\1{HIDDEN}", text)
+        return _URL_CREDENTIALS.sub(HIDDEN, text)[:_LONGEST_MESSAGE]
+
+    def clean_tree(self, node: Any) -> Any:
+        """A document as JSON or YAML has it, without the secrets in its texts."""
+        if isinstance(node, str):
+            return self._without_secrets(node)
+        if isinstance(node, Mapping):
+            return {key: self.clean_tree(each) for key, each in node.items()}
+        return [self.clean_tree(each) for each in node] if isinstance(node, list) else node
+
+    def _without_secrets(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, HIDDEN)
+        return text
 
 
 def values_of(names: Iterable[str], rows: Iterable[Mapping[str, str]]) -> Iterator[str]:
@@ -51,14 +65,20 @@ def values_of(names: Iterable[str], rows: Iterable[Mapping[str, str]]) -> Iterat
         yield from (value for name, value in row.items() if name in wanted and value)
 
 
+def column_of(name: str, values: Iterable[str]) -> bytes:
+    """A CSV of one column, from which `values_of` has these values."""
+    return _table([[name], *([value] for value in values)])
+
+
 def hide_columns(table: bytes, names: Iterable[str]) -> bytes:
     """A CSV of scenarios with the values of these columns hidden."""
     wanted = set(names)
     heading, *rows = csv.reader(io.StringIO(table.decode("utf-8-sig"), newline=""))
     hidden = {place for place, name in enumerate(heading) if name.strip() in wanted}
+    return _table([heading, *([HIDDEN if place in hidden else cell for place, cell in enumerate(row)] for row in rows)])
+
+
+def _table(rows: Iterable[Iterable[str]]) -> bytes:
     out = io.StringIO(newline="")
-    write = csv.writer(out, lineterminator="\n").writerow
-    write(heading)
-    for row in rows:
-        write([_HIDDEN if place in hidden else cell for place, cell in enumerate(row)])
+    csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue().encode()

@@ -21,6 +21,7 @@ import orjson
 from harness.model.errors import ConfigError
 from harness.model.plan import Limits, Plan
 from harness.model.records import Event, Node, Sample, Span, Submission
+from harness.store import files
 
 # The kinds of records and the file each is kept in.
 KINDS: Mapping[type, str] = {
@@ -34,7 +35,7 @@ MANIFEST = "manifest.json"
 SCHEDULE = "schedule.csv"
 SCENARIOS = "scenarios.csv"
 PIPELINE = "pipeline.yaml"
-LIVE = "live.json"
+LIVE, _LIVE_LOCK = "live.json", ".live.lock"
 REPORT = "report.json"
 TABLES = "tables"
 
@@ -108,7 +109,7 @@ class RunFolder:
             limits = {f.name: raw["limits"][f.name] for f in fields(Limits) if f.name in raw.get("limits", {})}
             known.update(
                 limits=Limits(**limits),
-                **{name: tuple(raw.get(name, ())) for name in ("slos", "command", "redact")},
+                **{name: tuple(raw.get(name, ())) for name in ("slos", "command", "redact", "redacted")},
             )
             return Plan(**known)
         except (OSError, ValueError, TypeError, KeyError) as error:
@@ -156,13 +157,24 @@ class RunFolder:
     # --- live ---------------------------------------------------------------------------------------------------
 
     def write_live(self, part: str, values: Mapping[str, object]) -> None:
-        """Replace what `part` ("load" or "observer") says of the present; readers see old or new, never half."""
-        self.replace(f"live.{part}.json", orjson.dumps(dict(values)))
+        """Replace what `part` ("load", "observer" or "findings") says of the present; what the others said stays.
+
+        Each part says in `at` (UTC ns) when it said so. Readers see old or new, never half.
+
+        Raises:
+            OSError: the folder can't be written.
+        """
+        with files.turn(self.path / _LIVE_LOCK):
+            said = self._read_live() | {part: {"at": time.time_ns(), **values}}
+            self.replace(LIVE, orjson.dumps(said))
 
     def read_live(self, part: str) -> dict[str, Any]:
         """What `part` last said; empty when it has not said anything yet."""
+        return self._read_live().get(part, {})
+
+    def _read_live(self) -> dict[str, dict[str, Any]]:
         try:
-            live: dict[str, Any] = orjson.loads((self.path / f"live.{part}.json").read_bytes())
+            live: dict[str, dict[str, Any]] = orjson.loads((self.path / LIVE).read_bytes())
         except (OSError, ValueError):
             return {}
         return live
@@ -171,14 +183,7 @@ class RunFolder:
 
     def replace(self, name: str, content: bytes) -> Path:
         """Write a document of the folder as a whole or not at all."""
-        target = self.path / name
-        partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            partial.write_bytes(content)
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
-        return target
+        return files.replace(self.path / name, content)
 
 
 class Recorder:

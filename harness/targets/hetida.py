@@ -19,9 +19,17 @@ from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.model.phases import FAILED
 from harness.model.plan import Plan
+from harness.model.redaction import Redaction
 from harness.model.scenario import Scenario
+from harness.targets import hetida_transformation
 from harness.targets.hetida_answer import error_text, over, parse_expectations
-from harness.targets.hetida_transformation import Transformation, execution_of, filled, read_json, understand
+from harness.targets.hetida_transformation import (
+    Transformation,
+    execution_of,
+    filled,
+    read_json,
+    understand,
+)
 from harness.targets.target import Over, Prepared, RejectedError, Service, SetUp
 
 MODES = ("backend", "async", "runtime")
@@ -110,6 +118,11 @@ def from_plan(plan: Plan, package: bytes | None = None) -> "HetidaTarget":
     """The target of a plan; `package` is the exported transformation, for a backend that does not have it."""
     options = {name: str(value) for name, value in plan.target_options.items()}
     return HetidaTarget(options, plan.host, package)
+
+
+def without_values(document: bytes, redaction: Redaction) -> bytes:
+    """See `Discreet.without_values`."""
+    return hetida_transformation.without_values(document, redaction)
 
 
 class HetidaTarget:

@@ -7,7 +7,7 @@ input or output that an adapter provides. `generate-scenarios --from-workflow` m
 """
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from typing import Any
 import orjson
 
 from harness.model.errors import ConfigError
-from harness.targets.scenarios import Input, InputType, typed
+from harness.model.redaction import HIDDEN, Redaction
+from harness.targets.scenarios import Input, InputType, as_cell, typed
 
 DIRECT = "direct_provisioning"
 _SCALARS = {
@@ -72,8 +73,9 @@ class Transformation:
         for port in self.inputs:
             wiring = by_name[port.name]
             if wiring["adapter_id"] == DIRECT:
-                known = "value" in wiring.get("filters", {})
-                yield Input(port.name, _type_of(port, wiring), required=port.required and not known)
+                filters = wiring["filters"]
+                required = port.required and "value" not in filters
+                yield Input(port.name, _type_of(port, wiring), required, filters.get("value"))
             else:
                 yield from _variable(port.name, wiring)
         for wiring in self.wiring["output_wirings"]:
@@ -153,12 +155,14 @@ def _completed(found: Transformation, where: str) -> Wiring:
             )
     for port in found.inputs:
         _check_value(port, given_in.get(port.name, {}), where)
-    inputs = [{"adapter_id": DIRECT, "filters": {}, **given_in.get(n, {}), "workflow_input_name": n} for n in names]
-    outputs = [
-        {"adapter_id": DIRECT, "filters": {}, **given_out.get(name, {}), "workflow_output_name": name}
-        for name in found.outputs
-    ]
-    return {"input_wirings": inputs, "output_wirings": outputs}
+    return {
+        "input_wirings": [{**_wired(given_in.get(name, {})), "workflow_input_name": name} for name in names],
+        "output_wirings": [{**_wired(given_out.get(name, {})), "workflow_output_name": name} for name in found.outputs],
+    }
+
+
+def _wired(given: Wiring) -> Wiring:
+    return {"adapter_id": DIRECT, **given, "filters": dict(given.get("filters") or {})}
 
 
 def _check_value(port: Port, wiring: Mapping[str, Any], where: str) -> None:
@@ -203,18 +207,37 @@ def filled(wiring: Mapping[str, Any], values: Mapping[str, object]) -> Wiring:
         for each in wired:
             name = each[key]
             if name in values and each["adapter_id"] == DIRECT:
-                each["filters"]["value"] = as_text(values[name])
+                each["filters"]["value"] = as_cell(values[name])
             prefix = f"{name}."
             for column, value in values.items():
                 if column.startswith(prefix):
                     part = column.removeprefix(prefix)
-                    (each if part in {"ref_id", "ref_key"} else each.setdefault("filters", {}))[part] = value
+                    (each if part in {"ref_id", "ref_key"} else each["filters"])[part] = value
     return made
 
 
-def as_text(value: object) -> str:
-    """A value as direct provisioning writes it: text as it is, everything else as JSON."""
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+def without_values(document: bytes, redaction: Redaction) -> bytes:
+    """A transformation, wiring or execution input that does not tell the values of hidden inputs and their wiring."""
+    tree = redaction.clean_tree(orjson.loads(document))
+    _hide_inputs(tree, redaction.names)
+    return orjson.dumps(tree, option=orjson.OPT_INDENT_2)
+
+
+def _hide_inputs(node: Any, names: Collection[str]) -> None:
+    if isinstance(node, list):
+        for each in node:
+            _hide_inputs(each, names)
+    if not isinstance(node, dict):
+        return
+    wired = node.get("workflow_input_name") or node.get("workflow_output_name")
+    for place in (node.get("filters") or {}, node) if wired else ():
+        for part in place:
+            if f"{wired}.{part}" in names or (wired in names and part == "value"):
+                place[part] = HIDDEN
+    if node.get("name") in names and "value" in node:
+        node["value"] = HIDDEN  # of an optional input
+    for below in node.values():
+        _hide_inputs(below, names)
 
 
 def execution_of(found: Transformation, where: str) -> Mapping[str, Any]:

@@ -18,7 +18,9 @@ from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
 from harness.model.plan import Plan
+from harness.model.redaction import Redaction
 from harness.model.scenario import Scenario
+from harness.targets import kfp_pipeline
 from harness.targets.cleaning import Cleanup
 from harness.targets.kfp_pipeline import inputs_of, read_pipeline
 from harness.targets.kfp_tasks import instant, tasks_of
@@ -77,6 +79,11 @@ def from_plan(plan: Plan, package: bytes | None = None) -> "KfpTarget":
     """The target of a plan; `target_options` hold what the options and `set_up` gave."""
     options = {name: str(value) for name, value in plan.target_options.items()}
     return KfpTarget(options, since=plan.started_at, package=package)
+
+
+def without_values(document: bytes, redaction: Redaction) -> bytes:
+    """See `Discreet.without_values`."""
+    return kfp_pipeline.without_values(document, redaction)
 
 
 class KfpTarget:

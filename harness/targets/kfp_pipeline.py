@@ -1,7 +1,7 @@
 """Compiled pipelines (KFP IR): what they take, and how they are made fit for a load test. Never imports the SDK."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,9 +9,13 @@ from typing import Any
 import yaml
 
 from harness.model.errors import ConfigError
+from harness.model.redaction import HIDDEN, Redaction
 from harness.targets.scenarios import Input, InputType
 
 _COMPILE = "kfp dsl compile"
+_PARAMETERS = frozenset({"parameters", "parameterValues"})
+# By which a parameter's declaration, or where its value comes from, is told from a value that is a struct.
+_IR_WORDS = frozenset({"parameterType", "runtimeValue", "componentInputParameter", "taskOutputParameter"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +71,7 @@ def _documents(path: Path, text: bytes) -> list[dict[str, Any]]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not YAML: {error}", hint) from error
     spec = documents[0] if documents else None
-    if (
-        not isinstance(spec, dict)
-        or not isinstance(spec.get("root"), dict)
-        or "name" not in spec.get("pipelineInfo", {})
-    ):
+    if not _is_ir(spec):
         found = " (it is an Argo Workflow, the output of kfp 1)" if _is_argo(spec) else ""
         raise ConfigError(f"{path} is not a compiled KFP v2 pipeline{found}", hint)
     return documents
@@ -107,7 +107,33 @@ def _parameters(definitions: Mapping[str, Any]) -> Iterator[Input]:
             kind = InputType(given.get("parameterType", "STRING"))
         except ValueError:
             continue  # task-final-status and the like are filled by the platform
-        yield Input(name, kind, required=not given.get("isOptional") and "defaultValue" not in given)
+        required = not given.get("isOptional") and "defaultValue" not in given
+        yield Input(name, kind, required, given.get("defaultValue"))
+
+
+def without_values(document: bytes, redaction: Redaction) -> bytes:
+    """Compiled IR that does not tell the values of hidden parameters: no default, no constant that is handed on."""
+    documents = [redaction.clean_tree(each) for each in yaml.load_all(document, Loader=yaml.CSafeLoader)]  # safe, in C
+    for each in documents:
+        _hide_parameters(each, redaction.names)
+    return yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=True).encode()
+
+
+def _hide_parameters(node: Any, names: Collection[str]) -> None:
+    if isinstance(node, list):
+        for each in node:
+            _hide_parameters(each, names)
+    for key, below in node.items() if isinstance(node, dict) else ():
+        if key in _PARAMETERS and isinstance(below, dict):
+            below.update({name: _hidden(given) for name, given in below.items() if name in names})
+        else:
+            _hide_parameters(below, names)
+
+
+def _hidden(given: Any) -> Any:
+    if not isinstance(given, dict) or not given.keys() & _IR_WORDS:
+        return HIDDEN
+    return {**given, **dict.fromkeys(given.keys() & {"defaultValue", "runtimeValue"}, HIDDEN)}
 
 
 def _switch_caching_off(spec: Mapping[str, Any]) -> bool:

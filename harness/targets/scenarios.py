@@ -29,11 +29,12 @@ class InputType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One parameter of a pipeline. Without `required` an empty or missing cell leaves the platform's default."""
+    """One parameter of a pipeline. Without `required` an empty or missing cell leaves the platform's `default`."""
 
     name: str
     type: InputType
     required: bool
+    default: object = None  # none is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +190,11 @@ def typed(cell: str, wanted: InputType) -> object:
             if not isinstance(parsed, list if wanted is InputType.LIST else dict):
                 raise ValueError(cell)  # noqa: TRY004  # the cell is wrong, not its Python type
             return parsed
+
+
+def as_cell(value: object) -> str:
+    """A value as a cell, or hetida's direct provisioning, holds it: text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _short(cell: str) -> str:

@@ -12,6 +12,7 @@ from harness.model.http import Exchange
 from harness.model.phases import NETWORK, RUN, SUCCEEDED
 from harness.model.plan import Plan
 from harness.model.records import Event, Span
+from harness.model.redaction import Redaction
 from harness.model.scenario import Scenario
 from harness.targets.scenarios import Input
 
@@ -204,6 +205,15 @@ class Probed(Protocol):
         Raises:
             TargetUnreachableError: there was no answer, or none that is understood.
         """
+        ...
+
+
+@runtime_checkable
+class Discreet(Protocol):
+    """A platform whose documents hold values of parameters, and can be kept without them."""
+
+    def without_values(self, document: bytes, redaction: Redaction) -> bytes:
+        """A package, or an option that is a document itself, without the values that are to be hidden."""
         ...
 
 

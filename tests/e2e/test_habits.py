@@ -1,9 +1,12 @@
 """What Locust's users are used to works: files of options, the environment, users of their own, listeners."""
 
 import csv
+import hashlib
+import json
 
 import pytest
 
+from harness.targets.kfp_pipeline import read_pipeline
 from tests.e2e.conftest import QUICK, ROOT
 
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
@@ -90,14 +93,46 @@ def test_a_locustfile_that_cannot_work_says_why(locust, tmp_path):
     assert "my own" in finished.err
 
 
+def holding(folder, text):
+    return [path.name for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
 def test_redacted_values_reach_no_file_of_the_run(locust, tmp_path):
     (tmp_path / "s.csv").write_text("id,scenario_name,data_multiplier\n1,a,4000\n2,b,6000777\n")
     finished = locust.headless(
-        "--simulate", QUICK, "--scenarios", "s.csv", "--redact", "data_multiplier", "--over", "1s"
+        "--simulate", QUICK, "--scenarios", "s.csv", "--redact", "data_multiplier", "--redact", "url", "--over", "1s"
     )
     assert {row["outcome"] for row in finished.rows()} == {"accepted"}, finished.err
     assert (finished.folder / "scenarios.csv").read_text() == "id,scenario_name,data_multiplier\n1,a,***\n2,b,***\n"
-    assert not [path for path in finished.folder.rglob("*") if path.is_file() and b"6000777" in path.read_bytes()]
+    assert not holding(finished.folder, "6000777")
+    default = "https://data.example/plants/north-1.csv"
+    assert default in (ROOT / "harness/targets/training.yaml").read_text()
+    assert not holding(finished.folder, default)
+    plan = json.loads((finished.folder / "manifest.json").read_text())
+    assert plan["redacted"] == ["scenarios.csv", "pipeline.yaml"]
+    assert plan["digests"]["scenarios"] == hashlib.sha256((tmp_path / "s.csv").read_bytes()).hexdigest()
+    kept = read_pipeline(finished.folder / "pipeline.yaml")
+    assert {each.name: each.default for each in kept.inputs if each.default == "***"} == {
+        "data_multiplier": "***",
+        "url": "***",
+    }
+
+
+def test_redacted_values_of_a_wiring_reach_no_file_of_the_run(locust, tmp_path):
+    exported = json.loads((ROOT / "harness/targets/anomaly_detection.json").read_text())
+    wired = exported["test_wiring"]["input_wirings"]
+    value = next(each["filters"]["value"] for each in wired if each["workflow_input_name"] == "threshold")
+    assert value
+    locust.locustfile = ROOT / "locustfiles/hetida.py"
+    finished = locust.headless("--runs", "3", "--over", "1s", "--redact", "threshold")
+    assert {row["outcome"] for row in finished.rows()} == {"accepted"}, finished.err
+    options = json.loads((finished.folder / "manifest.json").read_text())["target_options"]
+    for document in (
+        json.loads(options["wiring"]),
+        json.loads((finished.folder / "pipeline.yaml").read_text())["test_wiring"],
+    ):
+        (kept,) = (each for each in document["input_wirings"] if each["workflow_input_name"] == "threshold")
+        assert kept["filters"]["value"] == "***"
 
 
 def test_a_github_job_gets_the_report_as_its_summary(locust, tmp_path):
