@@ -27,8 +27,8 @@ def exposition(load: Mapping[str, Any], observed: Mapping[str, Any]) -> str:
     """What is known of the present, as a page of metrics; what is not known is left out.
 
     Args:
-        load: what the load last said (``live.load.json``).
-        observed: what the observer last said (``live.observer.json``).
+        load: what the load last said (in ``live.json``).
+        observed: what the observer last said (there).
     """
     return "".join(f"{line}\n" for line in (*_of_load(load), *_of_observer(observed)))
 

@@ -51,7 +51,7 @@ def start(served, path, *options, length="60s"):
 @pytest.fixture
 def folder_of(tmp_path):
     def find():
-        until(lambda: list((tmp_path / "runs").glob("*/live.observer.json")), "the first look")
+        until(lambda: list((tmp_path / "runs").glob("*/live.json")), "the first look")
         (path,) = (tmp_path / "runs").iterdir()
         return RunFolder.open(path)
 

@@ -16,8 +16,8 @@ PIPELINE = str(ROOT / "harness/targets/training.yaml")
 
 
 def stage(place):
-    (live,) = place.glob("runs/*/live.load.json")
-    return json.loads(live.read_text())["stage"]
+    (live,) = place.glob("runs/*/live.json")
+    return json.loads(live.read_text()).get("load", {}).get("stage")
 
 
 def test_while_it_is_prepared_nothing_is_left_behind(locust):
@@ -43,7 +43,7 @@ def test_while_it_is_prepared_nothing_is_left_behind(locust):
 )
 def test_a_test_that_is_cut_short_is_sealed_as_interrupted(locust, number, moment, load):
     process = locust.start("--headless", "--simulate", QUICK, *load)
-    wait_for(lambda: list(locust.place.glob("runs/*/live.load.json")) and stage(locust.place) == moment)
+    wait_for(lambda: list(locust.place.glob("runs/*/live.json")) and stage(locust.place) == moment)
     process.send_signal(number)
     finished = locust.finish(process)
     assert finished.code == 130, finished.err

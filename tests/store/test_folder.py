@@ -1,12 +1,14 @@
 import subprocess
 import sys
+import time
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model import ConfigError, Event, Node, Outcome, Plan, Sample, Span, Submission
-from harness.store import RunFolder
+from harness.store import RunFolder, files
 from harness.store.folder import encode, run_name
 from harness.store.tables import load, schema, seal
 
@@ -164,12 +166,62 @@ def test_an_empty_run_has_empty_tables_with_the_full_schema(tmp_path):
         assert len(frames[name]) == 0
 
 
-def test_live_is_read_as_a_whole_or_not_at_all(tmp_path):
+def test_live_is_one_file_of_which_each_part_is_replaced_as_a_whole(tmp_path):
     folder = RunFolder.create(tmp_path, "a")
     assert folder.read_live("load") == {}
-    folder.write_live("load", {"sent": 3})
-    assert folder.read_live("load") == {"sent": 3}
-    assert list(folder.path.glob("*.part")) == []
+    folder.write_live("load", {"sent": 3, "at": 1})
+    folder.write_live("observer", {"pods": 5, "at": 2})
+    folder.write_live("load", {"done": 1, "at": 3})
+    assert orjson.loads((folder.path / "live.json").read_bytes()) == {
+        "load": {"done": 1, "at": 3}, "observer": {"pods": 5, "at": 2},
+    }  # fmt: skip
+    assert list(folder.path.glob(".*.part")) == []
+
+
+def test_each_part_of_live_says_when_it_was_said(tmp_path):
+    folder = RunFolder.create(tmp_path, "a")
+    before = time.time_ns()
+    folder.write_live("load", {})
+    assert before <= folder.read_live("load")["at"] <= time.time_ns()
+
+
+WRITES = """
+import sys
+from pathlib import Path
+from harness.store.folder import RunFolder
+folder = RunFolder(Path(sys.argv[1]))
+for k in range(int(sys.argv[3])):
+    folder.write_live(sys.argv[2], {"k": k})
+    print(k, flush=True)
+"""
+
+
+def test_no_writer_of_live_undoes_what_another_process_wrote(tmp_path):
+    folder = RunFolder.create(tmp_path, "a")
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITES, folder, part, "200"], stdout=subprocess.DEVNULL)
+        for part in ("load", "observer", "findings")
+    ]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    assert [folder.read_live(part)["k"] for part in ("load", "observer", "findings")] == [199, 199, 199]
+
+
+def test_a_writer_of_live_that_is_killed_keeps_nobody_from_writing(tmp_path):
+    folder = RunFolder.create(tmp_path, "a")
+    command = [sys.executable, "-c", WRITES, folder, "observer", "1000000"]
+    for _ in range(3):
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+            assert writer.stdout.readline()
+            writer.kill()
+        folder.write_live("load", {"k": 1})
+    assert folder.read_live("load")["k"] == 1
+    assert folder.read_live("observer")["k"] >= 0
+
+
+def test_a_writer_of_live_that_hangs_is_waited_for_a_second_and_no_longer(tmp_path):
+    folder = RunFolder.create(tmp_path, "a")
+    with files.turn(folder.path / ".live.lock"), pytest.raises(OSError, match="timed out"):
+        folder.write_live("load", {})
 
 
 def test_the_default_name_says_when_what_how_and_how_many():
