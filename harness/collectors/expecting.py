@@ -10,32 +10,41 @@ class Expected(Enum):
     """What is to be seen."""
 
     NOTHING = auto()  # no run has begun, or none has ended since the last poll
-    CHANGES = auto()  # ends of runs, or it can't be known
-    ENDS = auto()  # those that a test or its next arrivals wait for
+    CHANGES = auto()  # something that nobody waits for
+    PERHAPS = auto()  # what somebody waits for may have happened: nobody tells
+    ENDS = auto()  # it has happened
 
 
-def expected(
-    activity: Activity, going: AbstractSet[str], *, listed: bool, over: int, intended: int, closed: bool
-) -> Expected:
+class Load(Enum):
+    """Who waits for the ends of runs."""
+
+    OTHERS = auto()  # whoever observes, without a load of ours
+    ARRIVING = auto()  # nobody: more arrivals are to come
+    ARRIVED = auto()  # the test, for the last one
+    CLOSED = auto()  # the next arrival, for every one
+
+
+def expected(activity: Activity, runs: AbstractSet[str], going: AbstractSet[str], load: Load) -> Expected:
     """What a poll would show.
 
     Args:
-        activity: what the cluster shows.
-        going: runs that were started and were not seen to end.
-        listed: some of them were seen in the listing.
-        over: how many runs were seen to end.
-        intended: how many there will be in all, 0 where nobody knows.
-        closed: arrivals wait for ends.
+        activity: what the cluster shows; it is trusted once a pod has worked for one of the runs.
+        runs: all of the test.
+        going: those that were not seen to end.
+        load: where the load is.
     """
-    known = len(going) + over
-    if intended and not known:
+    if load is Load.OTHERS:
+        return Expected.PERHAPS
+    if not going:
         return Expected.NOTHING
-    whole = bool(going) and known >= intended > 0
-    # Without a pod that lives the platform is about to say that it is over; older ones do not label a workflow then.
-    quiet = whole and activity.pods == 0 and listed
-    if activity.kept is None or not (intended or closed):
-        return Expected.ENDS if quiet else Expected.CHANGES
+    ours = not runs.isdisjoint(activity.worked or ())
+    # Without a pod that lives the platform is about to say that it is over.
+    quiet = ours and load is Load.ARRIVED and activity.pods == 0
+    if activity.kept is None or not ours:
+        return Expected.ENDS if quiet else Expected.CHANGES if load is Load.ARRIVING else Expected.PERHAPS
     ended = sum(run in activity.kept for run in going)
-    if ended and (closed or (whole and ended == len(going))):
+    if ended and (load is Load.CLOSED or (load is Load.ARRIVED and ended == len(going))):
         return Expected.ENDS
-    return Expected.CHANGES if ended or quiet or not intended else Expected.NOTHING
+    if quiet:
+        return Expected.PERHAPS  # older platforms do not label a workflow then
+    return Expected.CHANGES if ended else Expected.NOTHING

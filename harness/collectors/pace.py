@@ -1,67 +1,113 @@
-"""How often the runs are listed: seldom while nothing can have ended, quickly when the last ones do."""
+"""When the runs are listed: within a share of the platform's requests, and soon where somebody waits for an end.
 
-_STRETCH = 0.4  # of the time that the runs have been going: an end is seen at most so much later, relatively
-_FREE_REQUESTS = 3  # so that short tests are watched too
-_SLOWER = 1.5
+The listing tells when a run ended, so that a late look loses nothing. Only who waits for an end hears of it later: the
+test that ends with its last run, and the closed model's next arrival.
+"""
+
+import math
+from dataclasses import dataclass
+
+from harness.collectors.expecting import Expected
+
+_FIRST_S = 2.0  # no run is over sooner
+_STRETCH = 0.5  # a wait goes on for half as long again, …
+_THIRD = _STRETCH / (1.0 + _STRETCH)  # … which is then so much of it
+_NO_NEWS_S = 15.0
+_NEVER_TOLD_S = 300.0
+_RUNS_A_PAGE = 200
+_MOST_RESERVED = 10.0
 
 
-class Pace:
-    """How long to wait between polls.
+def budget(sent: int, share: float) -> float:
+    """As many requests as are `share` of all, together with those that were `sent` by the load."""
+    return sent * share / (1.0 - share)
 
-    Waits grow with the time since the first run was seen: a test of 40 s is listed every few seconds, at first every
-    second. The longest wait is `calm_s` while our requests are within a share of the runs that were submitted, and
-    grows to `most_s` beyond it. A run costs the platform's API more requests than its submission, its controller's
-    reports above all; those are not counted, since they can't be seen.
 
-    Args:
-        least_s: at most so often …
-        most_s: … and at least so often.
-        calm_s: between the two, while requests can be afforded.
-        share: of the platform's requests.
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a test stands.
+
+    Attributes:
+        own: requests of ours so far.
+        sent: submissions so far.
+        expected: what a poll would show …
+        for_s: … since so many seconds.
+        awaited_s: so long somebody has been waiting for an end; none while nobody does.
+        left_s: until the last run will be over at the pace at which they end now, where that is known.
+        going: runs that a look goes through.
     """
 
-    def __init__(self, least_s: float, most_s: float, calm_s: float, share: float) -> None:
-        self._least_s, self._most_s, self._calm_s, self._share = least_s, most_s, calm_s, share
-        self._bound_s = calm_s
-        self._idle_s = least_s
+    own: int
+    sent: int
+    expected: Expected
+    for_s: float = 0.0
+    awaited_s: float | None = None
+    left_s: float | None = None
+    going: int = 0
 
-    def after(self, own: int, served: int, going_s: float, left_s: float | None = None) -> float:
-        """Seconds until the next poll.
 
-        Args:
-            own: requests so far.
-            served: submissions so far.
-            going_s: seconds since the first run was seen.
-            left_s: seconds until the last run will be over at the pace at which they end now, where that is known.
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When the next request may be made: there are never more than ``budget + floor``.
+
+    The budget is a share of what load and observation send, the floor what it takes to see an end that nobody tells of.
+
+    Attributes:
+        share: of the platform's requests.
+        least_s: between polls …
+        calm_s: … of which each can be afforded …
+        most_s: … and while somebody waits for an end.
+    """
+
+    share: float
+    least_s: float
+    calm_s: float
+    most_s: float
+
+    def floor(self, awaited_s: float) -> int:
+        """Requests beyond the budget that may have been made when an end has been awaited for so long.
+
+        One each time that the wait has become half as long again, and later one every `most_s`: an end is seen at most
+        half as much later as it took, and no more than `most_s`.
         """
-        affordable = self._bounded(own, served)
-        wait_s = min(_STRETCH * going_s, self._bound_s)
-        if affordable and left_s is not None:
-            wait_s = min(wait_s, left_s)
-        return max(wait_s, self._least_s)
+        if awaited_s < _FIRST_S:
+            return 0
+        grown_s = max(self.most_s / _STRETCH, _FIRST_S)  # steps grow until here
+        steps = math.log(min(awaited_s, grown_s) / _FIRST_S, 1.0 + _STRETCH)
+        return 1 + math.floor(steps + max(awaited_s - grown_s, 0.0) / self.most_s)
 
-    def before_next_page(self, own: int, served: int) -> float:
-        """Seconds until the next page of a listing that has been begun."""
-        return self._least_s if self._bounded(own, served) else self._bound_s
+    def affords(self, now: Standing) -> bool:
+        """Whether one more request is within budget and floor."""
+        return now.own + 1 <= max(self._for_polls(now.sent), 0.0) + self.floor(now.awaited_s or 0.0)
 
-    def affords(self, own: int, served: int) -> bool:
-        """Whether so many requests are within the share."""
-        return own < _FREE_REQUESTS + self._share * served
+    def affords_detail(self, own: int, sent: int, read: int) -> bool:
+        """Whether one more run may be asked for its tasks: a quarter of the budget, and one however small it is."""
+        whole = budget(sent, self.share)
+        return read == 0 or (read + 1 <= whole / 4 and own + 1 <= whole)
 
-    def _bounded(self, own: int, served: int) -> bool:
-        """Whether a poll is within the share; moves the bound on waits."""
-        affordable = self.affords(own, served)
-        self._bound_s = self._calm_s if affordable else min(self._bound_s * _SLOWER, self._most_s)
-        return affordable
+    def wait_s(self, now: Standing) -> float:
+        """Seconds from the last poll to the next one; infinite where only a change of things brings it about."""
+        spare = self._for_polls(now.sent) - now.own
+        if now.expected is Expected.ENDS:
+            # It may also be a controller that is stuck.
+            return min(max(_THIRD * now.for_s, self.least_s), self.most_s)
+        if now.awaited_s is None or now.expected is not Expected.PERHAPS:
+            return self._unasked_s(now, spare)
+        unaided_s = min(max(_THIRD * now.awaited_s, _FIRST_S * _STRETCH), self.most_s)
+        if spare < 1.0:
+            return unaided_s
+        left_s = math.inf if now.left_s is None else max(now.left_s, self.least_s)
+        spread_s = (now.awaited_s if now.left_s is None else now.left_s) / spare
+        pages = math.ceil(now.going / _RUNS_A_PAGE)
+        return min(unaided_s, left_s, max(self.calm_s, spread_s) * max(pages, 1))
 
-    def while_idle(self) -> float:
-        """Seconds until the next poll when what is waited for has happened: the platform is about to say so.
+    def _unasked_s(self, now: Standing, spare: float) -> float:
+        """Nobody waits, or the cluster says when it is over: for people who watch, and lest the cluster be wrong."""
+        free = spare - min(spare / 2, _MOST_RESERVED)
+        calm_s = max(self.calm_s, _NO_NEWS_S) if now.expected is Expected.NOTHING else self.calm_s
+        safe_s = math.inf if now.awaited_s is None else max(_THIRD * now.awaited_s, _NEVER_TOLD_S)
+        return min(safe_s, max(calm_s, (now.awaited_s or 0.0) / free)) if free >= 1.0 else safe_s
 
-        They grow from poll to poll, since it may also be a controller that is stuck.
-        """
-        wait_s, self._idle_s = self._idle_s, min(self._idle_s * _SLOWER, self._most_s)
-        return wait_s
-
-    def busy(self) -> None:
-        """It is not so yet, or no more."""
-        self._idle_s = self._least_s
+    def _for_polls(self, sent: int) -> float:
+        """The budget without what the last look and the tasks of a run take."""
+        return budget(sent, self.share) - sent / _RUNS_A_PAGE - 2

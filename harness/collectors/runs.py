@@ -1,54 +1,58 @@
 """The test's runs, from the platform's bulk listing: never a request per run, never more than one page a poll."""
 
+import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from harness.collectors.collector import Observation
 from harness.collectors.contact import Contact
-from harness.collectors.expecting import Expected, expected
+from harness.collectors.expecting import Expected, Load, expected
 from harness.collectors.http import Http, Timeouts
-from harness.collectors.pace import Pace
+from harness.collectors.pace import Pace, Standing
 from harness.collectors.run_details import RunDetails
+from harness.collectors.submitted import Submitted
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange
 from harness.model.phases import LIST_SECONDS, RUN, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES, WRONG_CLUSTER
-from harness.model.records import Event, Sample, Span, Submission
+from harness.model.records import Event, Sample, Span
 from harness.targets.target import ListedRun, Listing, RunPage
 
-_CLOSED = "concurrency"  # the schedule of the closed model
 _CALM_S = 5.0
-_SLICE_S = 0.25  # of a wait, after which the pods are looked at
+_SLICE_S = 0.25  # of a wait, after which the cluster is looked at
 # A run is stamped when its request comes in, and listed when it has been started: a throttled API takes a minute.
 _LATE_NS = 90 * 10**9
-_NO_NEWS_S = 15.0  # so long nothing is listed while the cluster shows that no run has ended
 _ENOUGH = 3  # runs without a pod, to say so while the test goes on
-_LEAST_DETAILS = 2  # requests for task details …
-_SHARE_OF_DETAILS = 0.25  # … or so much of all our requests
 
 
 class Runs:
     """Follows every run of the test from its first listing to its end.
 
     A sweep goes through the listing, newest first, a page a poll, down to the oldest run that is still open.
+    `clock` tells seconds, from any instant on.
     """
 
-    def __init__(self, observation: Observation, listing: Listing, exchange: Exchange) -> None:
+    def __init__(
+        self,
+        observation: Observation,
+        listing: Listing,
+        exchange: Exchange,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._observation = observation
         self._listing = listing
         self._exchange = exchange
+        self._clock = clock
         self._details = RunDetails(observation, exchange)
-        self._submissions = observation.folder.tail(Submission)
-        self._accepted: set[str] = set()
+        self._submitted = Submitted(observation)
         self._contact = Contact("runs", observation.journal)
         settings = observation.settings
-        # In the closed model the next run is sent when an end is seen: how soon is part of the load, at any cost.
-        self._closed = observation.plan.schedule.get("name") == _CLOSED
         calm_s, most_s = max(settings.least_poll_s, _CALM_S), settings.most_poll_s
-        if self._closed:
+        if self._submitted.closed:
+            # The next run is sent when an end is seen: how soon is part of the load.
             calm_s, most_s = settings.least_poll_s, calm_s
-        self._pace = Pace(settings.least_poll_s, most_s, calm_s, settings.request_share)
+        self._pace = Pace(settings.request_share, settings.least_poll_s, calm_s, most_s)
         self._open: dict[str, ListedRun] = {}
         self._over: set[str] = set()
         self._succeeded: set[str] = set()  # of those created since the beginning
@@ -60,23 +64,25 @@ class Runs:
         self._missing: set[str] = set()  # open runs that the current sweep has not come across
         # The load has just found that the platform answers: nothing is listed before there can be something.
         self._looked = observation.plan.intended > 0
-        self._first_at: int | None = None  # when the first run was known to be
-        self._last = (0, 0)  # when the last poll was, and how many runs were over then
+        self._polled_s = self._awaited_from_s = self._expected_from_s = clock()
+        self._expected = Expected.NOTHING
+        self._left_s: float | None = None
         self._resume()
+        self._swept = (clock(), len(self._over))  # when the last sweep ended, and how many runs were over then
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
-        if self._observation.plan.intended and not self._open:
-            self._wait(0.0, stop)
-        while not stop.is_set():
-            self._wait(self._try(), stop)
+        backoff_s = self._try() if self._submitted.load is Load.OTHERS else 0.0
+        while not self._wait(stop, backoff_s):
+            backoff_s = self._try()
         self._page = ""
-        if self._started() - self._over - self._open.keys():
+        self._submitted.read()
+        if self._submitted.runs - self._over - self._open.keys():
             self._known_to = 0  # some were overlooked: go through the whole listing
-        while self._unseen() and self._try_last() and self._page:
+        while self._unseen() and not self._try() and self._page:
             pass
-        while self._details.wanted and not self._contact.lost and self._affords_details():
-            self._read_details()
+        while self._details.wanted and not self._contact.lost and self._affords_detail():
+            self._read_detail()
         self._doubt_cluster(1)
         self._contact.end()
 
@@ -92,72 +98,53 @@ class Runs:
         return len(page.runs)
 
     def _try(self) -> float:
+        """Poll; the seconds that a platform which did not answer is to be left alone."""
         try:
             self._poll()
         except TargetUnreachableError as error:
             self._page = ""
             self._looked = True
             return self._contact.failed(error)
-        served = self._served
-        if self._page:
-            return self._pace.before_next_page(self._requests, served)
-        if self._details.wanted and self._affords_details():
-            self._read_details()
-        now_at = self._observation.journal.now()
-        going_s = (now_at - self._first_at) / 1e9 if self._first_at is not None else 0.0
-        return self._pace.after(self._requests, served, going_s, self._left_s(now_at))
+        if not self._page and self._details.wanted and self._affords_detail():
+            self._read_detail()
+        return 0.0
 
-    def _left_s(self, now_at: int) -> float | None:
-        """When the last run will be over, if runs go on to end as they did since the poll before."""
-        before_at, before = self._last
-        self._last = (now_at, len(self._over))
-        left = max(len(self._open), self._observation.plan.intended - len(self._over))
-        ended = len(self._over) - before
-        return left * (now_at - before_at) / 1e9 / ended if before_at and ended else None
-
-    def _wait(self, seconds: float, stop: threading.Event) -> None:
-        """Wait: shorter when a poll will show what somebody waits for, longer when there is nothing to be seen."""
-        waited_s = 0.0
-        idle_s: float | None = None
+    def _wait(self, stop: threading.Event, backoff_s: float = 0.0) -> bool:
+        """Wait until the next poll is due and within what may be spent; whether it is all over instead."""
         while not stop.wait(_SLICE_S):
-            waited_s += _SLICE_S
-            now, limit_s = self._expected(), seconds
-            if now is Expected.ENDS:
-                idle_s = idle_s or self._pace.while_idle()
-                limit_s = min(seconds, idle_s)
-            else:
-                self._pace.busy()
-            if now is Expected.NOTHING:
-                limit_s = max(seconds, _NO_NEWS_S if self._started() else self._observation.settings.most_poll_s)
-            if waited_s >= limit_s:
-                return
-
-    def _expected(self) -> Expected:
-        over = len(self._over)
-        going = (self._started() | self._open.keys()) - self._over
-        if self._first_at is None and (going or over):
-            self._first_at = self._observation.journal.now()
-        return expected(
-            self._observation.activity, going, listed=bool(self._open), over=over,
-            intended=self._observation.plan.intended, closed=self._closed,
-        )  # fmt: skip
-
-    def _try_last(self) -> bool:
-        try:
-            self._poll()
-        except TargetUnreachableError as error:
-            self._contact.failed(error)
-            return False
+            now = self._standing()
+            since_s = self._clock() - self._polled_s
+            if now.expected is Expected.PERHAPS and now.awaited_s is not None:
+                since_s = min(since_s, now.awaited_s)
+            due_s = self._pace.least_s if self._page else self._pace.wait_s(now)
+            if since_s >= max(due_s, backoff_s) and self._pace.affords(now):
+                return False
         return True
+
+    def _standing(self) -> Standing:
+        self._submitted.read()
+        now_s, load, going = self._clock(), self._submitted.load, self._going()
+        then = expected(self._observation.activity, going | self._over, going, load)
+        if then is not self._expected:
+            self._expected, self._expected_from_s = then, now_s
+        awaited = load is Load.OTHERS or (bool(going) and load is not Load.ARRIVING)
+        if not (awaited or self._over) or load is Load.ARRIVING:
+            self._awaited_from_s = now_s
+        awaited_s = now_s - self._awaited_from_s if awaited else None
+        return Standing(
+            self._requests, self._served, then, now_s - self._expected_from_s, awaited_s,
+            self._left_s if load is Load.ARRIVED else None, len(going),
+        )  # fmt: skip
 
     def _poll(self) -> None:
         """One page of the sweep; afterwards `_page` is the next one, or "" to begin anew."""
         if not self._page:
             self._missing = set(self._open)
         self._requests += 1
-        begun_s = time.perf_counter()
+        self._polled_s = begun_s = self._clock()
+        self._submitted.read()
         page = self._listing.list_runs(self._exchange, self._page)
-        taken_s = time.perf_counter() - begun_s
+        taken_s = self._clock() - begun_s
         self._contact.made()
         journal = self._observation.journal
         journal.write(Sample(LIST_SECONDS, journal.now(), taken_s, {"endpoint": "ListRuns"}))
@@ -169,15 +156,18 @@ class Runs:
         self._looked = True
 
     def _goes_on(self, page: RunPage) -> bool:
-        """Further down there may be runs that are new to us, or open."""
+        """Further down there are runs that are open, or may be some that are new to us."""
         if not page.next_page or not page.runs:
             return False
-        oldest_open = min((run.created_at for run in self._open.values()), default=self._known_to)
-        return page.runs[-1].created_at >= min(oldest_open, self._known_to)
+        wanted = [self._open[run].created_at for run in self._missing if run in self._open]
+        if self._overlooks():
+            wanted.append(self._known_to)
+        return page.runs[-1].created_at >= min(wanted, default=math.inf)
 
     def _finish_sweep(self, page: RunPage) -> None:
         journal = self._observation.journal
         self._known_to = max(self._known_to, self._newest - _LATE_NS)
+        self._predict()
         journal.write(Sample(RUNS_IN_FLIGHT, journal.now(), float(len(self._open))))
         self._doubt_cluster(_ENOUGH)
         if page.next_page:
@@ -187,6 +177,12 @@ class Runs:
             journal.note("RunVanished", run, "the run is not listed any more and was not seen to end")
             self._states[self._open.pop(run).state] -= 1
             self._over.add(run)
+
+    def _predict(self) -> None:
+        """When the last run will be over, if they go on to end as they did since the sweep before."""
+        (before_s, before), self._swept = self._swept, (self._clock(), len(self._over))
+        now_s, over = self._swept
+        self._left_s = len(self._going()) * (now_s - before_s) / (over - before) if over > before else None
 
     def _see(self, run: ListedRun) -> None:
         self._missing.discard(run.id)
@@ -241,27 +237,29 @@ class Runs:
             at = run.said_at or ended_at or journal.now()
             journal.write(Event(at, "Run", run.id, run.state, run.error, source, run.id, type=kind))
 
-    def _started(self) -> set[str]:
-        """The runs that the load has started so far."""
-        self._accepted.update(each.run for each in self._submissions.read() if each.run)
-        return self._accepted
+    def _going(self) -> set[str]:
+        """Runs that were started and were not seen to end."""
+        return (self._submitted.runs | self._open.keys()) - self._over
+
+    def _overlooks(self) -> bool:
+        """There may be runs that were not listed yet."""
+        listed = len(self._open) + len(self._over)
+        unlisted = self._submitted.runs - self._open.keys() - self._over
+        return bool(unlisted) or listed < self._submitted.may_run or self._submitted.load is Load.OTHERS
 
     @property
     def _served(self) -> int:
-        """Runs that the platform is known to have started."""
-        return max(len(self._started()), len(self._open) + len(self._over))
+        """Submissions that the platform is known to have been sent."""
+        return max(self._submitted.sent, len(self._open) + len(self._over))
 
     def _unseen(self) -> bool:
         """Another look may show something."""
-        going = (self._started() | self._open.keys()) - self._over
-        return bool(self._page or going) or len(self._over) < max(self._observation.plan.intended, 1)
+        return bool(self._page or self._going() or not self._over) or self._overlooks()
 
-    def _affords_details(self) -> bool:
-        """Most of our share is for the listing; a few runs are asked for however small the test is."""
-        share = _SHARE_OF_DETAILS * self._observation.settings.request_share
-        return self._details.read_so_far + 1 <= max(_LEAST_DETAILS, share * self._served)
+    def _affords_detail(self) -> bool:
+        return self._pace.affords_detail(self._requests, self._served, self._details.read_so_far)
 
-    def _read_details(self) -> None:
+    def _read_detail(self) -> None:
         self._requests += 1
         self._details.read()
 

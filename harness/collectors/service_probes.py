@@ -11,13 +11,15 @@ from collections.abc import Callable, Mapping
 from harness.collectors.collector import Observation
 from harness.collectors.contact import Contact, UnreachableError
 from harness.collectors.http import Http, Timeouts
-from harness.collectors.pace import Pace
+from harness.collectors.pace import budget
 from harness.collectors.polling import Polling
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest
 from harness.model.phases import SERVICE_PROBE_SECONDS, SERVICE_UP
 from harness.model.records import Event, Sample, Submission
 from harness.targets.target import Probed, Service
+
+_FREE_ROUNDS = 3  # so that a short test is watched too
 
 
 class ServiceProbes:
@@ -37,9 +39,9 @@ class ServiceProbes:
         self._platform = connect("")
         self._services: list[tuple[Service, Exchange]] = []
         self._up: dict[str, bool] = {}
-        self._pace = Pace(settings.least_poll_s, settings.most_poll_s, settings.probe_every_s, settings.request_share)
+        self._share = settings.request_share
         self._submissions = observation.folder.tail(Submission)
-        self._rounds = self._submitted = 0
+        self._requests = self._submitted = 0
         self._polling = Polling(Contact("services", observation.journal), self._ask_all, settings.probe_every_s)
 
     def collect(self, stop: threading.Event) -> None:
@@ -52,11 +54,12 @@ class ServiceProbes:
 
     def _ask_all(self) -> None:
         self._submitted += len(self._submissions.read())
-        if not self._pace.affords(self._rounds, self._submitted):
-            return
         if not self._services:
+            self._requests += 1
             self._services = self._find()
-        self._rounds += 1
+        round_ = len(self._services)
+        if self._requests + round_ > max(budget(self._submitted, self._share), _FREE_ROUNDS * round_ + 1):
+            return
         for service, exchange in self._services:
             self._ask(service, exchange)
 
@@ -71,6 +74,7 @@ class ServiceProbes:
         return found
 
     def _ask(self, service: Service, exchange: Exchange) -> None:
+        self._requests += 1
         path = service.url if service.url.startswith("/") else ""
         begun_s, why = time.perf_counter(), ""
         try:

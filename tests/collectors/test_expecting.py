@@ -3,36 +3,35 @@
 import pytest
 
 from harness.collectors.collector import Activity
-from harness.collectors.expecting import Expected, expected
+from harness.collectors.expecting import Expected, Load, expected
 
-NOTHING, CHANGES, ENDS = Expected
+NOTHING, CHANGES, PERHAPS, ENDS = Expected
+OTHERS, ARRIVING, ARRIVED, CLOSED = Load
 
 
 @pytest.mark.parametrize(
-    ("activity", "going", "over", "intended", "closed", "then"),
+    ("activity", "going", "load", "then"),
     [
-        (Activity(), "", 0, 9, False, NOTHING),  # nothing was submitted yet
-        (Activity(), "", 0, 0, False, CHANGES),  # others submit, and nobody knows when
-        (Activity(), "ab", 0, 9, False, CHANGES),  # without a cluster it can't be known
-        (Activity(pods=3), "ab", 7, 9, False, CHANGES),
-        (Activity(pods=0), "ab", 7, 9, False, ENDS),  # the last pods are over
-        (Activity(pods=0), "ab", 3, 9, False, CHANGES),  # more arrivals are to come
-        (Activity(pods=5, kept=set()), "ab", 7, 9, False, NOTHING),
-        (Activity(pods=5, kept={"x"}), "ab", 7, 9, False, NOTHING),  # a run of another test
-        (Activity(pods=5, kept={"a"}), "ab", 7, 9, False, CHANGES),
-        (Activity(pods=0, kept={"a", "b"}), "ab", 7, 9, False, ENDS),
-        (Activity(pods=0, kept={"a", "b"}), "ab", 3, 9, False, CHANGES),
-        (Activity(pods=0, kept=set()), "ab", 7, 9, False, CHANGES),  # a platform that does not label workflows
-        (Activity(pods=5, kept={"a"}), "ab", 3, 9, True, ENDS),  # the next arrival waits for it
-        (Activity(pods=5, kept={"a"}), "ab", 3, 0, True, ENDS),
-        (Activity(pods=5, kept={"a"}), "ab", 3, 0, False, CHANGES),
+        (Activity(), "", ARRIVING, NOTHING),  # nothing was submitted yet
+        (Activity(), "", OTHERS, PERHAPS),  # others submit, and nobody knows when
+        (Activity(kept={"a"}, pods=3), "ab", OTHERS, PERHAPS),
+        (Activity(), "ab", ARRIVING, CHANGES),
+        (Activity(), "ab", ARRIVED, PERHAPS),  # without a cluster it can't be known
+        (Activity(), "ab", CLOSED, PERHAPS),
+        (Activity(pods=3, worked={"a"}), "ab", ARRIVED, PERHAPS),
+        (Activity(pods=0, worked={"a"}), "ab", ARRIVED, ENDS),  # the last pods are over
+        (Activity(pods=0, worked={"x"}), "ab", ARRIVED, PERHAPS),  # they have not begun, or it is another cluster
+        (Activity(pods=0, worked={"a"}), "ab", ARRIVING, CHANGES),  # more arrivals are to come
+        (Activity(pods=5, worked={"over"}, kept=set()), "ab", ARRIVED, NOTHING),
+        (Activity(pods=5, worked={"over"}, kept={"x"}), "ab", ARRIVED, NOTHING),  # a run of another test
+        (Activity(pods=5, worked={"over"}, kept={"a"}), "ab", ARRIVED, CHANGES),
+        (Activity(pods=0, worked={"a"}, kept={"a", "b"}), "ab", ARRIVED, ENDS),
+        (Activity(pods=0, worked={"a"}, kept={"a", "b"}), "ab", ARRIVING, CHANGES),
+        (Activity(pods=0, worked={"a"}, kept=set()), "ab", ARRIVED, PERHAPS),  # a platform that does not label workflows
+        (Activity(pods=5, worked={"x"}, kept=set()), "ab", ARRIVED, PERHAPS),  # as far as is known, another cluster
+        (Activity(pods=5, worked={"over"}, kept={"a"}), "ab", CLOSED, ENDS),  # the next arrival waits for it
+        (Activity(pods=5, worked={"over"}, kept=set()), "ab", CLOSED, NOTHING),
     ],
-)
-def test_what_a_poll_would_show(
-    activity: Activity, going: str, over: int, intended: int, closed: bool, then: Expected
-) -> None:
-    assert expected(activity, set(going), listed=True, over=over, intended=intended, closed=closed) is then
-
-
-def test_before_the_first_listing_a_cluster_without_pods_has_not_begun() -> None:
-    assert expected(Activity(pods=0), {"a"}, listed=False, over=0, intended=1, closed=False) is CHANGES
+)  # fmt: skip
+def test_what_a_poll_would_show(activity: Activity, going: str, load: Load, then: Expected) -> None:
+    assert expected(activity, {*going, "over"}, set(going), load) is then

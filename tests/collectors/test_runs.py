@@ -2,95 +2,20 @@
 
 import threading
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.collectors.collector import Observation, ObserverSettings
-from harness.collectors.journal import Journal
-from harness.collectors.pace import Pace
-from harness.collectors.runs import Runs
-from harness.model import Event, Outcome, Plan, Sample, Scenario, Span, Submission, TargetUnreachableError
-from harness.model.http import Exchange, HttpAnswer, HttpRequest
+from harness.model import Event, Sample, Span
 from harness.model.phases import FAILED, GAP, LIST_SECONDS, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES, WRONG_CLUSTER
-from harness.store import RunFolder
-from harness.targets.target import ListedRun, RunPage, SetUp
-
-T0 = 1_790_000_000 * 10**9
-
-
-class Platform:
-    """A platform that lists its runs newest first, a few a page, by keyset as KFP does."""
-
-    def __init__(self, page_size: int = 3) -> None:
-        self.page_size = page_size
-        self.runs: dict[str, ListedRun] = {}
-        self.listed = 0
-        self.down = False
-
-    def put(self, name: str, state: str, created: int = 0, ended: int | None = None, error: str = "") -> None:
-        ended_at = None if ended is None else T0 + ended * 10**9
-        self.runs[name] = ListedRun(name, f"name-{name}", state, T0 + created * 10**9, ended_at, error)
-
-    def set_up(self, exchange: Exchange) -> SetUp:
-        raise AssertionError("the observer only lists runs")
-
-    def submit(self, scenario: Scenario, exchange: Exchange) -> str:
-        raise AssertionError("the observer only lists runs")
-
-    def list_runs(self, exchange: Exchange, page: str = "") -> RunPage:
-        exchange(HttpRequest("GET", "/runs"))
-        self.listed += 1
-        newest = sorted(self.runs.values(), key=lambda run: (run.created_at, run.id), reverse=True)
-        if page:
-            newest = [run for run in newest if f"{run.created_at:020d} {run.id}" <= page]
-        found, rest = newest[: self.page_size], newest[self.page_size :]
-        return RunPage(tuple(found), f"{rest[0].created_at:020d} {rest[0].id}" if rest else "")
-
-
-class Scene:
-    """A run folder, a platform, and the collector between them; a poll happens when told."""
-
-    def __init__(self, path: Path, platform: Platform | None = None, schedule: str = "burst") -> None:
-        self.platform = platform or Platform()
-        self.folder = RunFolder(path)
-        self.observation = Observation(
-            self.folder, Plan("kfp", "http://x", {"name": schedule}, 1, 0, False), self.platform, ObserverSettings("http://x"),
-            Journal(self.folder.recorder(), now=lambda: T0),
-        )  # fmt: skip
-        self.runs = Runs(self.observation, self.observation.target, self._exchange)
-
-    def _exchange(self, request: HttpRequest) -> HttpAnswer:
-        if self.platform.down:
-            raise TargetUnreachableError("refused")
-        return HttpAnswer(200, b"{}")
-
-    def sweep(self) -> int:
-        """Poll until the listing is begun anew; how many requests it took."""
-        before = self.platform.listed
-        while True:
-            polled = self.platform.listed
-            self.runs._poll()
-            assert self.platform.listed == polled + 1, "a poll is one request"
-            if not self.runs._page:
-                return self.platform.listed - before
-
-    def ends(self) -> list[tuple[str, str]]:
-        return [(event.object, event.reason) for event in self.folder.records(Event) if event.kind == "Run"]
-
-
-def accept(scene: Scene, run: str) -> None:
-    """The load has submitted a run."""
-    with scene.folder.recorder() as recorder:
-        recorder.write(Submission(0, "1", "n", T0, T0, T0, Outcome.ACCEPTED, run, 0, 200, None))
+from tests.collectors.listing import T0, Platform, Scene
 
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path)
+    return Scene(tmp_path, intended=0)
 
 
 class TestFollowing:
@@ -149,8 +74,27 @@ class TestFollowing:
             scene.platform.put(f"r{k:02d}", SUCCEEDED, 10 * k, 10 * k + 1)
         scene.sweep()
         scene.platform.put("late", "RUNNING", 55)
+        scene.accept(*scene.platform.runs)
         scene.sweep()
         assert scene.runs.live() == {"runs": {SUCCEEDED: 12, "RUNNING": 1}}
+
+    def test_of_a_load_only_runs_that_it_has_started_are_looked_for_further_down(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path, intended=12)
+        for k in range(12):
+            scene.platform.put(f"r{k:02d}", SUCCEEDED, 10 * k, 10 * k + 1)
+        scene.accept("r11", "r10")
+        assert scene.sweep() == 1
+        scene.accept("r00")
+        assert scene.sweep() == 4
+
+    def test_a_run_whose_answer_was_lost_is_looked_for_too(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path, intended=4)
+        for k in range(4):
+            scene.platform.put(f"r{k}", SUCCEEDED, k, k + 1)
+        scene.accept("r3", "r2", "r1")
+        scene.lose(1)
+        assert scene.sweep() == 2
+        assert scene.sweep() == 1
 
     def test_a_run_that_is_not_listed_any_more_is_told_and_given_up(self, scene: Scene) -> None:
         scene.platform.put("a", "RUNNING", 0)
@@ -164,11 +108,12 @@ class TestFollowing:
     def test_runs_in_flight_are_sampled(self, scene: Scene) -> None:
         scene.platform.put("a", "RUNNING", 0)
         scene.platform.put("b", SUCCEEDED, 1, 2)
+        scene.answers_in_s = 0.5
         scene.sweep()
         samples = scene.folder.records(Sample)
         assert [s.value for s in samples if s.metric == RUNS_IN_FLIGHT] == [1.0]
         (took,) = (s for s in samples if s.metric == LIST_SECONDS)
-        assert took.value > 0
+        assert took.value == 0.5
         assert took.labels == {"endpoint": "ListRuns"}
 
     @settings(max_examples=60, deadline=None)
@@ -194,6 +139,7 @@ class TestFollowing:
             if before is None:
                 created += step  # runs are created in the order of time, several within a second
                 scene.platform.put(name, state, created)
+                scene.accept(name)
             elif before.state not in TERMINAL_STATES:
                 scene.platform.put(name, state, (before.created_at - T0) // 10**9)
             if poll:
@@ -244,7 +190,7 @@ class TestReliability:
             scene.platform.put(f"r{k:02d}", SUCCEEDED, 1000 * k, 1000 * k + 1)
         scene.sweep()
         scene.platform.put("old", SUCCEEDED, 1, 2)
-        accept(scene, "old")
+        scene.accept("old")
         scene.runs.collect(stop)
         assert ("old", SUCCEEDED) in scene.ends()
 
@@ -276,143 +222,3 @@ class TestWrongCluster:
             scene.platform.put(f"r{k}", state, k, k + 9)
         scene.sweep()
         assert not any(event.reason == WRONG_CLUSTER for event in scene.folder.records(Event))
-
-
-class TestPace:
-    def test_waits_grow_with_the_time_that_runs_have_been_going(self) -> None:
-        pace = Pace(1.0, 15.0, 5.0, 0.05)
-        waits = [pace.after(1, served=1000, going_s=going_s) for going_s in (0.0, 2.0, 4.0, 10.0, 14.0, 300.0)]
-        assert waits == pytest.approx([1.0, 1.0, 1.6, 4.0, 5.0, 5.0])
-
-    def test_beyond_its_share_it_slows_down_to_its_bound_and_recovers(self) -> None:
-        pace = Pace(1.0, 15.0, 5.0, 0.05)
-        assert [pace.after(3 + k, 0, 100.0) for k in range(4)] == [7.5, 11.25, 15.0, 15.0]
-        assert pace.after(10, served=400, going_s=100.0) == 5.0
-
-    def test_it_is_there_when_the_last_run_is_expected_to_end(self) -> None:
-        pace = Pace(1.0, 15.0, 5.0, 0.05)
-        assert pace.after(1, 1000, 100.0, left_s=3.0) == 3.0
-        assert pace.after(1, 1000, 100.0, left_s=0.2) == 1.0
-        assert pace.after(100, 1000, 100.0, left_s=0.2) == 7.5
-
-    @pytest.mark.parametrize(("schedule", "wait_s"), [("concurrency", 1.0), ("spread", 5.0)])
-    def test_in_the_closed_model_an_end_is_seen_soon_since_the_next_run_waits_for_it(
-        self, tmp_path: Path, schedule: str, wait_s: float
-    ) -> None:
-        scene = Scene(tmp_path, schedule=schedule)
-        assert scene.runs._pace.after(4, 100, 100.0) == wait_s
-
-    @pytest.mark.parametrize(("schedule", "wait_s"), [("concurrency", 5.0), ("spread", 60.0)])
-    def test_the_closed_model_is_looked_after_even_where_that_costs_more_than_its_share(
-        self, tmp_path: Path, schedule: str, wait_s: float
-    ) -> None:
-        scene = Scene(tmp_path, schedule=schedule)
-        assert max(scene.runs._pace.after(100 + k, 100, 1000.0) for k in range(20)) == wait_s
-
-    def test_idle_waits_grow_until_pods_live_again(self) -> None:
-        pace = Pace(1.0, 2.0, 5.0, 0.05)
-        assert [pace.while_idle() for _ in range(4)] == [1.0, 1.5, 2.0, 2.0]
-        pace.busy()
-        assert pace.while_idle() == 1.0
-
-    @pytest.mark.parametrize(
-        ("runs", "minutes"), [(200, 2.0), (300, 5.0), (1000, 10.0), (3000, 60.0), (10_000, 30.0)]
-    )  # fmt: skip
-    def test_a_test_of_minutes_costs_at_most_five_percent_but_for_a_few_polls(self, runs: int, minutes: float) -> None:
-        pace, own, now_s, length_s = Pace(1.0, 60.0, 5.0, 0.05), 0, 0.0, minutes * 60
-        while now_s < length_s:
-            own += 1
-            now_s += pace.after(own, int(runs * now_s / length_s), now_s)
-        assert own <= max(0.05 * runs + 4, length_s / 60 + 9)
-
-
-class TestWaiting:
-    def waits(self, scene: Scene, seconds: float) -> float:
-        """For how long it waits, in time that a stop event counts instead of passing it."""
-
-        class Stop(threading.Event):
-            waited_s = 0.0
-
-            def wait(self, timeout: float | None = None) -> bool:
-                self.waited_s += timeout or 0.0
-                return False
-
-        stop = Stop()
-        scene.runs._wait(seconds, stop)
-        return stop.waited_s
-
-    def test_it_looks_soon_when_the_last_pod_is_over(self, scene: Scene) -> None:
-        scene.platform.put("a", "RUNNING", 0)
-        scene.sweep()
-        scene.observation.activity.pods = 0
-        assert [self.waits(scene, 10.0) for _ in range(3)] == [1.0, 1.5, 2.25]
-        scene.observation.activity.pods = 3
-        assert self.waits(scene, 10.0) == 10.0
-        scene.observation.activity.pods = 0
-        assert self.waits(scene, 10.0) == 1.0
-
-    def test_it_waits_on_when_pods_are_not_seen_or_no_run_is_open(self, scene: Scene) -> None:
-        scene.platform.put("a", "RUNNING", 0)
-        scene.sweep()
-        assert self.waits(scene, 10.0) == 10.0
-        scene.observation.activity.pods = 0
-        scene.platform.put("a", SUCCEEDED, 0, 3)
-        scene.sweep()
-        assert self.waits(scene, 10.0) == 10.0
-
-    def test_while_the_cluster_shows_no_end_it_is_listed_seldom(self, scene: Scene) -> None:
-        scene.runs._observation = replace(scene.observation, plan=replace(scene.observation.plan, intended=2))
-        activity = scene.observation.activity
-        activity.kept = set()
-        for name in ("a", "b"):
-            scene.platform.put(name, "RUNNING", 0)
-            accept(scene, name)
-        scene.sweep()
-        assert self.waits(scene, 3.0) == 15.0
-        assert self.waits(scene, 20.0) == 20.0
-        activity.kept = {"a", "of another test"}
-        assert self.waits(scene, 3.0) == 3.0
-        activity.kept = {"a", "b"}
-        assert [self.waits(scene, 3.0) for _ in range(3)] == [1.0, 1.5, 2.25]
-        scene.platform.put("a", SUCCEEDED, 0, 3)
-        scene.sweep()
-        activity.kept = {"a"}
-        assert self.waits(scene, 3.0) == 15.0
-
-    def test_nothing_is_listed_before_something_was_submitted(self, scene: Scene) -> None:
-        plan = replace(scene.observation.plan, intended=2)
-        scene.runs._observation = replace(scene.observation, plan=plan)
-
-        class Stop(threading.Event):
-            """The test accepts a run after a minute."""
-
-            waited_s = 0.0
-
-            def wait(self, timeout: float | None = None) -> bool:
-                self.waited_s += timeout or 0.0
-                if self.waited_s == 60.0:
-                    accept(scene, "a")
-                return False
-
-        stop = Stop()
-        scene.runs._wait(0.0, stop)
-        assert stop.waited_s == 60.0
-
-    def test_in_the_closed_model_each_end_is_looked_for_at_once(self, tmp_path: Path) -> None:
-        scene = Scene(tmp_path, schedule="concurrency")
-        scene.runs._observation = replace(scene.observation, plan=replace(scene.observation.plan, intended=9))
-        scene.platform.put("a", "RUNNING", 0)
-        scene.platform.put("b", "RUNNING", 0)
-        scene.sweep()
-        scene.observation.activity.kept = {"a"}
-        assert self.waits(scene, 5.0) == 1.0
-
-    def test_it_waits_on_while_arrivals_are_to_come(self, scene: Scene) -> None:
-        scene.observation.activity.pods = 0
-        scene.platform.put("a", "RUNNING", 0)
-        scene.runs._observation = replace(scene.observation, plan=replace(scene.observation.plan, intended=2))
-        scene.sweep()
-        assert self.waits(scene, 10.0) == 10.0
-        scene.platform.put("b", "RUNNING", 1)
-        scene.sweep()
-        assert self.waits(scene, 10.0) == 1.0

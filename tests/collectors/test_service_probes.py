@@ -93,7 +93,7 @@ def test_a_service_without_an_answer_is_down_and_a_platform_without_one_out_of_r
     assert [event.reason for event in lost.folder.records(Event)] == ["NotReachable"]
 
 
-@pytest.mark.parametrize(("submitted", "rounds"), [(0, 3), (200, 13)])
+@pytest.mark.parametrize(("submitted", "rounds"), [(0, 3), (200, 9), (2000, 30)])
 def test_probes_stay_within_a_share_of_the_load(tmp_path: Path, submitted: int, rounds: int) -> None:
     with Served(platform({"backend": 200}, "")) as backend:
         scene = Scene(tmp_path, backend.url, mode="runtime")
