@@ -1,7 +1,8 @@
 """What a simulated pod costs: against the same platform on simpy, as it grows, as a command, and served in wall time.
 
-    python benchmarks/simulator.py           # two minutes
+    python benchmarks/simulator.py           # three minutes
     python benchmarks/simulator.py --long    # also 1,000,000 pods: some minutes more
+    python benchmarks/simulator.py pods      # one part: simpy, growth, command, load, pods or memory
 
 CPU seconds are of one process and one core, the best of a few tries, ours and simpy's in turn, so that other work on
 the machine slows both alike. A server that is late while it has hardly anything to do says that the machine was busy.
@@ -23,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -348,6 +350,52 @@ def many_pods(table: Table) -> None:
     table.row("said that it could not keep up", "yes" if late else "no", "no", kept=not late, busy=filling < IDLE)
 
 
+# --- memory over many clients ---------------------------------------------------------------------------------------
+
+ROUNDS, CLIENTS, CALLS = 6, 300, 3_000
+READS = ("/api/v1/nodes", "/api/v1/pods?limit=5", "/metrics", "/apis/v2beta1/runs", "/apis/metrics.k8s.io/v1beta1/pods",
+         "/apis/v2beta1/runs/none", "/apis/v2beta1/runs?filter=%7B", "/nothing", "/api/v1/pods/none", "/")  # fmt: skip
+
+
+async def watch(session: aiohttp.ClientSession, url: str) -> None:
+    async with session.get(url) as answer:
+        async for _ in answer.content.iter_any():
+            pass
+
+
+async def come_and_go(url: str) -> None:
+    """Watches that are opened and hung up on, and calls of every kind meanwhile.
+
+    No runs: of those the platform keeps a history, the events of an hour and what becomes of a deleted run.
+    """
+    without_end, tasks = aiohttp.ClientTimeout(total=None), set[asyncio.Task[None]]()
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=without_end) as watching:
+        for kind in ("nodes", "pods", "events"):
+            for _ in range(CLIENTS // 3):
+                tasks.add(asyncio.create_task(watch(watching, f"{url}/api/v1/{kind}?watch=1")))
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
+            for number in range(CALLS):
+                async with session.get(url + READS[number % len(READS)]) as answer:
+                    await answer.read()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.sleep(3.0)  # nobody asks
+
+
+def memory(table: Table) -> None:
+    print(f"\nserved: {ROUNDS} times {CLIENTS} watches and {CALLS:,} calls, each on a connection of its own")
+    sizes = []
+    with served("pools: [{name: steps, cpu: 16, memory: 64Gi, initial: 20, min: 20, max: 20}]") as (url, pid, _said):
+        for _ in range(ROUNDS):
+            asyncio.run(come_and_go(url))
+            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+            sizes.append(pages * os.sysconf("SC_PAGE_SIZE") / 2**20)
+    table.row("MB after each", " ".join(f"{size:.1f}" for size in sizes))
+    grown = (sizes[-1] - sizes[1]) * 1024 / (ROUNDS - 2) / (CLIENTS + CALLS)
+    table.row("KB more for each call, from the second time on", f"{grown:.2f}", "< 1", kept=grown < 1)
+
+
 def cpu_s(pid: int) -> float:
     """User and system time of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -357,13 +405,22 @@ def cpu_s(pid: int) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true", help="also 1,000,000 pods")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="simpy, growth, command, load, pods, memory; or all")
     arguments = parser.parse_args()
+    parts: dict[str, Callable[[Table], None]] = {
+        "simpy": against_simpy,
+        "growth": partial(growth, long=arguments.long),
+        "command": as_a_command,
+        "load": under_load,
+        "pods": many_pods,
+        "memory": memory,
+    }
+    unknown = set(arguments.parts) - parts.keys()
+    if unknown:
+        parser.error(f"there is no part {', '.join(unknown)}: give {', '.join(parts)}")
     table = Table()
-    against_simpy(table)
-    growth(table, long=arguments.long)
-    as_a_command(table)
-    under_load(table)
-    many_pods(table)
+    for name in arguments.parts or parts:
+        parts[name](table)
     return int(table.missed)
 
 

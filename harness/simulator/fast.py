@@ -36,7 +36,7 @@ from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.records import OVER, Run
 from harness.simulator.kfp.workflow import Workflow
-from harness.simulator.kube.usage import of_node
+from harness.simulator.kube.usage import Meter
 from harness.simulator.platform import Platform, Skew
 from harness.simulator.profile import FaultPlan, Profile
 
@@ -205,7 +205,7 @@ _Measured = tuple[str, float, float, Mapping[str, str]]
 
 def _run(platform: Platform, submitted: Sequence[_Submitted], horizon: float) -> Iterator[_Measured]:
     """Let time pass until every run is over; yields samples at intervals."""
-    loop, store = platform.loop, platform.store
+    loop, store, meter = platform.loop, platform.store, Meter(platform)
     volume = {"volume": store.installed.claim, "namespace": platform.profile.namespace}
     unseen = list(submitted)  # but for the last ones that are over: looking at all of them each time adds up
     while True:
@@ -214,7 +214,7 @@ def _run(platform: Platform, submitted: Sequence[_Submitted], horizon: float) ->
         yield LIST_SECONDS, loop.now, _LIST_S + platform.server.listing_s(), {"endpoint": "ListRuns"}
         nodes = platform.cluster.nodes
         for node in nodes.values() if len(nodes) <= _MOST_METERED else ():
-            yield NODE_CPU_CORES, loop.now, of_node(node, loop.now).cpu, {"node": node.name}
+            yield NODE_CPU_CORES, loop.now, meter.cores(node), {"node": node.name}
         while unseen and _over(unseen[-1]):
             unseen.pop()
         if not unseen or loop.now >= horizon or not loop.pending:

@@ -52,7 +52,8 @@ def serve(options: ServeOptions) -> None:
 async def _serve(options: ServeOptions) -> None:
     ending = Ending(options.place)
     app, clock = build(options)
-    async with listening(app, options.place, "the simulated platform") as (here, requests):
+    # Watches are mostly silent: only so is one that nobody listens to any more noticed.
+    async with listening(app, options.place, "the simulated platform", patient=False) as (here, requests):
         with tempfile.TemporaryDirectory(prefix="pipeswarm-") as folder:
             url = options.advertise.rstrip("/") or here
             kubeconfig = options.kubeconfig or Path(folder) / "kubeconfig"

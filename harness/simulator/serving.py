@@ -25,13 +25,17 @@ class Place:
 
 
 @asynccontextmanager
-async def listening(app: web.Application, place: Place, name: str) -> AsyncIterator[tuple[str, Callable[[], int]]]:
+async def listening(
+    app: web.Application, place: Place, name: str, *, patient: bool = True
+) -> AsyncIterator[tuple[str, Callable[[], int]]]:
     """Serve the application, which is `name`'s; yields its address, and what counts the requests that came.
+
+    Unless `patient`, a handler is cancelled as soon as its client hangs up.
 
     Raises:
         ConfigError: it can't listen there.
     """
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=not patient)
     await runner.setup()
     try:
         site = web.TCPSite(runner, place.host, place.port, reuse_address=True, backlog=2048)

@@ -41,11 +41,12 @@ class TokenBucket:
 
 
 class Job:
-    """A piece of work in a `SharedCapacity`; over, or stopped, when `done` is none."""
+    """A piece of work in a `SharedCapacity`; over, or stopped, when `done` is none. `begun` is in virtual time."""
 
-    __slots__ = ("args", "demand", "done")
+    __slots__ = ("args", "begun", "demand", "done")
 
-    def __init__(self, demand: float, done: Action, args: tuple[Any, ...]) -> None:
+    def __init__(self, begun: float, demand: float, done: Action, args: tuple[Any, ...]) -> None:
+        self.begun = begun
         self.demand = demand
         self.done: Action | None = done
         self.args = args
@@ -62,12 +63,13 @@ class SharedCapacity:
     costs O(log n) however many jobs there are (the fluid view of Parekh & Gallager's generalised processor sharing).
     """
 
-    __slots__ = ("_armed", "_capacity", "_count", "_heap", "_loop", "_updated", "_virtual", "demand", "jobs")
+    __slots__ = ("_armed", "_capacity", "_count", "_heap", "_loop", "_updated", "_virtual", "_work", "demand", "jobs")
 
     def __init__(self, loop: EventLoop, capacity: float) -> None:
         self._loop = loop
         self._capacity = capacity
         self._virtual = 0.0
+        self._work = 0.0
         self._updated = loop.now
         self._armed = inf
         self._heap: list[tuple[float, int, Job]] = []  # by the job's end in virtual time
@@ -91,10 +93,21 @@ class SharedCapacity:
         """Share of its own pace at which every job progresses now: 1 unless the capacity is oversubscribed."""
         return 1.0 if self.demand <= self._capacity else self._capacity / self.demand
 
+    @property
+    def work(self) -> float:
+        """Capacity × seconds that all jobs ever got: of a CPU, core-seconds."""
+        self._advance()
+        return self._work
+
+    def work_of(self, job: Job) -> float:
+        """What of it a job got that is under way."""
+        self._advance()
+        return (self._virtual - job.begun) * job.demand
+
     def add(self, alone_s: float, demand: float, done: Action, *args: Any) -> Job:  # whatever `done` takes
         """Begin a job; ``done(*args)`` is called when it is over."""
         self._advance()
-        job = Job(demand, done, args)
+        job = Job(self._virtual, demand, done, args)
         heap = self._heap
         heappush(heap, (self._virtual + alone_s, self._count, job))
         self._count += 1
@@ -122,7 +135,13 @@ class SharedCapacity:
         now = self._loop.now
         if now > self._updated:
             passed = now - self._updated
-            self._virtual += passed if self.demand <= self._capacity else passed * self._capacity / self.demand
+            demand, capacity = self.demand, self._capacity
+            if demand <= capacity:
+                self._virtual += passed
+                self._work += passed * demand
+            else:
+                self._virtual += passed * capacity / demand
+                self._work += passed * capacity
             self._updated = now
 
     def _arm(self) -> None:

@@ -44,9 +44,11 @@ def prometheus(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def configuration(served: Served) -> dict[str, object]:
     target = served.url.removeprefix("http://")
+    kubelet = f"/api/v1/nodes/{first_node(served)}/proxy/metrics"
+    pages = {"kubelet": kubelet, "cadvisor": f"{kubelet}/cadvisor", "resource": f"{kubelet}/resource"}
     jobs = [
         {"job_name": name, "metrics_path": path, "static_configs": [{"targets": [target]}]}
-        for name, path in (PATHS | {"kubelet": f"/api/v1/nodes/{first_node(served)}/proxy/metrics"}).items()
+        for name, path in (PATHS | pages).items()
     ]
     return {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": jobs}
 
@@ -90,6 +92,10 @@ def value(prometheus: str, query: str) -> float:
         ('kubelet_volume_stats_capacity_bytes{persistentvolumeclaim="seaweedfs-pvc"}', 20 * 2**30),
         ('kubelet_volume_stats_used_bytes{persistentvolumeclaim="mysql-pv-claim"}', 3 * 40_000),
         ('SeaweedFS_s3_request_total{type="PUT",code="200"}', 1),
+        ('rate(container_cpu_usage_seconds_total{job="cadvisor",container="main",pod=~"ml-pipeline-.*"}[10s])', 0.06),
+        ('container_memory_working_set_bytes{job="cadvisor",pod=~"mysql-.*",container!=""}', 400 * 2**20),
+        ('rate(node_cpu_usage_seconds_total{job="resource"}[10s])', 0.08),
+        ('container_start_time_seconds{job="resource",pod=~"mysql-.*"}', 1.7e9),
     ],
 )
 def test_prometheus_finds_the_components_by_their_own_names(prometheus: str, query: str, least: float) -> None:
@@ -97,5 +103,5 @@ def test_prometheus_finds_the_components_by_their_own_names(prometheus: str, que
 
 
 def test_no_scrape_fails(prometheus: str) -> None:
-    assert value(prometheus, f"count(up) == {len(PATHS) + 1}") == len(PATHS) + 1
+    assert value(prometheus, f"count(up) == {len(PATHS) + 3}") == len(PATHS) + 3
     assert value(prometheus, "min(min_over_time(up[1m]))") == 1

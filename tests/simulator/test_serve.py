@@ -22,7 +22,7 @@ from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan
 from harness.simulator.profile_file import load_profile
 from harness.simulator.wall import WallClock
-from tests.simulator.conftest import Served
+from tests.simulator.conftest import QUICK, Serve, Served
 from tests.simulator.platforms import UNCACHED, pool, profile, submit, upload
 
 MODULE = [sys.executable, "-m", "harness.simulator"]
@@ -213,3 +213,25 @@ def test_clients_that_hang_up_rudely_are_nobodys_business() -> None:
     process.terminate()
     _, said = process.communicate(timeout=20)
     assert "Traceback" not in said
+
+
+def test_a_client_that_hangs_up_has_its_run_made_all_the_same(serve: Serve) -> None:
+    platform = serve(profile=QUICK.replace("latency: 1ms", "latency: 500ms"))
+    host, port = platform.url.removeprefix("http://").split(":")
+    body = json.dumps({"display_name": "left alone", "pipeline_spec": yaml.safe_load(UNCACHED)}).encode()
+    head = f"POST /apis/v2beta1/runs HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection((host, int(port))) as client:
+        client.sendall(head.encode() + body)
+    deadline = time.monotonic() + 20
+    while (runs := fetched(f"{platform.url}/apis/v2beta1/runs")) == b"{}":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert json.loads(runs)["runs"][0]["display_name"] == "left alone"
+    assert re.search(
+        rb'grpc_server_handled_total{grpc_method="CreateRun".*"Canceled"} 1', fetched(f"{platform.url}/metrics")
+    )
+
+
+def fetched(url: str) -> bytes:
+    with urllib.request.urlopen(url) as answer:
+        return bytes(answer.read())

@@ -89,6 +89,7 @@ def test_shared_capacity_does_all_work_and_never_more_than_it_can(
     assert len(ends) == len(jobs)
     assert station.jobs == 0
     assert station.demand == 0
+    assert station.work == pytest.approx(sum(alone_s * demand for _, alone_s, demand in jobs))
     for number, (at, alone_s, _) in enumerate(jobs):
         assert ends[number] >= at + alone_s - 1e-6
     # Work is conserved: with every demand at least the capacity, the station works at full capacity while busy.
@@ -105,9 +106,11 @@ def test_a_removed_job_frees_its_share() -> None:
     station.add(1.0, 1.0, lambda: ends.append(loop.now))
     other = station.add(10.0, 1.0, lambda: ends.append(-1.0))
     loop.run(1.0)
+    assert station.work_of(other) == pytest.approx(0.5)
     station.remove(other)
     loop.run()
     assert ends == [pytest.approx(1.5)]
+    assert station.work == pytest.approx(1.5)
 
 
 def test_less_capacity_slows_down_what_is_under_way() -> None:

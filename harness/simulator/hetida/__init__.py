@@ -1,6 +1,6 @@
 """hetida designer: backend, runtime workers and adapters as a model, and the endpoints that serve it."""
 
 from harness.simulator.hetida.execution import Ending, Job
-from harness.simulator.hetida.service import Service
+from harness.simulator.hetida.service import Replica, Service
 
-__all__ = ["Ending", "Job", "Service"]
+__all__ = ["Ending", "Job", "Replica", "Service"]

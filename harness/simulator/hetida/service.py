@@ -59,6 +59,11 @@ class Replica:
         """Cores that it uses now."""
         return sum(worker.cores for worker in self.workers)
 
+    @property
+    def core_s(self) -> float:
+        """Core-seconds that it ever used."""
+        return sum(worker.core_s for worker in self.workers)
+
     def connect(self, take: Callable[[Worker], None]) -> None:
         """A new connection."""
         listening = [worker for worker in self.workers if not worker.blocked]

@@ -42,6 +42,7 @@ class Worker:
         self._blocked_since = 0.0
         self._watched = False
         self._computing: Share | None = None
+        self._computed_s = 0.0  # core-seconds of what is over
         self.blocked = False
         self.open: dict[Job, None] = {}  # in the order of acceptance
         self.slowdown = 1.0
@@ -51,6 +52,13 @@ class Worker:
         """Cores that it uses now."""
         computing = self._computing
         return 0.0 if computing is None or computing.done is None else computing.demand * self._cpu.speed
+
+    @property
+    def core_s(self) -> float:
+        """Core-seconds that it ever used."""
+        computing = self._computing
+        under_way = 0.0 if computing is None or computing.done is None else self._cpu.work_of(computing)
+        return self._computed_s + under_way
 
     def accept(self, job: Job) -> None:
         """Take on an execution."""
@@ -108,6 +116,7 @@ class Worker:
         self._life += 1
         self._ready.clear()
         if self._computing is not None:
+            self._computed_s = self.core_s
             self._cpu.remove(self._computing)
         dead, self.open = list(self.open), {}
         self._blocked_since = inf
@@ -153,10 +162,11 @@ class Worker:
         job.began.setdefault(COMPUTING, self._loop.now)
         work = job.work
         alone_s = work.compute_s / work.operators / work.cores * self.slowdown
-        self._computing = self._cpu.add(alone_s, work.cores, partial(self._computed, job, operator + 1, over))
+        self._computing = self._cpu.add(alone_s, work.cores, self._computed, job, operator + 1, alone_s, over)
 
-    def _computed(self, job: Job, operators: int, over: Done) -> None:
+    def _computed(self, job: Job, operators: int, alone_s: float, over: Done) -> None:
         self._computing = None
+        self._computed_s += alone_s * job.work.cores
         if not self._alive(job):
             return
         if operators < job.work.operators:

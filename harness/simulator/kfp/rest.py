@@ -1,7 +1,7 @@
 """The REST gateway of the KFP API server, v2beta1."""
 
+import asyncio
 import time
-from asyncio import get_running_loop
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
@@ -85,6 +85,9 @@ class Gateway:
             except RpcError as error:
                 code = "".join(word.title() for word in error.code.name.split("_"))
                 return refusal(error)
+            except asyncio.CancelledError:
+                code = "Canceled"
+                raise
             finally:
                 self.calls[name, code] += 1
                 self.durations[name].observe(time.monotonic() - begun)
@@ -193,7 +196,7 @@ class Gateway:
             service_account=str(body.get("service_account", "")),
             pipeline_root=str(config.get("pipeline_root", "")),
         )
-        answer = get_running_loop().create_future()
+        answer = asyncio.get_running_loop().create_future()
         # A client that hung up has its run made all the same.
         self._server.start_run(run, lambda result: None if answer.done() else answer.set_result(result))
         self._advance()
@@ -216,7 +219,7 @@ class Gateway:
     async def _list_runs(self, request: web.Request) -> web.Response:
         query = request.query
         if self._server.listing_s():
-            found = get_running_loop().create_future()
+            found = asyncio.get_running_loop().create_future()
             self._server.after_listing(lambda: None if found.done() else found.set_result(None))
             self._advance()
             await found

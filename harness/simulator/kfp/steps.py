@@ -106,8 +106,8 @@ class Steps:
             pod.job = pod.station.add(takes, cpu, self._store_output, pod, output)
 
     def _store_output(self, pod: Pod, size: float) -> None:
-        pod.station = pod.job = None
         self._kubelet.end_main(pod)
+        pod.station = pod.job = None
         self._store.write(pod, size, self._stored)
 
     def _stored(self, pod: Pod, size: float, error: str) -> None:

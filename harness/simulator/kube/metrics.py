@@ -1,9 +1,7 @@
 """Prometheus metrics of the platform's components, by their own names."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from harness.simulator.cluster import Pod
-from harness.simulator.kube.installation import Claim
 from harness.simulator.platform import Platform
 from harness.simulator.prometheus import Histogram, Series, family
 
@@ -146,33 +144,6 @@ def mysqld(platform: Platform) -> str:
         ),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
-
-
-def kubelet(platform: Platform, node: str, claims: Mapping[str, Claim], holder: Callable[[str], Pod | None]) -> str:
-    """A kubelet's metrics: the volumes of the pods on its node, and the pods themselves."""
-    volumes: dict[str, list[Series]] = {"capacity": [], "available": [], "used": []}
-    for claim in claims.values():
-        pod = holder(claim.name)
-        if pod is not None and pod.node is not None and pod.node.name == node:
-            labels = {"namespace": claim.namespace, "persistentvolumeclaim": claim.name}
-            used = volume_used(platform, claim)
-            for what, value in (("capacity", claim.capacity), ("available", claim.capacity - used), ("used", used)):
-                volumes[what].append((labels, value))
-    lines: list[str] = []
-    for what, series in volumes.items():
-        lines += family(f"kubelet_volume_stats_{what}_bytes", "gauge", f"Bytes of the volume: {what}", series)
-    machine = platform.cluster.nodes[node]
-    lines += family(
-        "kubelet_running_pods", "gauge", "Number of pods that have a running pod sandbox", [({}, len(machine.pods))]
-    )
-    return "\n".join(lines) + "\n"
-
-
-def volume_used(platform: Platform, claim: Claim) -> float:
-    """Bytes in use of a claim's volume."""
-    if claim.name == platform.store.installed.claim:
-        return min(platform.store.used, claim.capacity)
-    return min(platform.server.database.used, claim.capacity)
 
 
 def cluster_autoscaler(platform: Platform) -> str:

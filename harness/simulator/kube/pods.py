@@ -15,7 +15,7 @@ from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube.snapshots import PodSnapshot, pod_uid_of, uid
 
 Manifest = dict[str, Any]
-_WAIT = "wait"
+WAIT = "wait"
 
 
 def pod_labels(pod: PodSnapshot) -> Mapping[str, str]:
@@ -104,7 +104,7 @@ def _spec(pod: PodSnapshot, classes: Mapping[int, str]) -> Manifest:
     steps = bool(pod.owner.workflow)
     containers = [_container("main", pod.images[0], _resources(pod))]
     if steps:
-        containers.insert(0, _container(_WAIT, EXEC_IMAGE, {}))
+        containers.insert(0, _container(WAIT, EXEC_IMAGE, {}))
     spec: Manifest = {
         "containers": containers,
         "restartPolicy": "Never" if steps else "Always",
@@ -228,7 +228,7 @@ def _status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         status["initContainerStatuses"] = [
             _container_status(pod, name, image, _init_state(pod, stamp)) for name, image in _inits(pod)
         ]
-        wait = _container_status(pod, _WAIT, EXEC_IMAGE, _wait_state(pod, stamp))
+        wait = _container_status(pod, WAIT, EXEC_IMAGE, _wait_state(pod, stamp))
         status["containerStatuses"] = [_container_status(pod, "main", pod.images[0], _main_state(pod, stamp)), wait]
     else:
         status["containerStatuses"] = [_container_status(pod, "main", pod.images[0], _main_state(pod, stamp))]

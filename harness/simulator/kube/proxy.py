@@ -1,15 +1,12 @@
 """What is reached through the Kubernetes API's proxies: kubelets' statistics, components' metrics, pods' logs."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from aiohttp import web
 
-from harness.simulator.cluster import Node, Pod
 from harness.simulator.kfp.rest import Gateway
-from harness.simulator.kube import metrics, usage
-from harness.simulator.kube.pods import pod_uid
-from harness.simulator.kube.snapshots import Labels, pod_snapshot
+from harness.simulator.kube import metrics
+from harness.simulator.kube.kubelet_pages import Kubelet
 from harness.simulator.kube.view import KubernetesView
 from harness.simulator.kubeapi import ApiError
 from harness.simulator.store_products import StoreProduct
@@ -30,20 +27,35 @@ class Proxies:
         """Register all routes."""
         router, api = app.router, "/api/v1"
         router.add_get("/metrics", self._api_metrics)
-        router.add_get(f"{api}/nodes/{{node}}/proxy/stats/summary", self._summary)
-        router.add_get(f"{api}/nodes/{{node}}/proxy/metrics", self._kubelet)
+        kubelet = f"{api}/nodes/{{node}}/proxy"
+        router.add_get(f"{kubelet}/stats/summary", self._summary)
+        for path, page in (
+            ("metrics", Kubelet.metrics),
+            ("metrics/cadvisor", Kubelet.cadvisor),
+            ("metrics/resource", Kubelet.resource),
+        ):
+            router.add_get(f"{kubelet}/{path}", self._page(page))
         proxied = f"{api}/namespaces/{{namespace}}/services/{{service}}/proxy"
         router.add_get(f"{proxied}/metrics", self._service)
         router.add_get(f"{proxied}/minio/v2/metrics/cluster", self._minio)
         router.add_get(f"{api}/namespaces/{{namespace}}/pods/{{pod}}/log", self._log)
 
-    def _node(self, request: web.Request) -> Node:
+    def _kubelet(self, request: web.Request) -> Kubelet:
         self._advance()
         name = request.match_info["node"].partition(":")[0]
         node = self._view.platform.cluster.nodes.get(name)
         if node is None:
             raise ApiError(404, "NotFound", f'nodes "{name}" not found', {"name": name, "kind": "nodes"})
-        return node
+        return Kubelet(self._view, node)
+
+    def _page(self, page: Callable[[Kubelet], str]) -> Handler:
+        async def answer(request: web.Request) -> web.StreamResponse:
+            return web.Response(text=page(self._kubelet(request)), headers=_TEXT)
+
+        return answer
+
+    async def _summary(self, request: web.Request) -> web.Response:
+        return web.json_response(self._kubelet(request).summary())
 
     async def _api_metrics(self, _: web.Request) -> web.Response:
         self._advance()
@@ -75,58 +87,6 @@ class Proxies:
 
     def _has(self, product: StoreProduct) -> bool:
         return self._view.platform.store.settings.product is product
-
-    async def _kubelet(self, request: web.Request) -> web.Response:
-        text = metrics.kubelet(self._view.platform, self._node(request).name, self._view.claims, self._holder)
-        return web.Response(text=text, headers=_TEXT)
-
-    def _holder(self, claim: str) -> Pod | None:
-        """The pod that has the volume mounted."""
-        everyone = (pod for pods in self._view.replicas.values() for pod in pods)
-        return next((pod for pod in everyone if isinstance(pod.owner, Labels) and pod.owner.claim == claim), None)
-
-    async def _summary(self, request: web.Request) -> web.Response:
-        node, now = self._node(request), self._view.platform.loop.now
-        self._view.measure()
-        stamp = self._view.calendar.stamp(now)
-        whole = usage.of_node(node, now)
-        return web.json_response(
-            {
-                "node": {
-                    "nodeName": node.name,
-                    "startTime": self._view.calendar.stamp(node.created),
-                    "cpu": {"time": stamp, "usageNanoCores": round(whole.cpu * 1e9)},
-                    "memory": {"time": stamp, "usageBytes": int(whole.memory), "workingSetBytes": int(whole.memory)},
-                },
-                "pods": [self._pod_summary(pod, now, stamp) for pod in node.pods.values() if pod.started is not None],
-            }
-        )
-
-    def _pod_summary(self, pod: Pod, now: float, stamp: str) -> dict[str, Any]:
-        used = usage.of_pod(pod, now)
-        summary: dict[str, Any] = {
-            "podRef": {"name": pod.name, "namespace": pod.namespace, "uid": pod_uid(pod_snapshot(pod, ""))},
-            "startTime": self._view.calendar.stamp(pod.started or 0.0),
-            "cpu": {"time": stamp, "usageNanoCores": round(used.cpu * 1e9)},
-            "memory": {"time": stamp, "usageBytes": int(used.memory), "workingSetBytes": int(used.memory)},
-        }
-        volumes = [self._volume(claim, stamp) for claim in self._view.claims if self._holder(claim) is pod]
-        return summary | ({"volume": volumes} if volumes else {})
-
-    def _volume(self, name: str, stamp: str) -> dict[str, Any]:
-        claim = self._view.claims[name]
-        used = metrics.volume_used(self._view.platform, claim)
-        return {
-            "time": stamp,
-            "name": "data",
-            "pvcRef": {"name": name, "namespace": claim.namespace},
-            "capacityBytes": int(claim.capacity),
-            "usedBytes": int(used),
-            "availableBytes": int(claim.capacity - used),
-            "inodes": 1_310_720,
-            "inodesFree": 1_300_000,
-            "inodesUsed": 10_720,
-        }
 
     async def _log(self, request: web.Request) -> web.Response:
         self._advance()

@@ -66,6 +66,7 @@ class KubernetesView:
     def __init__(self, calendar: Calendar) -> None:
         self.calendar = calendar
         self._platform: Platform | None = None
+        self._meter: usage.Meter | None = None
         self._events = 0
         self._kept: deque[tuple[float, str, str]] = deque()
         self._explanations: dict[str, str] = {}
@@ -84,12 +85,19 @@ class KubernetesView:
         return self._platform
 
     @property
+    def meter(self) -> usage.Meter:
+        """What measures it."""
+        assert self._meter is not None
+        return self._meter
+
+    @property
     def _now(self) -> float:
         return self._platform.loop.now if self._platform is not None else 0.0
 
     def follow(self, platform: Platform) -> None:
         """Show this platform: its installation runs from now on."""
         self._platform = platform
+        self._meter = usage.Meter(platform, self.replicas)
         for pool in platform.profile.pools:
             self._pool_changed(pool)
         own = platform.profile.namespace
@@ -175,6 +183,10 @@ class KubernetesView:
             return
         if change is Change.UNSCHEDULABLE:
             detail = self._explanations[pod.name] = self.platform.cluster.scheduler.ranks.explain(pod.shape)
+        if change is Change.MAIN_ENDED:
+            self.meter.main_ended(pod)
+        elif change in {Change.OVER, Change.GONE} and pod.node is not None and pod.node.pods.get(pod.name) is pod:
+            self.meter.leaves(pod)
         explanation = self._explanations.get(pod.name, "") if pod.unschedulable is not None else ""
         snapshot = pod_snapshot(pod, explanation)
         if change is Change.GONE:
@@ -273,27 +285,19 @@ class KubernetesView:
             ),
         ]
 
-    def measure(self) -> None:
-        """Bring up to date what pods of runtimes use; those of workflows are measured by their nodes' processors."""
-        service = self.platform.hetida
-        for pod, replica in zip(self.replicas.get(RUNTIME, ()), service.replicas if service else (), strict=False):
-            pod.usage_cpu = replica.cores
-
     def _leases(self) -> Iterable[tuple[str, str, object]]:
         for node in self.platform.cluster.nodes.values():
             yield LEASES, node.name, node_snapshot(node, self._now)
 
     def _node_usage(self) -> Iterable[tuple[str, str, object]]:
-        self.measure()
         for node in self.platform.cluster.nodes.values():
             if node.ready is not None:
-                yield "", node.name, usage.of_node(node, self._now)
+                yield "", node.name, self.meter.node(node)
 
     def _pod_usage(self) -> Iterable[tuple[str, str, object]]:
-        self.measure()
-        for pod in self.platform.cluster.pods.values():
-            if pod.started is not None and not pod.over:
-                yield pod.namespace, pod.name, usage.of_pod(pod, self._now)
+        for node in self.platform.cluster.nodes.values():
+            for pod, measured in self.meter.pods(node):
+                yield pod.namespace, pod.name, measured
 
 
 def _reads(read: Callable[[Any], T]) -> Callable[[object], T]:
