@@ -1,4 +1,4 @@
-"""One simulated test: the platform, the load, what is planted, and what of it is seen; read back from its run folder."""
+"""One simulated test: the platform, the load, what is planted and what is seen of it; read back from a run folder."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ from harness.analysis.timeline import Timeline
 from harness.model import Event, Outcome, Plan, Scenario, Submission
 from harness.model.http import HttpAnswer
 from harness.model.phases import FAILED
-from harness.model.schedule import Burst, Constant, Poisson, Ramp, Spread
+from harness.model.schedule import Burst, Poisson, Ramp, Spread
 from harness.simulator.distributions import Amount, Lognormal
 from harness.simulator.events import EventLoop
 from harness.simulator.fast import Arrival, simulate
@@ -49,7 +49,6 @@ class Case:
         whole: pods, nodes and runs carry stamps in whole seconds.
         without: sources that nobody observed, see `benchmarks.planting.seen`.
         drain_s: for how long the last runs are waited for.
-        mended: what is mended on the platform, see `benchmarks.planting.mending`.
     """
 
     faults: tuple[str, ...] = ()

@@ -58,7 +58,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One test: what was planted and took effect, what was named, the first finding first, and what could not be judged.
+    """One test: what was planted, what of it took effect, what was named in which order, and what could not be judged.
 
     Attributes:
         larger: the first finding is another than the planted one, and at least as costly.
@@ -103,7 +103,8 @@ def judge(case: Case, strength: float, seed: int) -> Verdict:
     for finding in diagnosis.findings:
         if finding.name in _OF_THE_TEST or finding.name in named:
             continue
-        right = finding.name in binding or (_gain(case, finding.name, strength, seed, here) >= _HELPS)
+        # What was planted is there, whether or not it costs the runs anything.
+        right = finding.name in case.planted or _gain(case, finding.name, strength, seed, here) >= _HELPS
         named[finding.name] = Named(finding.name, finding.confidence, right)
     first = next(iter(named), "")
     larger = bool(binding) and bool(first) and first not in binding and (

@@ -69,9 +69,7 @@ def _drivers(profile: Profile) -> Profile:
 def _balanced(profile: Profile) -> Profile:
     assert profile.hetida is not None
     runtime = profile.hetida.runtime
-    runtime = replace(
-        runtime, balancing="least-connections", replicas=runtime.replicas * runtime.workers, workers=1
-    )
+    runtime = replace(runtime, balancing="least-connections", replicas=runtime.replicas * runtime.workers, workers=1)
     return replace(profile, hetida=replace(profile.hetida, runtime=runtime))
 
 

@@ -31,6 +31,8 @@ _OF_HETIDA = (
     str(_PROFILES / "hetida-small.yaml"),
 )  # fmt: skip
 _AUTOSCALED = frozenset({"autoscaler-slow", "autoscaler-at-max", "nodes-exhausted"})
+# What only shows when more is asked for than the platform takes.
+_UNDER_LOAD = _AUTOSCALED | {"api-throttled", "controller-backlog", "parallelism-cap", "quota"}
 _CORES_OF_A_RUN, _STEPS_OF_A_RUN = 0.6, 3  # about, of the pipelines here
 
 
@@ -48,7 +50,7 @@ def draw(fault: str, number: int) -> tuple[Case, float]:
         runs=runs,
         over_s=over_s,
         profile=profile,
-        schedule=random.choice(_SCHEDULES),
+        schedule="burst" if fault in _UNDER_LOAD and random.random() < 0.5 else random.choice(_SCHEDULES),
         step_s=step_s,
         package=random.choice(_PLATFORMS[profile])(),
         many=random.random() < 0.5,
@@ -64,7 +66,11 @@ def _spacing_s(profile: str, step_s: float | None) -> float:
     pools = [pool for pool in platform.pools if not pool.taints]
     cores = sum(pool.cpu - 1 for pool in pools for _ in range(max(pool.initial, pool.max)))
     length_s = step_s or sum(step.duration.distribution.mean for step in platform.steps) / len(platform.steps)
-    return _CORES_OF_A_RUN * _STEPS_OF_A_RUN * (length_s + 5) / cores
+    return  # What only shows when more is asked for than the platform takes.
+
+
+_UNDER_LOAD = _AUTOSCALED | {"api-throttled", "controller-backlog", "parallelism-cap", "quota"}
+_CORES_OF_A_RUN * _STEPS_OF_A_RUN * (length_s + 5) / cores
 
 
 def _hetida(fault: str, random: Random) -> Case:

@@ -104,7 +104,7 @@ def _split(timeline: Timeline, chosen: Bools) -> Waits:
     seconds[:, _COLUMN[SUBMIT]] = answered - sent
     seen = np.isfinite(first)
     # A run that goes on without a pod waits for its next one, where pods are watched at all.
-    awaited = ~seen & going_on & bool(len(timeline.pods))
+    awaited = ~seen & going_on & (bool(len(timeline.pods)) and not timeline.executed)
     seconds[:, _COLUMN[UNKNOWN]] = np.where(seen | awaited, 0.0, over_s - answered)
     for phase, of_runs in swept.seconds.items():
         seconds[:, _COLUMN[phase]] = of_runs[row]

@@ -5,11 +5,9 @@ import numpy as np
 from harness.analysis.curves import mean_active, peak
 from harness.analysis.services import Executions, executions
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.waits import waits_so_far
-from harness.detectors import lb_imbalance
-from harness.detectors.detector import SERVICE, CannotJudgeError, slowed
+from harness.detectors.detector import SERVICE, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import COMPUTING, LOADING, QUEUED, SENDING
+from harness.model.phases import COMPUTING, LOADING, NODE_CPU_CORES, SERVICE_PROBE_SECONDS
 from harness.model.units import format_duration
 
 NAME = "adapter-slow"
@@ -18,57 +16,70 @@ NEEDS = (SERVICE,)
 _SHARE = 0.3
 _COMPUTING = 0.5
 _QUEUES = 0.1  # of all time: less does not make loading longer
+_FEW = 10  # loads of a replica
+_IDLE, _BUSY = 0.25, 0.75  # of the time that data moves, with the runtime's CPUs at work
+_PROBED = 0.3  # of a load's time
+_SURE, _UNSURE, _HARDLY = 0.85, 0.5, 0.3
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Even a quick load takes longer than a typical computation, and the workers seldom compute.
+    """Loading takes longer than computing, and the workers seldom compute.
 
-    Loading lasts longer where a worker does something else meanwhile. So the quickest tenth of the later loads is
-    looked at, and how many computations there are at once: workers that are merely overloaded compute all the time.
+    Loading lasts longer where a worker does something else meanwhile. So it is looked at where it is quickest, at the
+    replica whose loads take least, and at how many computations there are at once: workers that are merely overloaded
+    compute all the time.
+
+    A runtime counts as loading what it does itself to read what an adapter sent. Its CPUs tell that apart, and an
+    adapter that is slow to answer even a probe; without either it may be the one or the other.
     """
     done = executions(timeline)
-    shares = waits_so_far(timeline).shares()
-    share = shares[LOADING] + shares[SENDING]
-    quick, computing = _quick(done), float(np.median(done.computing))
-    if share < _SHARE or quick <= computing:
+    whole = float((done.queued + done.loading + done.computing + done.sending).sum())
+    queued, moved = float(done.queued.sum()) / max(whole, 1e-9), float((done.loading + done.sending).sum())
+    share, loading, computing = moved / max(whole, 1e-9), _loading(done), float(np.median(done.computing))
+    if share < _SHARE or loading <= computing or (queued >= _QUEUES and _computing(timeline) > _COMPUTING):
         return []
-    if shares[QUEUED] >= _QUEUES and (_computing(timeline) > _COMPUTING or _unbalanced(timeline)):
-        return []
-    quarter = max(1, done.row.size // 4)
-    early, late = float(np.median(done.loading[:quarter])), float(np.median(done.loading[-quarter:]))
-    typical, sent = float(np.median(done.loading)), float(np.median(done.sending))
+    confidence, why = _guilt(timeline, done, loading)
     return [
         Finding(
             NAME,
-            f"The adapters are slow: executions spent {share:.0%} of their time loading and sending data",
-            0.85,
-            (
-                Evidence(
-                    f"loading took {format_duration(typical)}, sending {format_duration(sent)}, computing "
-                    f"{format_duration(computing)} (medians)",
-                    typical, "s", "spans", f"phase = {LOADING}",
-                ),
-                Evidence(
-                    f"even the quickest tenth of the later loads took {format_duration(quick)}",
-                    quick, "s", "spans", f"phase = {LOADING}",
-                ),
-                Evidence(
-                    f"loading went from {format_duration(early)} (first quarter of the executions) to "
-                    f"{format_duration(late)} (last)",
-                    late, "s", "spans", f"phase = {LOADING}",
-                ),
-            ),
-            "Make the adapter faster (more replicas, an index or a cache in front of its source, smaller time ranges), "
-            "or bound how many executions ask it at once: a load blocks its worker while it lasts.",
+            ("The adapters are slow: executions" if confidence == _SURE else "Executions")
+            + f" spent {share:.0%} of their time loading and sending data",
+            confidence,
+            (*_evidence(done), why),
+            "Make the adapter faster (more replicas, an index or a cache in front of its source), or bound how many "
+            "executions ask it at once: a load blocks its worker while it lasts. Ask for smaller time ranges: the "
+            "runtime's own reading of what it is sent counts as loading, too.",
             (),
-            slowed(share + shares[QUEUED]),
+            slowed(share + queued),
         )
-    ]  # fmt: skip
+    ]
 
 
-def _quick(done: Executions) -> float:
-    """The first decile of the loading times in the later half of the test."""
-    return float(np.quantile(done.loading[done.row.size // 2 :], 0.1))
+def _evidence(done: Executions) -> tuple[Evidence, ...]:
+    quarter = max(1, done.row.size // 4)
+    early, late = float(np.median(done.loading[:quarter])), float(np.median(done.loading[-quarter:]))
+    loading, computing, sending = (float(np.median(each)) for each in (done.loading, done.computing, done.sending))
+    where = f"phase = {LOADING}"
+    return (
+        Evidence(
+            f"loading took {format_duration(loading)}, sending {format_duration(sending)}, computing "
+            f"{format_duration(computing)} (medians)",
+            loading, "s", "spans", where,
+        ),
+        Evidence(
+            f"loading went from {format_duration(early)} (first quarter of the executions) to "
+            f"{format_duration(late)} (last)",
+            late, "s", "spans", where,
+        ),
+    )  # fmt: skip
+
+
+def _loading(done: Executions) -> float:
+    """The median loading time in the later half of the test, of the replica where it is least."""
+    late = np.arange(done.row.size) >= done.row.size // 2
+    replicas = [late & (done.replica == k) for k in range(len(done.replicas))]
+    groups = [each for each in replicas if np.count_nonzero(each) >= _FEW] or [late]
+    return min(float(np.median(done.loading[each])) for each in groups)
 
 
 def _computing(timeline: Timeline) -> float:
@@ -81,8 +92,30 @@ def _computing(timeline: Timeline) -> float:
     return float(mean_active(start, end, late)[0]) / max(peak(start, end), 1)
 
 
-def _unbalanced(timeline: Timeline) -> bool:
-    try:
-        return bool(lb_imbalance.detect(timeline))
-    except CannotJudgeError:
-        return False
+def _guilt(timeline: Timeline, done: Executions, loading: float) -> tuple[float, Evidence]:
+    """How sure it is that the adapters are slow, and not the runtime's own reading of their data; and why."""
+    own = _own_work(timeline, done)
+    if own is not None and (own < _IDLE or own > _BUSY):
+        at = f"the nodes' CPUs were at work for {own:.0%} of the time that data moved"
+        text = f"{at}: the runtime waited" if own < _IDLE else f"{at}: much of it may be the runtime's own reading"
+        return _SURE if own < _IDLE else _HARDLY, Evidence(text, own, "share", "samples", f"metric = {NODE_CPU_CORES}")
+    probes = timeline.metric(SERVICE_PROBE_SECONDS)
+    probes = probes[probes["labels"].str.contains('"adapter ', regex=False)]
+    if not len(probes):
+        text = "whether the adapters or the runtime's own reading took that long was not observed"
+        return _UNSURE, Evidence(text)
+    probed = float(np.median(floats(probes, "value")))
+    text = f"an adapter answered a request that costs it nothing within {format_duration(probed)} (median)"
+    fact = Evidence(text, probed, "s", "samples", f"metric = {SERVICE_PROBE_SECONDS}")
+    return _SURE if probed > _PROBED * loading else _UNSURE, fact
+
+
+def _own_work(timeline: Timeline, done: Executions) -> float | None:
+    """CPU-seconds of the nodes beyond those of computing, a second in which data moved; none when not observed."""
+    samples = timeline.metric(NODE_CPU_CORES)
+    at = floats(samples, "at_s")
+    if np.unique(at).size < 2:
+        return None
+    used = float(floats(samples, "value").sum()) / np.unique(at).size * float(at.max() - at.min())
+    moved = float((done.loading + done.sending).sum())
+    return max(0.0, used - float(done.computing.sum())) / max(moved, 1e-9)

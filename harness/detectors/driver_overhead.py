@@ -8,7 +8,7 @@ from harness.analysis.waits import waits_so_far
 from harness.detectors import too_few_samples
 from harness.detectors.detector import PODS, RUNS, slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import POD_PHASES, PULLING, SCHEDULING, UNSCHEDULABLE
+from harness.model.phases import POD_PHASES, PULLING, RUNNING, SCHEDULING, UNSCHEDULABLE
 from harness.model.units import format_duration
 
 NAME = "driver-overhead"
@@ -16,11 +16,18 @@ NEEDS = (RUNS, PODS)
 TARGETS = ("kfp",)
 
 _SHARE = 0.5
+_SLOW_S, _COSTS = 5.0, 0.15  # a driver asks the API server and the metadata store a few questions
+_KNOB_SLOW = (
+    "Find out what its drivers wait for: their CPU limit, the metadata store (metadata-grpc-deployment) or the API. "
+)
 _LEAST_S = 1.5  # a driver; shorter ones can't be told from nothing where the platform stamps whole seconds
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Seconds in driver pods beside those in the steps' own pods; waiting for a node or an image is left out."""
+    """Seconds in driver pods beside those in the steps' own pods; waiting for a node or an image is left out.
+
+    They are too many where the steps are small, and too long where a single one takes what a driver never needs.
+    """
     pods = timeline.pods
     others = [POD_PHASES.index(phase) for phase in (UNSCHEDULABLE, SCHEDULING, PULLING)]
     waiting = pods["phase"].isin(others).to_numpy(dtype=bool)
@@ -34,12 +41,17 @@ def detect(timeline: Timeline) -> list[Finding]:
     low, runs = _least_share(pods["row"].to_numpy(), seconds, mine, driver)
     whole = float(waits_so_far(timeline).total.sum())
     count, steps = distinct(pods["pod"].to_numpy()[driver & mine]), distinct(pods["pod"].to_numpy()[~driver & mine])
-    if low < _SHARE or of_drivers < max(0.1 * whole, _LEAST_S * count):
+    running = driver & mine & (pods["phase"] == POD_PHASES.index(RUNNING)).to_numpy(dtype=bool)
+    typical = float(np.median(seconds[running])) if running.any() else 0.0
+    slow = typical >= _SLOW_S and of_drivers >= _COSTS * whole
+    small = low >= _SHARE and of_drivers >= max(0.1 * whole, _LEAST_S * count)
+    if not slow and not small:
         return []
     return [
         Finding(
             NAME,
-            f"Driver pods take {share:.0%} of the pods' time: the steps are too small for what each costs",
+            f"Driver pods take {share:.0%} of the pods' time: "
+            + (f"each works for {format_duration(typical)}" if slow else "the steps are too small for what each costs"),
             0.85 if runs >= too_few_samples.LEAST else 0.5,
             (
                 Evidence(f"{count:,} driver pods beside {steps:,} pods of steps", float(count), "pods", "spans"),
@@ -49,8 +61,8 @@ def detect(timeline: Timeline) -> list[Finding]:
                     of_drivers / max(count, 1), "s", "spans", "task ~ driver",
                 ),
             ),
-            "Make fewer and larger steps, and have the driver's image on every node; drivers run wherever "
-            "there is room, not on the pool of the steps.",
+            (_KNOB_SLOW if slow else "") + "Make fewer and larger steps, and have the driver's image on every node; "
+            "drivers run wherever there is room, not on the pool of the steps.",
             (),
             slowed(of_drivers / max(whole, 1e-9)),
         )

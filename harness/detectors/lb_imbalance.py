@@ -75,7 +75,7 @@ def _inferred(timeline: Timeline) -> list[Finding]:
         raise CannotJudgeError(UNNAMED)
     share = end.tail_s / max(end.over_s, 1e-9)
     if end.tail_s < _LONG_TAIL * end.computing_s or share < _TAIL:
-        return []
+        raise CannotJudgeError(f"{UNNAMED}; the executions' times don't show any that were left to few workers")
     tail = format_duration(end.tail_s)
     return [
         Finding(

@@ -15,6 +15,8 @@ from harness.model.units import format_duration
 NAME = "spot-evictions"
 NEEDS = (RUNS, PODS, NODES)
 
+_LEAST = 0.01  # of the pods' time
+
 EVICTED = re.compile(
     r"\bevict|preempt|node (?:is )?shut(?:ting)? ?down|NodeShutdown|pod deleted|node .{0,60}(?:not "
     "found|lost)|imminent node",
@@ -32,9 +34,12 @@ def detect(timeline: Timeline) -> list[Finding]:
     taken_back = set(timeline.events["object"][timeline.events["reason"].isin(TAKEN_BACK)])
     of_spot = nodes["spot"].reindex(names).fillna(value=False).to_numpy(dtype=bool)
     spot = float((of_spot | np.isin(names, list(taken_back))).mean())
+    worked = float(np.nansum(floats(timeline.pods, "end_s") - floats(timeline.pods, "start_s")))
     wasted = float(np.nansum(floats(timeline.pods, "end_s")[lost] - floats(timeline.pods, "start_s")[lost]))
     said = [f for f in failures(timeline) if f.says(EVICTED)]
     share = len(said) / max(len(timeline.runs), 1)
+    if not said and wasted < _LEAST * worked:
+        return []
     gone = len(set(names))
     cause = "spot machines were taken away" if spot > 0.5 else "nodes went away"
     return [

@@ -29,6 +29,7 @@ UNWRITTEN = re.compile(
     re.IGNORECASE,
 )
 _GIB = 2**30
+_UNKNOWN = 0.5  # full or out of reach
 _PROBED = 0.9  # the store itself refused an object
 _FEW = 4
 _SIZES_GIB = (10, 20, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
@@ -51,7 +52,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            _title(said, volume, share),
+            _title(said, volume, share, known=confidence > _UNKNOWN),
             confidence,
             evidence,
             "Give the store's volume more room (its StorageClass must allow expansion), or keep fewer artifacts: "
@@ -117,10 +118,12 @@ def _confidence(plain: int, said: int, volume: Volume | None) -> float:
     if plain:
         return 0.9 if volume is None else 0.7
     # KFP's own words alone fit a store that can't be reached as well; a volume with room speaks for that.
-    return 0.5 if volume is None else 0.1
+    return _UNKNOWN if volume is None else 0.1
 
 
-def _title(said: list[Failure], volume: Volume | None, share: float) -> str:
+def _title(said: list[Failure], volume: Volume | None, share: float, *, known: bool) -> str:
+    if not known:
+        return f"Outputs can't be written: the artifact store is full, or out of reach; {share:.0%} of the runs failed"
     what = f"The artifact store ran out of space ({volume.name})" if volume else "The artifact store ran out of space"
     return f"{what}: {share:.0%} of the runs failed because of it" if said else f"{what}"
 

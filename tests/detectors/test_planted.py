@@ -2,8 +2,8 @@ import shlex
 
 import pytest
 
-from harness.detectors import detectors, diagnose
-from harness.model.phases import NODE_CPU_CORES
+from harness.detectors import detectors, diagnose, generator_lag
+from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES
 from tests.detectors.planted import NODES, PLANTED, steady, with_volume
 from tests.timelines import Story
 
@@ -83,3 +83,38 @@ def test_a_node_that_is_well_used_is_not_starved(use, starved, tmp_path):
         for name in NODES:
             story.sample(float(second), NODE_CPU_CORES, use, node=name)
     assert ("cpu-starved" in {f.name for f in diagnose(story.timeline(tmp_path)).findings}) is starved
+
+
+@pytest.mark.parametrize(
+    ("lag", "work", "answer", "said"),
+    [
+        (0.004, 8.0, 0.003, []),  # as late as the answer takes, and nothing beside the run
+        (0.030, 8.0, 0.003, ["allowed"]),  # the median is beyond what a valid test may have
+    ],
+)
+def test_a_lag_counts_beside_what_is_measured_not_beside_a_quick_answer(lag, work, answer, said, tmp_path):
+    timeline = steady(40, lag=lag, work=work, service=lambda _: answer).timeline(tmp_path)
+    found = generator_lag.detect(timeline)
+    assert [f.confidence for f in found] == [0.9] * len(said)
+
+
+@pytest.mark.parametrize(("service", "found"), [(0.02, 1), (0.5, 0)])
+def test_a_lag_that_shows_in_short_executions_is_said_of_a_valid_test(service, found, tmp_path):
+    story = Story(intended=100)
+    for seq in range(100):
+        lag = 0.02 if seq % 20 == 0 else 0.001
+        run = story.submit(seq, due=1.0 * seq, lag=lag, service=service)
+        story.run(run, seq + lag, seq + lag + service)
+    timeline = story.timeline(tmp_path)
+    assert diagnose(timeline).validity.valid
+    assert [f.confidence for f in generator_lag.detect(timeline)] == [0.6] * found
+
+
+@pytest.mark.parametrize(
+    ("busy", "found"), [(1, []), (8, ["The load generator is short of CPU: it may be late to see answers"])]
+)
+def test_a_busy_moment_of_the_generator_is_none_and_many_are(busy, found, tmp_path):
+    story = steady(40)
+    for k in range(20):
+        story.sample(4.0 * k, GENERATOR_CPU, 0.95 if k < busy else 0.1, worker="0")
+    assert [f.title for f in generator_lag.detect(story.timeline(tmp_path))] == found
