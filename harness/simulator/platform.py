@@ -9,6 +9,7 @@ from harness.simulator.cluster import Cluster, Nobody, Witness
 from harness.simulator.events import EventLoop
 from harness.simulator.kfp.agent import Agent
 from harness.simulator.kfp.controller import Controller
+from harness.simulator.kfp.records import Run
 from harness.simulator.kfp.server import Server
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.workflow import Workflow
@@ -54,11 +55,18 @@ class Platform:
         self.server = Server(self.loop, profile, stream, self.controller)
         self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None
         self.workflow_watchers: list[Callable[[Workflow], None]] = []
-        self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report, self._tell_watchers)
+        self.run_watchers: list[Callable[[Run], None]] = []  # are told when the API server has learned of a run's end
+        self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report, self._run_over)
 
     def _workflow_changed(self, workflow: Workflow) -> None:
         self.agent.changed(workflow)
         self._tell_watchers(workflow)
+
+    def _run_over(self, run: Run) -> None:
+        if run.workflow is not None:
+            self._tell_watchers(run.workflow)
+        for watcher in self.run_watchers:
+            watcher(run)
 
     def _tell_watchers(self, workflow: Workflow) -> None:
         for watcher in self.workflow_watchers:

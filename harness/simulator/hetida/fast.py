@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import orjson
@@ -15,13 +14,10 @@ from harness.model.phases import SENDING as SENDING_PHASE
 from harness.simulator.hetida import execution
 from harness.simulator.hetida.execution import CALLING, FULL, HANDLING, LOADING, SENDING, Ending, Job
 from harness.simulator.hetida.requests import backend_request
+from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
+from harness.simulator.records import SOURCE, Arrival, Record, Stamps
 
-if TYPE_CHECKING:
-    from harness.simulator.fast import Arrival
-    from harness.simulator.platform import Platform
-
-SOURCE = "simulator"
 # As the load would record what the served endpoints answer.
 _SAYS = {
     Ending.RAISED: "EXECUTING_COMPONENT_CODE · ValueError: simulated failure of an operator",
@@ -30,21 +26,19 @@ _SAYS = {
     Ending.RESET: "HTTP 500 · Failure while calling the runtime: reset",
 }
 
-Record = Submission | Span | Event | Node | Sample
-
 
 @dataclass(slots=True)
 class _Sent:
     """An arrival and what became of it."""
 
-    arrival: "Arrival"
+    arrival: Arrival
     run: str
     job: Job | None = None
     over: float | None = None
 
 
 def simulate_executions(
-    platform: "Platform", package: bytes, arrivals: "Sequence[Arrival]", origin_at: int, drain_s: float
+    platform: Platform, package: bytes, arrivals: Sequence[Arrival], stamps: Stamps, horizon: float
 ) -> Iterator[Record]:
     """Execute the transformation in `package` (exported, with its test wiring) through the backend.
 
@@ -52,8 +46,8 @@ def simulate_executions(
         platform: a simulated platform that has hetida designer, its faults planted.
         package: the exported transformation (JSON).
         arrivals: in the order in which they are due.
-        origin_at: UTC ns at which the simulated time begins.
-        drain_s: simulated seconds after the last arrival; what is not over by then stays open.
+        stamps: of who submits.
+        horizon: simulated seconds; what is not over by then stays open.
     """
     loop = platform.loop
     asked = backend_request({}, orjson.loads(package))
@@ -61,18 +55,17 @@ def simulate_executions(
     every = [_Sent(arrival, str(UUID(int=runs.getrandbits(128)))) for arrival in arrivals]
     for each in every:
         loop.at(each.arrival.due_s, _execute, platform, each, asked.name, asked.sources(), asked.sinks())
-    horizon = (arrivals[-1].due_s if arrivals else 0.0) + drain_s
     for each in reversed(every):  # the last first: when it is over there are few others left
         while each.over is None and loop.next_at <= horizon:
             loop.run(loop.next_at)
-    yield from _nodes(platform.profile, origin_at)
+    yield from _nodes(platform.profile, stamps)
     for seq, each in enumerate(every):
-        yield from _records(seq, each, origin_at)
+        yield from _records(seq, each, stamps)
     for at_s, count in _in_flight(every):
-        yield Sample(RUNS_IN_FLIGHT, _at(origin_at, at_s), float(count))
+        yield Sample(RUNS_IN_FLIGHT, stamps.at(at_s), float(count))
 
 
-def _execute(platform: "Platform", sent: _Sent, name: str, sources: list[str], sinks: list[str]) -> None:
+def _execute(platform: Platform, sent: _Sent, name: str, sources: list[str], sinks: list[str]) -> None:
     service, values = platform.hetida, sent.arrival.scenario.values
     assert service is not None
 
@@ -82,23 +75,19 @@ def _execute(platform: "Platform", sent: _Sent, name: str, sources: list[str], s
     sent.job = service.execute(service.work(name, sources, sinks, values), ended)
 
 
-def _at(origin_at: int, seconds: float) -> int:
-    return origin_at + round(seconds * 1e9)
-
-
-def _nodes(profile: Profile, origin_at: int) -> Iterator[Node]:
+def _nodes(profile: Profile, stamps: Stamps) -> Iterator[Node]:
     assert profile.hetida is not None
-    pool, runtime = profile.pools[0], profile.hetida.runtime
+    begun_at, pool, runtime = stamps.at(0.0), profile.pools[0], profile.hetida.runtime
     for index in range(runtime.nodes):
         yield Node(
-            f"{pool.name}-{index}", pool.name, origin_at, origin_at, None, runtime.cores, pool.memory,
+            f"{pool.name}-{index}", pool.name, begun_at, begun_at, None, runtime.cores, pool.memory,
             price=pool.price, source=SOURCE,
         )  # fmt: skip
 
 
-def _records(seq: int, sent: _Sent, origin_at: int) -> Iterator[Record]:
-    scenario, due_at = sent.arrival.scenario, _at(origin_at, sent.arrival.due_s)
-    over_at = None if sent.over is None else _at(origin_at, sent.over)
+def _records(seq: int, sent: _Sent, stamps: Stamps) -> Iterator[Record]:
+    scenario, due_at = sent.arrival.scenario, stamps.at(sent.arrival.due_s)
+    over_at = None if sent.over is None else stamps.at(sent.over)
     job = sent.job
     answered = over_at is not None
     yield Submission(
@@ -113,7 +102,7 @@ def _records(seq: int, sent: _Sent, origin_at: int) -> Iterator[Record]:
         node = f"runtime-{job.replica}/{job.worker}"
         for attempt, phase, begun, ended in _stretches(job):
             yield Span(
-                sent.run, sent.run, phase, _at(origin_at, begun), _at(origin_at, ended), attempt=attempt, node=node,
+                sent.run, sent.run, phase, stamps.at(begun), stamps.at(ended), attempt=attempt, node=node,
                 source=SOURCE,
             )  # fmt: skip
     assert job.ending is not None

@@ -30,7 +30,7 @@ class Agent:
         settings: Settings,
         server: Server,
         tokens_per_report: int,
-        kept: Callable[[Workflow], None] = lambda _: None,
+        over: Callable[[Run], None] = lambda _: None,
     ) -> None:
         self._loop = loop
         self.settings = settings
@@ -38,7 +38,7 @@ class Agent:
         self.reports = 0
         self._server = server
         self._tokens = tokens_per_report
-        self._kept = kept  # is told when the API server has labelled a workflow whose final state it keeps
+        self._over = over  # is told when the API server has learned of a run's end, and labelled its workflow
         self._queue: deque[Workflow] = deque()
         self._waiting = 0
         self._busy = 0
@@ -92,5 +92,6 @@ class Agent:
         if phase in {phases.SUCCEEDED, phases.FAILED}:
             run.finished = workflow.finished
             run.error = workflow.message if phase == phases.FAILED else ""
-            workflow.kept = True
-            self._kept(workflow)
+            if not workflow.kept:
+                workflow.kept = True
+                self._over(run)

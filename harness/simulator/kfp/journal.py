@@ -1,0 +1,183 @@
+"""What is recorded of pods, nodes and runs, as it happens."""
+
+from collections.abc import Iterator, Mapping
+
+from harness.model import Event, Node, Sample, Span
+from harness.model.phases import (
+    PULLING,
+    REQUESTED_CPU_CORES,
+    REQUESTED_GPUS,
+    REQUESTED_MEMORY_BYTES,
+    RUN,
+    RUNNING,
+    SCHEDULING,
+    STARTING,
+    STORING,
+    UNSCHEDULABLE,
+)  # fmt: skip
+from harness.simulator import cluster
+from harness.simulator.cluster import Change, Pod, Shape
+from harness.simulator.kfp.graph import EXECUTOR
+from harness.simulator.kfp.records import OVER, Run
+from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.platform import Platform
+from harness.simulator.records import SOURCE, Record, Stamps
+
+_EXPLAINED_ANEW_S = 1.0
+_ALWAYS_SHOWN = {SCHEDULING, UNSCHEDULABLE, RUNNING}  # phases of no length, too
+# Reason and type of the events that changes of pods are recorded as.
+_REASONS: Mapping[Change, tuple[str, str]] = {
+    Change.UNSCHEDULABLE: ("FailedScheduling", "Warning"),
+    Change.SCALE_UP: ("TriggeredScaleUp", "Normal"),
+    Change.NO_SCALE_UP: ("NotTriggerScaleUp", "Normal"),
+    Change.REFUSED: ("FailedCreate", "Warning"),
+    Change.PREEMPTED: ("Preempted", "Normal"),
+}
+_CREATED, _ENDS = Change.CREATED, {Change.OVER, Change.GONE}
+_NOTED = {_CREATED, *_ENDS, *_REASONS}  # most changes are none of these, and change what spans will tell
+
+
+class Journal:
+    """A witness that makes records of what happened, for whoever lets time pass to `take`."""
+
+    platform: Platform  # that it witnesses
+
+    def __init__(self, origin_at: int) -> None:
+        self._origin_at = origin_at
+        self._nodes: dict[str, cluster.Node] = {}
+        self._events: list[Event] = []
+        self._going: dict[str, Pod] = {}
+        self._over: list[Pod] = []
+        self._runs: list[Run] = []  # that are over
+        self._explained: dict[Shape, tuple[float, str]] = {}
+        self._usual: dict[str, Shape] = {}  # what a task's first pod requested
+
+    def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
+        """Keep what a pod waits for, and its end."""
+        if change not in _NOTED:
+            return
+        if change is _CREATED:
+            self._going[pod.name] = pod
+        elif change in _ENDS:
+            if self._going.pop(pod.name, None) is not None:  # one that was over may be deleted later
+                self._over.append(pod)
+        else:
+            reason, kind = _REASONS[change]
+            if change is Change.UNSCHEDULABLE:
+                detail = self._why(pod.shape)
+            elif change is Change.REFUSED:
+                detail = f"Error creating: {detail}"
+            run = pod.owner.run_id if isinstance(pod.owner, Workflow) else None
+            self._events.append(Event(self._now_at, "Pod", pod.name, reason, detail, SOURCE, run, type=kind))
+
+    def node_changed(self, node: cluster.Node, reason: str = "", message: str = "") -> None:
+        """Keep the node, and what its end was."""
+        self._nodes[node.name] = node
+        if reason and reason != "NodeReady":
+            kind = "Warning" if reason == "PreemptScheduled" else "Normal"
+            self._events.append(Event(self._now_at, "Node", node.name, reason, message, SOURCE, type=kind))
+
+    def run_over(self, run: Run) -> None:
+        """The API server learned of a run's end."""
+        self._runs.append(run)
+
+    @property
+    def _stamps(self) -> Stamps:
+        return Stamps(self._origin_at, self.platform.skew)
+
+    @property
+    def _now_at(self) -> int:
+        return self._stamps.at(self.platform.loop.now)
+
+    def _why(self, shape: Shape) -> str:
+        """The scheduler's sentence; it looks at every node, so equal pods share it for a moment."""
+        now, said = self.platform.loop.now, self._explained.get(shape)
+        if said is None or now - said[0] > _EXPLAINED_ANEW_S:
+            said = self._explained[shape] = (now, self.platform.cluster.scheduler.ranks.explain(shape))
+        return said[1]
+
+    # --- records ------------------------------------------------------------------------------------------------
+
+    def take(self) -> Iterator[Record]:
+        """What happened since this was asked last."""
+        stamps = self._stamps
+        events, self._events = self._events, []
+        yield from events
+        pods, self._over = self._over, []
+        for pod in pods:
+            yield from self._pod(pod, stamps)
+        runs, self._runs = self._runs, []
+        for run in runs:
+            yield from _run(run, stamps)
+
+    def rest(self) -> Iterator[Record]:
+        """The nodes there were, and the runs and pods that are still going."""
+        stamps = self._stamps
+        for node in self._nodes.values():
+            yield _node(node, stamps)
+        for run in self.platform.server.runs.values():
+            if run.state not in OVER:
+                yield from _run(run, stamps)
+        for pod in self._going.values():
+            yield from self._pod(pod, stamps)
+
+    def _pod(self, pod: Pod, stamps: Stamps) -> list[Record]:
+        """Its life, and what it requests: once a task, and once more for each pod that differs."""
+        assert isinstance(pod.owner, Workflow)
+        task = pod.task if pod.role == EXECUTOR else f"{pod.task or 'root'}-driver"
+        found = _life(pod, task, pod.owner.run_id, stamps)
+        shape, usual = pod.shape, self._usual.get(task)
+        if usual is None or shape[:3] != usual[:3]:
+            self._usual.setdefault(task, shape)
+            labels = {"task": task} if usual is None else {"pod": pod.name}
+            requested = (
+                (REQUESTED_CPU_CORES, shape.cpu / 1000),
+                (REQUESTED_MEMORY_BYTES, float(shape.memory)),
+                (REQUESTED_GPUS, float(shape.gpu)),
+            )
+            found.extend(Sample(metric, stamps.at(pod.created), value, labels) for metric, value in requested)
+        return found
+
+
+def _node(node: cluster.Node, stamps: Stamps) -> Node:
+    return Node(
+        node.name, node.pool.name, stamps.at(node.created), stamps.when(node.ready), stamps.when(node.gone),
+        node.cpu / 1000, float(node.memory), float(node.gpu), node.pool.pods, node.pool.spot, node.pool.price, SOURCE,
+    )  # fmt: skip
+
+
+def _run(run: Run, stamps: Stamps) -> Iterator[Record]:
+    """A run's span, and its end when the API server has learned of it."""
+    over = run.state in OVER
+    ended_at = stamps.when(run.finished) if over else None
+    yield Span(run.id, "", RUN, stamps.at(run.created), ended_at, task=run.name, source=SOURCE)
+    if over:
+        kind = "Normal" if run.state == "SUCCEEDED" else "Warning"
+        learned_at = stamps.at(run.history[-1][0])
+        yield Event(learned_at, "Run", run.id, run.state, run.error, SOURCE, run.id, type=kind)
+
+
+def _life(pod: Pod, task: str, run_id: str, stamps: Stamps) -> list[Record]:
+    """The phases of a pod's life so far, one after the other; a pod that was lost ends in whichever it was."""
+    found: list[Record] = []
+    node, name, over = pod.node.name if pod.node is not None else None, pod.name, pod.finished
+    phases = [(SCHEDULING, pod.scheduled), (PULLING, pod.pulled), (STARTING, pod.started)]
+    phases += (RUNNING, pod.main_ended), (STORING, over)
+    if pod.unschedulable is not None:
+        phases[:1] = (SCHEDULING, pod.unschedulable), (UNSCHEDULABLE, pod.scheduled)
+    # Where one phase ends, the next one begins: each instant is made a stamp once.
+    begun, begun_at = pod.created, stamps.at(pod.created)
+    for phase, end in phases:
+        until = over if end is None else end
+        if until is None:
+            found.append(Span(run_id, name, phase, begun_at, None, task, 0, node, SOURCE))
+        elif until > begun or phase in _ALWAYS_SHOWN:
+            until_at = stamps.at(until)
+            found.append(Span(run_id, name, phase, begun_at, until_at, task, 0, node, SOURCE))
+            begun, begun_at = until, until_at
+        if end is None:
+            break
+    if pod.exit_code and over is not None:
+        text = pod.message or f"container main ended with exit code {pod.exit_code}"
+        found.append(Event(stamps.at(over), "Pod", name, pod.reason, text, SOURCE, run_id, type="Warning"))
+    return found
