@@ -28,7 +28,7 @@ class Standing:
     """Where a test stands.
 
     Attributes:
-        own: requests of ours so far.
+        own: requests of ours so far, without the first one for a run's tasks.
         sent: submissions so far.
         expected: what a poll would show …
         for_s: … since so many seconds.

@@ -131,8 +131,9 @@ class Runs:
         if not (awaited or self._over) or load is Load.ARRIVING:
             self._awaited_from_s = now_s
         awaited_s = now_s - self._awaited_from_s if awaited else None
+        listings = self._requests - min(self._details.read_so_far, 1)  # the tasks of one run are beside the budget
         return Standing(
-            self._requests, self._served, then, now_s - self._expected_from_s, awaited_s,
+            listings, self._served, then, now_s - self._expected_from_s, awaited_s,
             self._left_s if load is Load.ARRIVED else None, len(going),
         )  # fmt: skip
 
