@@ -45,6 +45,6 @@ def expected(activity: Activity, runs: AbstractSet[str], going: AbstractSet[str]
     ended = sum(run in activity.kept for run in going)
     if ended and (load is Load.CLOSED or (load is Load.ARRIVED and ended == len(going))):
         return Expected.ENDS
-    if quiet:
+    if quiet and runs.isdisjoint(activity.kept):
         return Expected.PERHAPS  # older platforms do not label a workflow then
     return Expected.CHANGES if ended else Expected.NOTHING

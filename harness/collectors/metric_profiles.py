@@ -24,7 +24,7 @@ import yaml
 from harness.model.errors import ConfigError
 
 _FOLDER = Path(__file__).with_name("profiles")
-_KEYS = frozenset({"name", "any_of", "kind", "by", "where", "rename", "fold"})
+_KEYS = frozenset({"name", "any_of", "kind", "buckets", "by", "where", "rename", "labels", "fold"})
 _FOLDS = frozenset({"sum", "max", "min"})
 QUANTILES = (0.5, 0.99)
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
@@ -44,11 +44,13 @@ class Metric:
 
     Attributes:
         name: of the samples.
-        any_of: the names it has on the platform, the newest first; without ``_bucket`` for a histogram.
+        any_of: the names it has on the platform, the newest first; of a histogram without what its buckets end in.
         kind: gauge as it is, counter as a rate per second, histogram as quantiles (label ``quantile``).
         by: labels that tell series apart; series that differ in others are folded.
         where: labels that must have a value; ``~`` before it makes it a regular expression.
         rename: labels that samples carry under another name.
+        fixed: labels that every sample carries.
+        buckets: what a histogram's series end in.
         fold: sum, max or min.
     """
 
@@ -58,12 +60,14 @@ class Metric:
     by: tuple[str, ...] = ()
     where: tuple[tuple[str, str], ...] = ()
     rename: tuple[tuple[str, str], ...] = ()
+    fixed: tuple[tuple[str, str], ...] = ()
+    buckets: str = "_bucket"
     fold: str = "sum"
 
     @property
     def suffix(self) -> str:
         """What the series to look for end in."""
-        return "_bucket" if self.kind is Kind.HISTOGRAM else ""
+        return self.buckets if self.kind is Kind.HISTOGRAM else ""
 
     def queries(self, found: str, window_s: int) -> dict[str, str]:
         """PromQL for the name that was `found`, by quantile ("" when there is none)."""
@@ -88,9 +92,9 @@ class Metric:
         return True
 
     def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """The labels of a sample: those that tell series apart, under our names."""
+        """The labels of a sample: those that tell series apart, under our names, and those that are fixed."""
         ours = dict(self.rename)
-        return {ours.get(label, label): labels[label] for label in self.by if labels.get(label)}
+        return {ours.get(label, label): labels[label] for label in self.by if labels.get(label)} | dict(self.fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,11 @@ def _metric(raw: Any, where: str) -> Metric:
         raise ConfigError(f"{where}: '{raw['kind']}' is no kind", f"kinds are: {', '.join(Kind)}")
     if raw.get("fold", "sum") not in _FOLDS:
         raise ConfigError(f"{where}: '{raw['fold']}' is no fold", f"folds are: {', '.join(sorted(_FOLDS))}")
+    for key in ("where", "rename", "labels"):
+        if not isinstance(raw.get(key) or {}, dict):
+            raise ConfigError(f"{where}: '{key}' is no mapping", f"write {key}: {{label: value}}")
+    if not isinstance(raw.get("by") or [], list):
+        raise ConfigError(f"{where}: 'by' is no list", "write by: [label]")
     return Metric(
         name=raw["name"],
         any_of=tuple(candidates),
@@ -152,6 +161,8 @@ def _metric(raw: Any, where: str) -> Metric:
         by=tuple(map(str, raw.get("by") or ())),
         where=_pairs(raw.get("where")),
         rename=_pairs(raw.get("rename")),
+        fixed=_pairs(raw.get("labels")),
+        buckets=str(raw.get("buckets", "_bucket")),
         fold=raw.get("fold", "sum"),
     )
 

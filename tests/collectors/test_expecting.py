@@ -28,6 +28,7 @@ OTHERS, ARRIVING, ARRIVED, CLOSED = Load
         (Activity(pods=0, worked={"a"}, kept={"a", "b"}), "ab", ARRIVED, ENDS),
         (Activity(pods=0, worked={"a"}, kept={"a", "b"}), "ab", ARRIVING, CHANGES),
         (Activity(pods=0, worked={"a"}, kept=set()), "ab", ARRIVED, PERHAPS),  # a platform that does not label workflows
+        (Activity(pods=0, worked={"a"}, kept={"over"}), "ab", ARRIVED, NOTHING),  # one that does, and has not yet
         (Activity(pods=5, worked={"x"}, kept=set()), "ab", ARRIVED, PERHAPS),  # as far as is known, another cluster
         (Activity(pods=5, worked={"over"}, kept={"a"}), "ab", CLOSED, ENDS),  # the next arrival waits for it
         (Activity(pods=5, worked={"over"}, kept=set()), "ab", CLOSED, NOTHING),

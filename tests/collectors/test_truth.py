@@ -58,8 +58,8 @@ def observed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     view = Observed(folder)
     platform = Platform(replace(load_profile(request.param), caching=False), 7, view)
     view.follow(platform)
-    pipeline = platform.server.create_pipeline("", "", "", PIPELINE.read_bytes())
-    version = platform.server.version(pipeline.id, "")
+    pipeline = platform.server.catalogue.create_pipeline("", "", "", PIPELINE.read_bytes())
+    version = platform.server.catalogue.version(pipeline.id, "")
     for k in range(60):
         run = platform.server.prepare_run(f"run-{k}", "", version, {}, by_reference=True)
         platform.loop.at(k * 0.31, platform.server.start_run, run, lambda _: None)

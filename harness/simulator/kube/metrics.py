@@ -88,11 +88,15 @@ def seaweedfs(platform: Platform) -> str:
         requests[kind] = requests.get(kind, 0.0) + count
         by_code.append(({"type": kind, "code": status, "bucket": "mlpipeline"}, count))
     size: Series = ({"collection": "mlpipeline", "type": "normal"}, store.used)
+    free = max(0.0, store.capacity - store.used)
+    disk = {"all": store.capacity, "used": store.used, "free": free, "avail": free}
+    room: list[Series] = [({"name": "/data", "type": kind}, space) for kind, space in disk.items()]
     lines = [
         *family("SeaweedFS_s3_request_total", "counter", "Counter of s3 requests.", by_code),
         *family(f"{seconds}_sum", "counter", "Time of s3 requests.", _by("type", store.busy_s)),
         *family(f"{seconds}_count", "counter", "Number of s3 requests.", _by("type", requests)),
         *family("SeaweedFS_volumeServer_total_disk_size", "gauge", "Actual disk size used by volumes.", [size]),
+        *family("SeaweedFS_volumeServer_resource", "gauge", "Server resource usage.", room),
     ]
     return "\n".join(lines) + "\n"
 

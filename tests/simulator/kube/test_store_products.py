@@ -44,8 +44,8 @@ def test_the_shipped_profile_reads_minios_own_metrics(platform: Served) -> None:
         for metric in load("minio").metrics
         for sample in samples(metric, Scrape(1, page), None)
     }
-    assert values["minio_usable_total_bytes"] == 20 * 2**30
-    assert values["minio_usable_free_bytes"] == 5 * 2**30
+    assert values["store_capacity_bytes"] == 20 * 2**30
+    assert values["store_available_bytes"] == 5 * 2**30
 
 
 @pytest.mark.parametrize(
