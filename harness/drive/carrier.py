@@ -46,7 +46,7 @@ class Carrier:
         self._address = (parts.hostname, parts.port or _PORTS[parts.scheme])
         self._tls = _trust(verify=verify_tls) if parts.scheme == "https" else None
         self._limits = limits
-        fields = {"Host": parts.netloc.rpartition("@")[2], "User-Agent": _USER_AGENT, "Accept": "application/json"}
+        fields = {"Host": parts.netloc, "User-Agent": _USER_AGENT, "Accept": "application/json"}
         if token:
             fields["Authorization"] = f"Bearer {token.strip()}"
         try:
@@ -153,6 +153,8 @@ class Carrier:
 def _address(host: str) -> SplitResult:
     try:
         parts = urlsplit(host if "://" in host else f"https://{host}")
+        if parts.username is not None:  # the manifest, and every report, names the host
+            raise ConfigError("the address of the platform holds credentials", "give a bearer token: see --token-file")
         if parts.scheme in _PORTS and parts.hostname and parts.port != 0:
             return parts
     except ValueError:  # no port, no IPv6 address

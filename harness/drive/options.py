@@ -20,6 +20,7 @@ from harness.model.units import parse_duration, parse_rate
 from harness.targets.cleaning import Cleanup
 
 V = TypeVar("V")
+N = TypeVar("N", int, float)
 
 SCHEDULES = ("spread", "constant", "burst", "poisson", "ramp", "stages", "replay", "concurrency")
 _DEFAULT_RUNS = 60
@@ -135,8 +136,8 @@ def settings(options: argparse.Namespace, host: str, extra: Sequence[Option]) ->
     texts |= {"users": str(options.num_users or 1), "spawn-rate": str(options.spawn_rate or 1)}  # Locust's own
     limits = Limits(
         drain_s=_duration(texts, "drain"),
-        max_in_flight=_whole(texts, "max-in-flight"),
-        answer_timeout_s=_duration(texts, "answer-timeout"),
+        max_in_flight=_above_0(texts, "max-in-flight", int),
+        answer_timeout_s=_above_0(texts, "answer-timeout", parse_duration),
     )
     by_runs = texts["schedule"] in {"spread", "burst"}
     known = texts["runs"].strip() or not by_runs or not texts["scenarios"].strip()
@@ -147,8 +148,8 @@ def settings(options: argparse.Namespace, host: str, extra: Sequence[Option]) ->
         seed=_whole(texts, "seed"),
         slos=several(texts["slo"]),
         abort_on=tuple(parse_abort(rule) for rule in several(texts["abort-on"])),
-        cleanup=Cleanup(texts["cleanup"]),
-        cleanup_rate=_read(texts, "cleanup-rate", parse_rate),
+        cleanup=_read(texts, "cleanup", Cleanup.parse),
+        cleanup_rate=_above_0(texts, "cleanup-rate", parse_rate),
         most_runs=None if texts["yes"] or not host.strip() else _whole(texts, "max-runs"),
         redact=several(texts["redact"]),
         texts=texts,
@@ -191,6 +192,13 @@ def _duration(texts: Mapping[str, str], name: str) -> float:
 
 def _whole(texts: Mapping[str, str], name: str) -> int:
     return _read(texts, name, lambda text: int(text.replace("_", "")))
+
+
+def _above_0(texts: Mapping[str, str], name: str, parse: Callable[[str], N]) -> N:
+    value = _read(texts, name, parse)
+    if value <= 0:
+        raise ConfigError(f"--{name}: it is {texts[name]}", "give a value above 0")
+    return value
 
 
 def _read(texts: Mapping[str, str], name: str, parse: Callable[[str], V]) -> V:

@@ -101,9 +101,12 @@ def _whole_run(text: str, measure: str, operator: str, limit: str) -> Slo:
 
 def _share(text: str) -> float:
     try:
-        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
-        raise ConfigError(f"'{text}' is not a share", "write it as 0.01 or 1%") from None
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise ConfigError(f"'{text}' is not a share", "write it as 0.01 or 1%")
+    return share
 
 
 def _limit(text: str, parse: object, limit: str) -> float:

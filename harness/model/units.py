@@ -7,7 +7,7 @@ from harness.model.errors import ConfigError
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/\s*(s|m|h|d))?")
+_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(s|m|h|d)")
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|K|M|G|T|P|E)?")
 _QUANTITY_FACTORS = {
     "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
@@ -16,36 +16,27 @@ _QUANTITY_FACTORS = {
 
 
 def parse_duration(text: str | float) -> float:
-    """Seconds of ``90s``, ``10m``, ``1h30m``, ``250ms`` or a bare number (seconds).
+    """Seconds of ``90s``, ``10m``, ``1h30m``, ``250ms`` or a bare number (seconds); finite, and not below 0.
 
     Raises:
         ConfigError: the text is not a duration.
     """
-    if isinstance(text, int | float):
-        return float(text)
-    compact = text.strip().replace(" ", "")
-    try:
-        return float(compact)
-    except ValueError:
-        pass
+    compact = str(text).replace(" ", "")
     parts = _DURATION_PART.findall(compact)
-    if not parts or "".join(number + unit for number, unit in parts) != compact:
-        raise ConfigError(f"'{text}' is not a duration", "write it as 90s, 10m, 1h30m or a number of seconds")
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    if parts and "".join(number + unit for number, unit in parts) == compact:
+        return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    return _bare(text, "a duration", "write it as 90s, 10m, 1h30m or a number of seconds")
 
 
 def parse_rate(text: str | float) -> float:
-    """Arrivals per second of ``2/s``, ``120/m``, ``500/h`` or a bare number (per second).
+    """Arrivals per second of ``2/s``, ``120/m``, ``500/h`` or a bare number (per second); finite, and not below 0.
 
     Raises:
         ConfigError: the text is not a rate.
     """
-    if isinstance(text, int | float):
-        return float(text)
-    match = _RATE.fullmatch(text.strip())
-    if match is None:
-        raise ConfigError(f"'{text}' is not a rate", "write it as 2/s, 120/m or 500/h")
-    return float(match[1]) / _SECONDS[match[2] or "s"]
+    if match := _RATE.fullmatch(str(text).strip()):
+        return float(match[1]) / _SECONDS[match[2]]
+    return _bare(text, "a rate", "write it as 2/s, 120/m or 500/h")
 
 
 def parse_quantity(text: str | float) -> float:
@@ -54,12 +45,20 @@ def parse_quantity(text: str | float) -> float:
     Raises:
         ConfigError: the text is not a quantity.
     """
-    if isinstance(text, int | float):
-        return float(text)
-    match = _QUANTITY.fullmatch(text.strip())
-    if match is None:
-        raise ConfigError(f"'{text}' is not a Kubernetes quantity", "write it as 500m, 2, 128Mi or 4Gi")
-    return float(match[1]) * _QUANTITY_FACTORS.get(match[2] or "", 1.0)
+    match = _QUANTITY.fullmatch(str(text).strip())
+    if match and isfinite(value := float(match[1]) * _QUANTITY_FACTORS.get(match[2] or "", 1.0)):
+        return value
+    raise ConfigError(f"'{text}' is not a Kubernetes quantity", "write it as 500m, 2, 128Mi or 4Gi")
+
+
+def _bare(text: str | float, what: str, hint: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not (isfinite(value) and value >= 0):
+        raise ConfigError(f"'{text}' is not {what}", hint)
+    return value
 
 
 def format_duration(seconds: float) -> str:

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
-from harness.model.errors import TargetUnreachableError
+from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange
 from harness.targets.target import RejectedError
 
@@ -21,6 +21,18 @@ class Cleanup(StrEnum):
     TERMINATE = "terminate"  # runs that are not over are ended
     ARCHIVE = "archive"  # … and all are archived
     DELETE = "delete"  # … and all are deleted
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The one of this name.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        try:
+            return cls(text)
+        except ValueError:
+            raise ConfigError(f"'{text}' is no clean-up", f"it is one of {', '.join(cls)}") from None
 
 
 @runtime_checkable

@@ -36,7 +36,8 @@ def test_any_other_text_is_a_configuration_error(text):
 
 @pytest.mark.parametrize(
     "text", ["", "p95(run.duration)", "p95 < 3s", "p0(run.duration) < 1s", "p101(run.duration) < 1s", "speed < 3",
-             "p95(run.speed) < 3s", "failed_ratio < many", "throughput > 3/w", "p95(run.duration) < soon"],
+             "p95(run.speed) < 3s", "failed_ratio < many", "throughput > 3/w", "p95(run.duration) < soon",
+             "failed_ratio < nan", "failed_ratio < 5", "p95(run.duration) < inf"],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused(text):
     with pytest.raises(ConfigError, match="SLO") as refused:

@@ -224,6 +224,11 @@ def test_what_is_no_address_is_refused(host):
         Carrier(host, "", LIMITS)
 
 
+def test_credentials_in_an_address_are_refused_for_reports_name_it():
+    with pytest.raises(ConfigError, match="holds credentials"):
+        Carrier("https://me:secret@kfp.example", "", LIMITS)
+
+
 def test_a_token_of_two_lines_is_refused():
     with pytest.raises(ConfigError, match="line break"):
         Carrier("http://h", "one\ntwo", LIMITS)

@@ -73,11 +73,18 @@ def test_limits_and_texts():
         (["--schedule", "constant", "--rate", "fast"], "--schedule constant: 'fast' is not a rate"),
         (["--runs", "0"], "runs is 0"),
         (["--jitter", "2"], "jitter is 2"),
+        (["--drain", "-5"], "--drain: '-5' is not a duration"),
+        (["--schedule", "poisson", "--for", "inf"], "--for: 'inf' is not a duration"),
+        (["--answer-timeout", "0"], "--answer-timeout: it is 0"),
+        (["--max-in-flight", "-1"], "--max-in-flight: it is -1"),
+        (["--cleanup-rate", "0/s"], "--cleanup-rate: it is 0/s"),
         (["--schedule", "stages"], "--schedule-file"),
         (["--schedule", "replay", "--schedule-file", "none.csv"], "no schedule file none.csv"),
     ],
 )
 def test_what_cannot_be_understood_names_the_option(arguments, said):
     with pytest.raises(ConfigError) as raised:
-        parse(*arguments).schedule_for(1)
+        parse(
+            *(f"{option}={value}" for option, value in zip(arguments[::2], arguments[1::2], strict=True))
+        ).schedule_for(1)
     assert said in str(raised.value)

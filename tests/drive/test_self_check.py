@@ -77,7 +77,8 @@ def findings(tmp_path, monkeypatch, service):
     return run
 
 
-def test_a_worker_that_needs_more_than_70_percent_of_its_core_is_a_finding(findings):
+def test_a_worker_that_needs_more_than_70_percent_of_its_core_is_a_finding(findings, monkeypatch):
+    monkeypatch.setattr(generator_lag, "_LEAST", 1)  # a sample is five seconds
     (finding,), folder = findings("hungry", busy_s=0.022, every=1)
     told = [each.value for each in finding.evidence if "of its core" in each.statement]
     most = max(sample.value for sample in folder.records(Sample) if sample.metric == GENERATOR_CPU)
@@ -93,8 +94,8 @@ def test_lag_above_a_tenth_of_a_typical_answer_is_a_finding(findings):
 
 
 def test_a_worker_that_is_on_time_is_none(findings, monkeypatch):
-    monkeypatch.setattr(generator_lag, "LAG_P50_S", 10.0)  # of this machine, which may be busy, nothing is asked
-    monkeypatch.setattr(generator_lag, "LAG_P99_S", 10.0)
+    for limit in ("LAG_P50_S", "LAG_P99_S", "LAG_MAX_S"):
+        monkeypatch.setattr(generator_lag, limit, 10.0)  # of this machine, which may be busy, nothing is asked
     assert findings("idle", busy_s=0.0, every=1)[0] == []
 
 
@@ -103,7 +104,7 @@ def test_the_limit_is_70_percent(tmp_path, share, found):
     story = Story(intended=20)
     for seq in range(20):
         story.submit(seq, due=float(seq))
-    story.records.append(Sample(GENERATOR_CPU, at(10.0), share, {"worker": "0"}))
+    story.records += [Sample(GENERATOR_CPU, at(float(second)), share, {"worker": "0"}) for second in range(0, 50, 5)]
     assert bool(generator_lag.detect(story.timeline(tmp_path))) is found
 
 

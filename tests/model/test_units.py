@@ -45,6 +45,20 @@ def test_what_is_no_quantity_is_a_configuration_error_that_quotes_it(parse, text
         parse(text)
 
 
+@pytest.mark.parametrize("parse", [parse_duration, parse_rate, parse_quantity])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "nan", "inf", "1e999"])
+def test_nothing_is_endless(parse, value):
+    with pytest.raises(ConfigError, match="is not a"):
+        parse(value)
+
+
+@pytest.mark.parametrize("parse", [parse_duration, parse_rate])
+@pytest.mark.parametrize("value", [-1, -0.5, "-1", "-90s"])
+def test_neither_time_nor_rate_is_below_0(parse, value):
+    with pytest.raises(ConfigError, match="is not a"):
+        parse(value)
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
