@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from harness.collectors.expecting import Expected
 
-_FIRST_S = 2.0  # no run is over sooner
+_FIRST_S = 4.0  # hardly a run is over sooner
 _STRETCH = 0.5  # a wait goes on for half as long again, …
 _THIRD = _STRETCH / (1.0 + _STRETCH)  # … which is then so much of it
 _NO_NEWS_S = 15.0
