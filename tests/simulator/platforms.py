@@ -65,8 +65,8 @@ class Journal:
 
 def upload(platform: Platform, package: bytes = UNCACHED) -> Version:
     """A pipeline on the platform."""
-    pipeline = platform.server.create_pipeline("", "", "", package)
-    return platform.server.versions_of(pipeline.id)[0]
+    pipeline = platform.server.catalogue.create_pipeline("", "", "", package)
+    return platform.server.catalogue.versions_of(pipeline.id)[0]
 
 
 def submit(platform: Platform, version: Version, count: int = 1, **parameters: object) -> list[Run]:

@@ -2,11 +2,11 @@
 
 from random import Random
 
-from harness.simulator.kfp.errors import Code, RpcError
+from harness.simulator.kfp.errors import internal
 from harness.simulator.profile import Database as Settings
 
-_STORE = "InternalServerError: Failed to store run to table: "
-LIST = "InternalServerError: Failed to list runs: "
+_STORE = "Failed to store run to table: "
+LIST = "Failed to list runs: "
 _NO_CONNECTION = "Error 1040: Too many connections"
 _DISK_FULL = "Error 1114 (HY000): The table 'run_details' is full"
 
@@ -39,7 +39,7 @@ class Database:
         crowded = self.crowded and self._random.random() < self.crowded
         if crowded or (self.settings.connections and self.held >= self.settings.connections):
             self.refused += 1
-            raise RpcError(Code.INTERNAL, wanted + _NO_CONNECTION)
+            raise internal(wanted + _NO_CONNECTION)
         self.held += 1
 
     @property
@@ -59,7 +59,7 @@ class Database:
             RpcError: 500: the disk is full, in MySQL's words.
         """
         if self.used + self.settings.run_bytes > self.capacity:
-            raise RpcError(Code.INTERNAL, _STORE + _DISK_FULL)
+            raise internal(_STORE + _DISK_FULL)
         self.used += self.settings.run_bytes
 
     def delete(self) -> None:

@@ -41,7 +41,7 @@ def simulate_runs(
     """
     platform = journal.platform
     loop, meter = platform.loop, Meter(platform)
-    pipeline = platform.server.create_pipeline("", "", "", package)
+    pipeline = platform.server.catalogue.create_pipeline("", "", "", package)
     ledger = _Ledger(platform, pipeline.id, arrivals, stamps)
     platform.run_watchers += (journal.run_over, ledger.run_over)
     for seq, arrival in enumerate(arrivals):
@@ -92,7 +92,7 @@ class _Ledger:
         """Send an arrival."""
         server, scenario = self._platform.server, self._arrivals[seq].scenario
         try:
-            version = server.version(self._pipeline_id, "")
+            version = server.catalogue.version(self._pipeline_id, "")
             run = server.prepare_run(scenario.run_name, "", version, scenario.values, by_reference=True)
         except RpcError as error:
             self._learn(seq, error)

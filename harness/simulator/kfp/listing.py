@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import orjson
 
-from harness.simulator.kfp.errors import invalid
+from harness.simulator.kfp.errors import invalid, malformed
 
 DEFAULT_PAGE, MOST_PER_PAGE = 20, 200
 Row = TypeVar("Row")
@@ -30,6 +30,10 @@ _TESTS: Mapping[int, Callable[[Any, Any], bool]] = {
 }
 _VALUES = ("string_value", "int_value", "long_value", "timestamp_value")
 _LISTS = ("string_values", "int_values", "long_values")
+_GO = {  # what the server calls their types
+    "string_value": "string", "int_value": "int32", "long_value": "int64", "timestamp_value": "int64",
+    "string_values": "[]string", "int_values": "[]int32", "long_values": "[]int64",
+}  # fmt: skip
 _CAMEL = {
     "stringValue": "string_value", "intValue": "int_value", "longValue": "long_value",
     "timestampValue": "timestamp_value", "stringValues": "string_values", "intValues": "int_values",
@@ -66,10 +70,12 @@ def read_page(table: Table[Row], rows: Sequence[Row], query: Mapping[str, str]) 
     filter_text, sort_text = query.get("filter", ""), query.get("sort_by", "")
     token = _decode(query.get("page_token", ""))
     if token is not None:
-        if sort_text and _sort(table, sort_text) != (token["sort"], token["desc"]):
-            raise invalid("Invalid input error: page token does not match the sorting criteria")
-        if filter_text and filter_text != token["filter"]:
-            raise invalid("Invalid input error: page token does not match the filter")
+        sorts = not sort_text or _sort(table, sort_text) == (token["sort"], token["desc"])
+        if not sorts or (filter_text and filter_text != token["filter"]):
+            raise invalid(
+                "page token does not match the supplied sort by and/or filtering criteria. Either specify the same "
+                "criteria or leave the latter empty if page token is specified"
+            )
         filter_text, sort, descending = str(token["filter"]), str(token["sort"]), bool(token["desc"])
     else:
         sort, descending = _sort(table, sort_text)
@@ -100,9 +106,10 @@ def _size(text: str) -> int:
     try:
         size = int(text)
     except ValueError:
-        raise invalid(f'type mismatch, parameter: page_size, error: strconv.ParseInt: parsing "{text}"') from None
+        why = f'strconv.ParseInt: parsing "{text}": invalid syntax'
+        raise malformed(f"type mismatch, parameter: page_size, error: {why}") from None
     if size < 0:
-        raise invalid(f"Invalid input error: The page size should be greater than 0. Got {size}")
+        raise invalid(f"The page size should be greater than 0. Got {size}")
     return min(size, MOST_PER_PAGE) or DEFAULT_PAGE
 
 
@@ -112,22 +119,22 @@ def _decode(text: str) -> dict[str, Any] | None:
     try:
         token = orjson.loads(b64decode(text, validate=True))
     except ValueError as error:
-        raise invalid(f"Invalid input error: Invalid package token: {error}") from error
+        raise invalid(f"Invalid page token: {error}") from error
     if not isinstance(token, dict) or not {"sort", "desc", "filter", "value", "id"} <= token.keys():
-        raise invalid("Invalid input error: Invalid package token")
+        raise invalid("Invalid page token")
     return token
 
 
 def _sort(table: Table[Row], text: str) -> tuple[str, bool]:
-    words = text.split()
+    words = text.lower().split()
     if not words:
         return table.default_sort, False
-    if len(words) > 2 or (len(words) == 2 and words[1].lower() not in {"asc", "desc"}):
+    if len(words) > 2 or (len(words) == 2 and words[1] not in {"asc", "desc"}):
         formats = '"field_name", "field_name desc", or "field_name asc"'
-        raise invalid(f"Invalid input error: Received invalid sort by format {text!r}. Supported format: {formats}")
+        raise invalid(f'Received invalid sort by format "{text}". Supported format: {formats}')
     if words[0] not in table.keys:
-        raise invalid(f"Invalid input error: Invalid sorting field: {words[0]!r} on listable type")
-    return words[0], len(words) == 2 and words[1].lower() == "desc"
+        raise invalid(f'Invalid sorting field: "{words[0]}" on listable type')
+    return words[0], len(words) == 2 and words[1] == "desc"
 
 
 def _tests(table: Table[Row], text: str) -> list[Callable[[Row], bool]]:
@@ -136,7 +143,7 @@ def _tests(table: Table[Row], text: str) -> list[Callable[[Row], bool]]:
         predicates = document.get("predicates", [])
         return [_test(table, predicate) for predicate in predicates]
     except (ValueError, AttributeError, TypeError) as error:
-        raise invalid(f"Invalid input error: failed to parse filter: {error}") from error
+        raise invalid(f'failed to parse valid filter from "{text}": {error}') from error
 
 
 def _test(table: Table[Row], predicate: Mapping[str, Any]) -> Callable[[Row], bool]:
@@ -144,31 +151,29 @@ def _test(table: Table[Row], predicate: Mapping[str, Any]) -> Callable[[Row], bo
     operation = given.pop("operation", given.pop("op", 0))
     number = _OPERATIONS.get(operation, 0) if isinstance(operation, str) else int(operation)
     key = str(given.pop("key", ""))
-    if number not in _TESTS:
-        raise invalid(f"Invalid input error: unknown predicate operation {operation}")
-    if key not in table.keys:
-        raise invalid(f"Invalid input error: cannot filter on unknown key {key!r}")
     if len(given) != 1:
-        raise invalid(f"Invalid input error: the predicate on {key!r} needs exactly one value")
-    (name, value), test, get = next(iter(given.items())), _TESTS[number], table.keys[key]
-    if name in _LISTS:
-        wanted: object = set(value.get("values", ()))
-    elif name in _VALUES:
-        wanted = _plain(name, value)
-    else:
-        raise invalid(f'Invalid input error: unknown field "{name}"')
-    if (name in _LISTS) != (number == _OPERATIONS["IN"]):
-        raise invalid(f"Invalid input error: {name} does not go with operation {operation}")
-
-    def holds(row: Row) -> bool:
-        return test(get(row), wanted)
-
-    return holds
+        raise ValueError(f"the predicate on {key} needs exactly one value")
+    (name, value), name_of = next(iter(given.items())), {each: text for text, each in _OPERATIONS.items()}
+    if name not in (*_LISTS, *_VALUES):
+        raise ValueError(f'proto: unknown field "{name}"')
+    if number not in _TESTS:
+        raise invalid(f"invalid predicate operation: {name_of.get(number, 'OPERATION_UNSPECIFIED')}")
+    if number == _OPERATIONS["IN"] and name in _VALUES:
+        raise invalid(f"cannot use IN operator with scalar type {_GO[name]}")
+    if number == _OPERATIONS["IS_SUBSTRING"] and name != "string_value":
+        raise invalid(f"cannot use non string value type {_GO[name]} with operator IS_SUBSTRING")
+    if number != _OPERATIONS["IN"] and name in _LISTS:
+        raise invalid(f"cannot use scalar operator {name_of[number]} on array type {_GO[name]}")
+    if key not in table.keys:
+        raise invalid(f'no support for filtering on unrecognized field "{key}"')
+    wanted: object = {_plain(name, each) for each in value.get("values", ())} if name in _LISTS else _plain(name, value)
+    test, get = _TESTS[number], table.keys[key]
+    return lambda row: test(get(row), wanted)
 
 
 def _plain(name: str, value: object) -> Value:
     if name == "timestamp_value":
         return int(datetime.fromisoformat(str(value)).timestamp())
-    if name in {"int_value", "long_value"}:
+    if name.startswith(("int_", "long_")):
         return int(str(value))
     return str(value)

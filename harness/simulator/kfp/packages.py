@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from harness.simulator.kfp.errors import invalid
+from harness.simulator.kfp.errors import Code, RpcError, invalid
 from harness.simulator.kfp.records import Spec
 
 
@@ -18,17 +18,24 @@ def parse_package(package: bytes) -> tuple[Spec, Spec]:
     try:
         documents = [each for each in yaml.load_all(package, Loader=yaml.CSafeLoader) if each]  # safe C loader
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise invalid(f"Invalid input error: Failed to parse the pipeline: {error}") from error
+        raise _no_spec(f"unable to decode yaml document: {error}") from error
     if not documents or not isinstance(documents[0], dict):
-        raise invalid("Invalid input error: unknown template format: pipeline spec is invalid")
+        raise _no_spec("no pipeline spec is provided")
     return checked_spec(documents[0]), platform_of(documents[1] if len(documents) > 1 else {})
 
 
 def checked_spec(spec: Mapping[str, Any]) -> Spec:
     """A PipelineSpec, or the error for what is none."""
-    if not isinstance(spec.get("root"), dict) or not (spec.get("pipelineInfo") or {}).get("name"):
-        raise invalid("Invalid input error: unknown template format: pipeline spec is invalid")
+    information = spec.get("pipelineInfo")
+    if not isinstance(information, dict) or not information.get("name"):
+        raise _no_spec("invalid v2 pipeline spec: name is empty")
+    if not isinstance(spec.get("root"), dict):
+        raise _no_spec("invalid v2 pipeline spec: root component is empty")
     return dict(spec)
+
+
+def _no_spec(told: str) -> RpcError:
+    return RpcError(Code.INVALID_ARGUMENT, f"InvalidInputError: {told}: pipeline spec is invalid", told)
 
 
 def platform_of(document: Mapping[str, Any]) -> Spec:
@@ -41,20 +48,39 @@ def complete_parameters(spec: Mapping[str, Any], given: Mapping[str, object]) ->
     """The run's parameters with the pipeline's defaults.
 
     Raises:
-        RpcError: 400: a required one is missing, or one is given that the pipeline does not have.
+        RpcError: 400: a required one is missing or of another type, or one is given that the pipeline does not have.
     """
     definitions: Mapping[str, Any] = spec["root"].get("inputDefinitions", {}).get("parameters", {})
-    unknown = [name for name in given if name not in definitions]
-    if unknown:
-        names = ", ".join(sorted(unknown))
-        raise invalid(f"Invalid input error: parameter(s) provided are not required or optional by pipeline: {names}")
     values: dict[str, object] = {}
     for name, definition in definitions.items():
         if name in given:
+            _check_type(name, str(definition.get("parameterType", "")), given[name])
             values[name] = given[name]
         elif "defaultValue" in definition:
             values[name] = definition["defaultValue"]
         elif not definition.get("isOptional"):
-            message = f"parameter {name} is not optional, yet has neither default value nor user provided value"
-            raise invalid(f"Invalid input error: {message}")
+            raise invalid(f"parameter {name} is not optional, yet has neither default value nor user provided value")
+    unknown = [name for name in given if name not in definitions]
+    if unknown:
+        raise invalid(f"parameter(s) provided are not required by pipeline: {', '.join(unknown)}")
     return values
+
+
+def _check_type(name: str, parameter_type: str, value: object) -> None:
+    """As the server does before it makes the workflow (backend/src/apiserver/template/v2_template.go)."""
+    if parameter_type not in _TYPES:
+        return
+    python_type, wanted, told = _TYPES[parameter_type]
+    if not isinstance(value, python_type) or (isinstance(value, bool) and parameter_type != "BOOLEAN"):
+        raise invalid(f"input parameter {name} requires type {wanted}, but the {told} value type")
+
+
+_NUMBER = ((int, float), "double or integer", "parameter value is not of number")
+_TYPES: Mapping[str, tuple[type | tuple[type, ...], str, str]] = {
+    "NUMBER_DOUBLE": _NUMBER,
+    "NUMBER_INTEGER": _NUMBER,
+    "STRING": (str, "string", "input parameter is not of string"),
+    "BOOLEAN": (bool, "bool", "input parameter is not of bool"),
+    "LIST": (list, "list", "input parameter is not of list"),
+    "STRUCT": (dict, "struct", "input parameter is not of struct"),
+}

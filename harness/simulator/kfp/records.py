@@ -51,7 +51,6 @@ class Version:
     platform: Spec
     description: str = ""
     graph: Graph | None = None
-    prototype: bool = field(default=True)
 
 
 @dataclass(slots=True)

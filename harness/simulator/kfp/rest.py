@@ -1,4 +1,4 @@
-"""The REST gateway of the KFP API server, v2beta1."""
+"""The REST gateway of the KFP API server, v2beta1: its routes, what each call is counted as, and runs."""
 
 import asyncio
 import time
@@ -9,25 +9,54 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from harness.simulator.kfp import tables, view
-from harness.simulator.kfp.errors import RpcError, invalid
+from harness.simulator.kfp import tables, view, wire
+from harness.simulator.kfp.errors import Code, RpcError, internal, invalid, not_found
 from harness.simulator.kfp.listing import read_page
 from harness.simulator.kfp.packages import checked_spec, platform_of
 from harness.simulator.kfp.records import Run, Version
+from harness.simulator.kfp.rest_catalogue import CatalogueCalls
 from harness.simulator.kfp.server import Server
 from harness.simulator.prometheus import Histogram
 
 API = "/apis/v2beta1"
-_HEALTH = {"multi_user": False}
 _RUN_FIELDS = frozenset(
     (
         "experiment_id", "run_id", "display_name", "storage_state", "description", "pipeline_version_id",
         "pipeline_version_reference", "pipeline_spec", "runtime_config", "service_account", "recurring_run_id",
     )
 )  # fmt: skip
-_EXPERIMENT_FIELDS = frozenset(("experiment_id", "display_name", "description", "namespace", "storage_state"))
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Advance = Callable[[], None]
+# What the server says of each call that failed, and then why (backend/src/apiserver/server/*_server.go).
+_FAILED: Mapping[str, str] = {
+    "CreateExperiment": "Failed to create a experiment",
+    "GetExperiment": "Failed to fetch experiment",
+    "ListExperiments": "Failed to create list options",
+    "DeleteExperiment": "Failed to delete experiment",
+    "ArchiveExperiment": "Failed to archive experiment",
+    "UnarchiveExperiment": "Failed to unarchive experiment",
+    "GetPipeline": "Failed to get a pipeline {pipeline}. Check error stack",
+    "GetPipelineByName": "Failed to get a pipeline with name {name}. Check error stack",
+    "ListPipelines": "Failed to list pipelines due invalid list options",
+    "DeletePipeline": "Failed to delete pipeline {pipeline}. Check error stack",
+    "GetPipelineVersion": "Failed to get a pipeline version {version}",
+    "ListPipelineVersions": "Failed to list pipeline versions due invalid list options",
+    "DeletePipelineVersion": "Failed to delete a pipeline version id {version} under pipeline id {pipeline}",
+    "CreateRun": "Failed to create a new run",
+    "GetRun": "Failed to get a run",
+    "ListRuns": "Failed to create list options",
+    "DeleteRun": "Failed to delete a run",
+    "TerminateRun": "Failed to terminate a run",
+    "RetryRun": "Failed to retry a run",
+    "ArchiveRun": "Failed to archive a run",
+    "UnarchiveRun": "Failed to unarchive a run",
+    "CreateRecurringRun": "Failed to create a recurring run",
+    "GetRecurringRun": "Failed to fetch a recurring run",
+    "ListRecurringRuns": "Failed to list recurring runs due to error parsing the listing options",
+    "DeleteRecurringRun": "Failed to delete a recurring run",
+    "EnableRecurringRun": "Failed to enable a recurring run",
+    "DisableRecurringRun": "Failed to disable a recurring run",
+}
 
 
 class Gateway:
@@ -41,56 +70,52 @@ class Gateway:
         self.calls: Counter[tuple[str, str]] = Counter()  # by method and gRPC code
         self.durations: defaultdict[str, Histogram] = defaultdict(Histogram)  # seconds, by method
         self._runs = tables.runs(calendar)
-        self._experiments = tables.experiments(calendar)
-        self._pipelines = tables.pipelines(calendar)
-        self._versions = tables.versions(calendar)
+        self._recurring_runs = tables.recurring_runs()
+        self._catalogue = CatalogueCalls(server, calendar)
 
     def mount(self, app: web.Application) -> None:
         """Register all routes."""
-        one_run, one_pipeline = "/runs/{run}", "/pipelines/{pipeline}"
-        for method, path, handler in (
-            ("GET", "/healthz", self._get_healthz),
-            ("GET", "/experiments", self._list_experiments),
-            ("POST", "/experiments", self._create_experiment),
-            ("GET", "/experiments/{experiment}", self._get_experiment),
-            ("DELETE", "/experiments/{experiment}", self._delete_experiment),
-            ("POST", "/experiments/{experiment}:{verb}", self._experiment),
-            ("POST", "/pipelines/upload", self._upload_pipeline),
-            ("POST", "/pipelines/upload_version", self._upload_pipeline_version),
-            ("GET", "/pipelines", self._list_pipelines),
-            ("GET", one_pipeline, self._get_pipeline),
-            ("DELETE", one_pipeline, self._delete_pipeline),
-            ("GET", f"{one_pipeline}/versions", self._list_pipeline_versions),
-            ("GET", f"{one_pipeline}/versions/{{version}}", self._get_pipeline_version),
-            ("DELETE", f"{one_pipeline}/versions/{{version}}", self._delete_pipeline_version),
-            ("GET", "/runs", self._list_runs),
-            ("POST", "/runs", self._create_run),
-            ("GET", one_run, self._get_run),
-            ("DELETE", one_run, self._delete_run),
-            ("POST", f"{one_run}:{{verb}}", self._run),
-        ):
-            app.router.add_route(method, API + path, self._guarded(handler))
+        one_run, recurring = "/runs/{run}", "/recurringruns"
+        for method, path, name, handler in (
+            ("GET", "/healthz", "GetHealthz", self._get_healthz),
+            *self._catalogue.routes(),
+            ("GET", "/runs", "ListRuns", self._list_runs),
+            ("POST", "/runs", "CreateRun", self._create_run),
+            ("GET", one_run, "GetRun", self._get_run),
+            ("DELETE", one_run, "DeleteRun", self._delete_run),
+            *(
+                ("POST", f"{one_run}:{verb}", f"{verb.title()}Run", self._changing(change))
+                for verb, change in (
+                    ("terminate", self._server.terminate), ("retry", self._server.retry),
+                    ("archive", self._server.archive), ("unarchive", self._server.unarchive),
+                )
+            ),
+            ("GET", recurring, "ListRecurringRuns", self._list_recurring_runs),
+            ("POST", recurring, "CreateRecurringRun", self._create_recurring_run),
+            ("GET", f"{recurring}/{{run}}", "GetRecurringRun", self._no_recurring_run),
+            ("DELETE", f"{recurring}/{{run}}", "DeleteRecurringRun", self._no_recurring_run),
+            ("POST", f"{recurring}/{{run}}:enable", "EnableRecurringRun", self._no_recurring_run),
+            ("POST", f"{recurring}/{{run}}:disable", "DisableRecurringRun", self._no_recurring_run),
+        ):  # fmt: skip
+            app.router.add_route(method, API + path, self._guarded(name, handler))
         app.router.add_route("*", API + "/{rest:.*}", self._unknown)
 
-    def _guarded(self, handler: Handler) -> Handler:
-        method = "".join(word.title() for word in handler.__name__.split("_"))  # _create_run: CreateRun
-
+    def _guarded(self, method: str, handler: Handler) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
             self._advance()
             begun, code = time.monotonic(), "OK"
-            verb = request.match_info.get("verb")
-            name = f"{verb.title()}{method}" if verb else method
             try:
                 return await handler(request)
             except RpcError as error:
                 code = "".join(word.title() for word in error.code.name.split("_"))
-                return refusal(error)
+                known = error.told is not None and method in _FAILED
+                return wire.refusal(error.within(_FAILED[method].format(**request.match_info)) if known else error)
             except asyncio.CancelledError:
                 code = "Canceled"
                 raise
             finally:
-                self.calls[name, code] += 1
-                self.durations[name].observe(time.monotonic() - begun)
+                self.calls[method, code] += 1
+                self.durations[method].observe(time.monotonic() - begun)
 
         return handle
 
@@ -101,89 +126,16 @@ class Gateway:
             if "{" not in resource.canonical
         )
         if known:
-            return _json({"code": 12, "message": "Method Not Allowed", "details": []}, 501)
-        return _json({"code": 5, "message": "Not Found", "details": []}, 404)
+            return wire.refusal(RpcError(Code.UNIMPLEMENTED, "Method Not Allowed"))
+        return wire.refusal(RpcError(Code.NOT_FOUND, "Not Found"))
 
     async def _get_healthz(self, _: web.Request) -> web.Response:
-        # A false boolean is an unset field.
-        return _json({name: value for name, value in _HEALTH.items() if value})
-
-    # --- experiments --------------------------------------------------------------------------------------------
-
-    async def _list_experiments(self, request: web.Request) -> web.Response:
-        namespace = request.query.get("namespace", "")
-        rows = [each for each in self._server.experiments.values() if not namespace or each.namespace == namespace]
-        page = read_page(self._experiments, rows, request.query)
-        return _listing(
-            "experiments", [view.experiment(e, self._stamp) for e in page.rows], page.total, page.next_token
-        )
-
-    async def _create_experiment(self, request: web.Request) -> web.Response:
-        body = await _body(request, _EXPERIMENT_FIELDS)
-        given = (str(body.get(name, "")) for name in ("display_name", "namespace", "description"))
-        return _json(view.experiment(self._server.create_experiment(*given), self._stamp))
-
-    async def _get_experiment(self, request: web.Request) -> web.Response:
-        return _json(view.experiment(self._server.experiment(request.match_info["experiment"]), self._stamp))
-
-    async def _delete_experiment(self, request: web.Request) -> web.Response:
-        self._server.delete_experiment(request.match_info["experiment"])
-        return _json({})
-
-    async def _experiment(self, request: web.Request) -> web.StreamResponse:
-        verb, experiment_id = request.match_info["verb"], request.match_info["experiment"]
-        if verb not in {"archive", "unarchive"}:
-            return await self._unknown(request)
-        self._server.archive_experiment(experiment_id, archived=verb == "archive")
-        return _json({})
-
-    # --- pipelines ----------------------------------------------------------------------------------------------
-
-    async def _upload_pipeline(self, request: web.Request) -> web.Response:
-        query, package = request.query, await _uploaded(request)
-        name = query.get("name", "") or query.get("display_name", "")
-        row = self._server.create_pipeline(name, query.get("namespace", ""), query.get("description", ""), package)
-        return _json(view.pipeline(row, self._stamp))
-
-    async def _upload_pipeline_version(self, request: web.Request) -> web.Response:
-        query, package = request.query, await _uploaded(request)
-        if not query.get("pipelineid"):
-            raise invalid("Invalid input error: Please specify a pipeline id when uploading a pipeline version")
-        name = query.get("name", "") or query.get("display_name", "")
-        row = self._server.create_version(query["pipelineid"], name, query.get("description", ""), package)
-        return _json(view.version(row, self._stamp))
-
-    async def _list_pipelines(self, request: web.Request) -> web.Response:
-        namespace = request.query.get("namespace", "")
-        rows = [each for each in self._server.pipelines.values() if not namespace or each.namespace == namespace]
-        page = read_page(self._pipelines, rows, request.query)
-        return _listing("pipelines", [view.pipeline(p, self._stamp) for p in page.rows], page.total, page.next_token)
-
-    async def _get_pipeline(self, request: web.Request) -> web.Response:
-        return _json(view.pipeline(self._server.pipeline(request.match_info["pipeline"]), self._stamp))
-
-    async def _delete_pipeline(self, request: web.Request) -> web.Response:
-        self._server.delete_pipeline(request.match_info["pipeline"])
-        return _json({})
-
-    async def _list_pipeline_versions(self, request: web.Request) -> web.Response:
-        pipeline = self._server.pipeline(request.match_info["pipeline"])
-        page = read_page(self._versions, self._server.versions_of(pipeline.id), request.query)
-        rendered = [view.version(each, self._stamp) for each in page.rows]
-        return _listing("pipeline_versions", rendered, page.total, page.next_token)
-
-    async def _get_pipeline_version(self, request: web.Request) -> web.Response:
-        at = request.match_info
-        return _json(view.version(self._server.version(at["pipeline"], at["version"]), self._stamp))
-
-    async def _delete_pipeline_version(self, request: web.Request) -> web.Response:
-        self._server.delete_version(request.match_info["pipeline"], request.match_info["version"])
-        return _json({})
+        return wire.answer({})  # `multi_user` is false, which is an unset field
 
     # --- runs ---------------------------------------------------------------------------------------------------
 
     async def _create_run(self, request: web.Request) -> web.Response:
-        body = await _body(request, _RUN_FIELDS)
+        body = await wire.body(request, _RUN_FIELDS)
         config = body.get("runtime_config") or {}
         version, by_reference = self._version(body)
         run = self._server.prepare_run(
@@ -203,18 +155,26 @@ class Gateway:
         result = await answer
         if isinstance(result, RpcError):
             raise result
-        return _json(view.run(result, self._stamp))
+        return wire.answer(view.run(result, self._stamp))
 
     def _version(self, body: Mapping[str, Any]) -> tuple[Version, bool]:
-        """The pipeline that a run names or brings along."""
-        reference, spec = body.get("pipeline_version_reference"), body.get("pipeline_spec")
-        if reference:
-            pipeline_id, version_id = (str(reference.get(f"pipeline{each}_id", "")) for each in ("", "_version"))
-            return self._server.version(pipeline_id, version_id), True
-        if not spec:
-            raise invalid("Invalid input error: Failed to fetch a pipeline manifest: the run has no pipeline source")
-        platform = platform_of(spec.get("platform_spec") or {}) if "pipeline_spec" in spec else {}
-        return self._server.inline_version(checked_spec(spec.get("pipeline_spec") or spec), platform), False
+        """The pipeline that a run names or brings along, and whether it names it.
+
+        Raises:
+            RpcError: 500: the server takes a pipeline that it does not find or understand for a fault of its own.
+        """
+        reference, spec = body.get("pipeline_version_reference"), body.get("pipeline_spec") or {}
+        try:
+            if reference:
+                pipeline_id, version_id = (str(reference.get(f"pipeline{each}_id", "")) for each in ("", "_version"))
+                return self._server.catalogue.version(pipeline_id, version_id), True
+            if not spec:
+                raise invalid("Failed to fetch a template with an empty pipeline spec manifest")
+            platform = platform_of(spec.get("platform_spec") or {}) if "pipeline_spec" in spec else {}
+            checked = checked_spec(spec.get("pipeline_spec") or spec)
+            return self._server.catalogue.inline_version(checked, platform), False
+        except RpcError as error:
+            raise internal(f"Failed to create a run due to error fetching manifest: {error}") from error
 
     async def _list_runs(self, request: web.Request) -> web.Response:
         query = request.query
@@ -226,13 +186,13 @@ class Gateway:
         experiment, namespace = query.get("experiment_id", ""), query.get("namespace", "")
         rows: Iterable[Run] = self._server.runs.values()
         if experiment:
-            self._server.experiment(experiment)
+            self._server.catalogue.experiment(experiment)
             rows = [each for each in rows if each.experiment_id == experiment]
         elif namespace:
             rows = [each for each in rows if each.namespace == namespace]
         page = read_page(self._runs, list(rows), query)
         parts = [self._encoded(run) for run in page.rows]
-        return _joined("runs", parts, page.total, page.next_token)
+        return wire.joined("runs", parts, page.total, page.next_token)
 
     def _encoded(self, run: Run) -> bytes:
         """A run's JSON, rendered once for each of its changes."""
@@ -248,77 +208,24 @@ class Gateway:
     async def _delete_run(self, request: web.Request) -> web.Response:
         self._server.delete_run(request.match_info["run"])
         self._rendered.pop(request.match_info["run"], None)
-        return _json({})
+        return wire.answer({})
 
-    async def _run(self, request: web.Request) -> web.StreamResponse:
-        run_id = request.match_info["run"]
-        match request.match_info["verb"]:
-            case "terminate":
-                self._server.terminate(run_id)
-            case "retry":
-                self._server.retry(run_id)
-            case "archive":
-                self._server.archive(run_id, archived=True)
-            case "unarchive":
-                self._server.archive(run_id, archived=False)
-            case _:
-                return await self._unknown(request)
-        return _json({})
+    @staticmethod
+    def _changing(change: Callable[[str], None]) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            change(request.match_info["run"])
+            return wire.answer({})
 
+        return handle
 
-def refusal(error: RpcError) -> web.Response:
-    """An error as grpc-gateway sends it."""
-    detail = {"@type": "type.googleapis.com/google.rpc.Status", "code": int(error.code), "message": error.message}
-    return _json({"code": int(error.code), "message": error.message, "details": [detail]}, error.code.http)
+    # --- recurring runs, of which there are none ----------------------------------------------------------------
 
+    async def _list_recurring_runs(self, request: web.Request) -> web.Response:
+        page = read_page(self._recurring_runs, [], request.query)
+        return wire.listing("recurringRuns", [], page.total, page.next_token)
 
-def _json(document: object, status: int = 200) -> web.Response:
-    return web.Response(body=orjson.dumps(document), status=status, content_type="application/json")
+    async def _create_recurring_run(self, _: web.Request) -> web.Response:
+        raise RpcError(Code.UNIMPLEMENTED, "the simulated platform has no schedules: submit the runs themselves")
 
-
-def _listing(name: str, rows: list[dict[str, Any]], total: int, token: str) -> web.Response:
-    return _joined(name, [orjson.dumps(row) for row in rows], total, token)
-
-
-def _joined(name: str, rows: list[bytes], total: int, token: str) -> web.Response:
-    """A list's answer; fields that are unset are left out, so that nothing at all is ``{}``."""
-    parts = []
-    if rows:
-        parts.append(b'"%s":[%s]' % (name.encode(), b",".join(rows)))
-    if total:
-        parts.append(b'"total_size":%d' % total)
-    if token:
-        parts.append(b'"next_page_token":%s' % orjson.dumps(token))
-    return web.Response(body=b"{" + b",".join(parts) + b"}", content_type="application/json")
-
-
-async def _body(request: web.Request, known: frozenset[str]) -> dict[str, Any]:
-    text = await request.read()
-    try:
-        body = orjson.loads(text or b"{}")
-    except ValueError as error:
-        raise invalid(f"proto: syntax error: {error}") from error
-    if not isinstance(body, dict):
-        raise invalid("proto: syntax error: unexpected token")
-    fields = {_snake(name): value for name, value in body.items()}
-    for name in body:
-        if _snake(name) not in known:
-            raise invalid(f'proto: (line 1:{text.find(name.encode()) + 1}): unknown field "{name}"')
-    return fields
-
-
-def _snake(name: str) -> str:
-    """Proto JSON accepts a field's name in both spellings."""
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-
-
-async def _uploaded(request: web.Request) -> bytes:
-    """The file of a multipart upload."""
-    if not request.content_type.startswith("multipart/"):
-        raise invalid(
-            "Invalid input error: Failed to read pipeline from file: request Content-Type isn't multipart/form-data"
-        )
-    async for part in await request.multipart():
-        if getattr(part, "name", None) == "uploadfile":
-            return bytes(await part.read(decode=True))  # type: ignore[union-attr]  # nested multiparts are not sent here
-    raise invalid("Invalid input error: Failed to read pipeline from file: http: no such file")
+    async def _no_recurring_run(self, request: web.Request) -> web.Response:
+        raise not_found("Job", request.match_info["run"])

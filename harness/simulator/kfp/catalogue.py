@@ -1,0 +1,181 @@
+"""What runs are made of and sorted into: pipelines, their versions, and experiments."""
+
+from collections.abc import Callable, Mapping
+
+import orjson
+
+from harness.model.errors import ConfigError
+from harness.simulator.events import EventLoop
+from harness.simulator.kfp.errors import aborted, exists, invalid, not_found
+from harness.simulator.kfp.graph import Graph, flatten
+from harness.simulator.kfp.packages import parse_package
+from harness.simulator.kfp.records import AVAILABLE, Experiment, Pipeline, Spec, Version
+
+_DEFAULT = "All runs created without specifying an experiment will be grouped here."
+
+
+class Catalogue:
+    """Those of one installation.
+
+    Args:
+        loop: the time.
+        new_id: makes UUIDs.
+        loop_iterations: of a loop over what only a step's result tells.
+    """
+
+    def __init__(self, loop: EventLoop, new_id: Callable[[], str], loop_iterations: int) -> None:
+        self._loop = loop
+        self._new_id = new_id
+        self._loop_iterations = loop_iterations
+        self.experiments: dict[str, Experiment] = {}
+        self.pipelines: dict[str, Pipeline] = {}
+        self.versions: dict[str, Version] = {}
+        self._names: dict[tuple[str, str], str] = {}  # (namespace, experiment's name) → its id
+        self._pipeline_names: dict[tuple[str, str], str] = {}
+        self._inline: dict[bytes, Version] = {}
+        self.default = self.create_experiment("Default", "", _DEFAULT)
+
+    # --- experiments --------------------------------------------------------------------------------------------
+
+    def create_experiment(self, name: str, namespace: str = "", description: str = "") -> Experiment:
+        """A new experiment; its name is unique in its namespace."""
+        if not name:
+            raise invalid("Experiment must have a non-empty name")
+        if (namespace, name) in self._names:
+            told = f"Failed to create a new experiment. The name {name} already exists. Please specify a new name"
+            raise exists(told)
+        experiment = Experiment(self._new_id(), name, namespace, self._loop.now, description)
+        self.experiments[experiment.id] = experiment
+        self._names[namespace, name] = experiment.id
+        return experiment
+
+    def experiment(self, experiment_id: str) -> Experiment:
+        """The experiment with that id."""
+        try:
+            return self.experiments[experiment_id]
+        except KeyError:
+            raise not_found("Experiment", experiment_id) from None
+
+    def set_experiment_state(self, experiment_id: str, state: str) -> None:
+        """Put an experiment away, or back."""
+        self.experiment(experiment_id).storage_state = state
+
+    def archived(self, experiment_id: str) -> bool:
+        """Whether there is such an experiment, put away."""
+        found = self.experiments.get(experiment_id)
+        return found is not None and found.storage_state != AVAILABLE
+
+    def delete_experiment(self, experiment_id: str) -> None:
+        """Remove an experiment; its runs stay."""
+        if experiment_id == self.default.id:
+            told = f"Failed to delete experiment {experiment_id}. The default experiment cannot be deleted"
+            why = f"Invalid input error: Experiment id cannot be equal to the default id {experiment_id}"
+            raise aborted(told, why)
+        gone = self.experiment(experiment_id)
+        del self.experiments[gone.id], self._names[gone.namespace, gone.name]
+
+    # --- pipelines ----------------------------------------------------------------------------------------------
+
+    def create_pipeline(self, name: str, namespace: str, description: str, package: bytes) -> Pipeline:
+        """A new pipeline with its first version."""
+        spec, platform = parse_package(package)
+        name = name or str(spec["pipelineInfo"]["name"])
+        if (namespace, name) in self._pipeline_names:
+            raise exists(f"Failed to create a new pipeline. The name {name} already exists. Please specify a new name")
+        pipeline = Pipeline(self._new_id(), name, namespace, self._loop.now, description)
+        self.pipelines[pipeline.id] = pipeline
+        self._pipeline_names[namespace, name] = pipeline.id
+        self._add_version(Version(self._new_id(), pipeline.id, name, self._loop.now, spec, platform, description))
+        return pipeline
+
+    def pipeline(self, pipeline_id: str) -> Pipeline:
+        """The pipeline with that id."""
+        try:
+            return self.pipelines[pipeline_id]
+        except KeyError:
+            raise not_found("Pipeline", pipeline_id) from None
+
+    def pipeline_named(self, name: str, namespace: str) -> Pipeline:
+        """The pipeline of that name."""
+        found = self._pipeline_names.get((namespace, name))
+        if found is None:
+            raise not_found("Pipeline", name)
+        return self.pipelines[found]
+
+    def delete_pipeline(self, pipeline_id: str, *, cascade: bool) -> None:
+        """Remove a pipeline; without `cascade`, only one that has no version left."""
+        gone, versions = self.pipeline(pipeline_id), self.versions_of(pipeline_id)
+        if versions and not cascade:
+            raise invalid(
+                f"Failed to delete pipeline with id {pipeline_id} as it has existing pipeline versions "
+                f"(e.g. {versions[-1].id}). Set cascade=true to delete all versions"
+            )
+        for version in versions:
+            del self.versions[version.id]
+        del self.pipelines[gone.id], self._pipeline_names[gone.namespace, gone.name]
+
+    # --- versions -----------------------------------------------------------------------------------------------
+
+    def create_version(self, pipeline_id: str, name: str, description: str, package: bytes) -> Version:
+        """A new version of a pipeline."""
+        pipeline = self.pipeline(pipeline_id)
+        spec, platform = parse_package(package)
+        name = name or pipeline.name
+        if any(each.name == name for each in self.versions_of(pipeline_id)):
+            raise exists(f"Failed to create a new pipeline version. The name {name} already exist. Specify a new name")
+        version = Version(self._new_id(), pipeline_id, name, self._loop.now, spec, platform, description)
+        self._add_version(version)
+        return version
+
+    def _add_version(self, version: Version) -> None:
+        self._settle(version)
+        self.versions[version.id] = version
+
+    def _settle(self, version: Version) -> None:
+        """Make the graph now unless it depends on the run."""
+        components = version.spec.get("components", {}).values()
+        tasks = (task for each in components for task in each.get("dag", {}).get("tasks", {}).values())
+        root = version.spec["root"].get("dag", {}).get("tasks", {}).values()
+        if not any("parameterIterator" in task for task in (*tasks, *root)):
+            version.graph = self.flatten(version, {})
+
+    def flatten(self, version: Version, parameters: Mapping[str, object]) -> Graph:
+        """The graph of a run with these parameters.
+
+        Raises:
+            RpcError: 400: the pipeline can't be understood.
+        """
+        try:
+            return flatten(version.spec, version.platform, parameters, self._loop_iterations)
+        except ConfigError as error:
+            raise invalid(error.message) from error
+
+    def versions_of(self, pipeline_id: str) -> list[Version]:
+        """The versions of a pipeline, oldest first."""
+        return [each for each in self.versions.values() if each.pipeline_id == pipeline_id]
+
+    def version(self, pipeline_id: str, version_id: str) -> Version:
+        """One version; without an id, the newest."""
+        if not version_id and pipeline_id:
+            self.pipeline(pipeline_id)
+            versions = self.versions_of(pipeline_id)
+            if not versions:
+                raise not_found("PipelineVersion", pipeline_id)
+            return versions[-1]
+        version = self.versions.get(version_id)
+        if version is None or (pipeline_id and version.pipeline_id != pipeline_id):
+            raise not_found("PipelineVersion", version_id)
+        return version
+
+    def inline_version(self, spec: Spec, platform: Spec) -> Version:
+        """The pipeline that a run brings along; equal ones share their graph."""
+        key = orjson.dumps([spec, platform], option=orjson.OPT_SORT_KEYS)
+        version = self._inline.get(key)
+        if version is None:
+            version = self._inline[key] = Version("", "", "", self._loop.now, spec, platform)
+            self._settle(version)
+        return version
+
+    def delete_version(self, pipeline_id: str, version_id: str) -> None:
+        """Remove one version."""
+        del self.versions[self.version(pipeline_id, version_id).id]
