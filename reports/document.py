@@ -63,6 +63,9 @@ def document(report: Report) -> dict[str, Any]:
         "observer": _observer(report),
         "scale_advice": asdict(report.scale_advice) if report.scale_advice else None,
         "rework": asdict(report.rework) | {"amplification": report.rework.amplification} if report.rework else None,
+        "goodput": [
+            asdict(kind) | {"per_node_hour": kind.per_node_hour, "per_money": kind.per_money} for kind in report.goodput
+        ],
         "workers": asdict(report.workers) if report.workers else None,
         "errors": [
             {"message": g.message, "count": g.count, "first_s": g.first_s, "last_s": g.last_s, "example": g.example}

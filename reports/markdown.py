@@ -4,7 +4,8 @@ import shlex
 
 from harness.model.findings import Finding
 from harness.model.phases import RUN_PHASES
-from reports.report import Report, schedule_text
+from harness.model.schedule import in_words
+from reports.report import Report
 from reports.summary import baseline_word, ledger_line, machines, measured_text
 from reports.tables import seconds_text
 
@@ -75,7 +76,7 @@ def _figures(report: Report) -> list[str]:
         f"- Throughput: {flow.per_hour:,.0f} runs/h succeeded over {seconds_text(flow.makespan_s)}",
         f"- Run duration: p50 {seconds_text(p50) or 'unknown'}, p95 {seconds_text(p95) or 'unknown'}",
         f"- Ran on: {machines(report)}",
-        f"- Load: {schedule_text(report.timeline)}", "",
+        f"- Load: {in_words(report.timeline.plan.schedule)}", "",
     ]  # fmt: skip
 
 

@@ -11,20 +11,14 @@ import orjson
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from harness.model.schedule import in_words
 from harness.model.units import format_duration
+from reports.costs import cost_table, kinds_table
 from reports.figures import Figure, figures
-from reports.report import Report, schedule_text
+from reports.raw import raw_tables
+from reports.report import Report
 from reports.summary import baseline_word
-from reports.tables import (
-    bound_table,
-    cost_table,
-    error_table,
-    latency_table,
-    phase_table,
-    raw_tables,
-    seconds_text,
-    worker_table,
-)
+from reports.tables import bound_table, error_table, latency_table, phase_table, seconds_text, worker_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +47,11 @@ def render(report: Report) -> bytes:
         latency_table=latency_table(report),
         error_table=error_table(report),
         cost_table=cost_table(report),
+        kinds_table=kinds_table(report),
         bound_table=bound_table(report),
         worker_table=worker_table(report),
         raw=raw_tables(report),
-        schedule=schedule_text(report.timeline),
+        schedule=in_words(plan.schedule),
         baseline_word=baseline_word(report.regression).lower() if report.regression else "",
         command=shlex.join(plan.command),
         options=sorted((name, value) for name, value in plan.target_options.items() if value not in {"", None}),

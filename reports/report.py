@@ -9,6 +9,7 @@ from harness.analysis.bounds import Bound, bounds
 from harness.analysis.charges import Charges, Pending, charges, pending
 from harness.analysis.database import database_work
 from harness.analysis.failures import Group, failure_groups
+from harness.analysis.goodput import Goodput, goodput
 from harness.analysis.knee import Knee, knee
 from harness.analysis.latency import Latencies, latencies
 from harness.analysis.ledger import Ledger, ledger
@@ -26,7 +27,6 @@ from harness.analysis.workers import Workers, workers
 from harness.model.baseline import Baseline
 from harness.model.errors import ExitCode
 from harness.model.findings import Diagnosis, NotJudged
-from harness.model.units import format_duration
 from harness.store.folder import run_name
 
 
@@ -53,13 +53,19 @@ class Report:
     workers: Workers | None
     scale_advice: ScaleAdvice | None
     rework: Rework | None
+    goodput: tuple[Goodput, ...]
     regression: Regression | None  # against the baseline, where there is one
 
     @property
     def name(self) -> str:
         """The test's name, from its plan: a renamed folder gives the same report."""
         plan = self.timeline.plan
-        return run_name(plan.target, schedule_kind(self.timeline), self.ledger.intended, self.timeline.start_at)
+        return run_name(plan.target, self.schedule_name, self.ledger.intended, self.timeline.start_at)
+
+    @property
+    def schedule_name(self) -> str:
+        """Of the schedule, "observed" for a run without a load of ours."""
+        return str(self.timeline.plan.schedule.get("name", "observed"))
 
     @property
     def verdict(self) -> str:
@@ -152,25 +158,6 @@ def build(timeline: Timeline, diagnosis: Diagnosis, baseline: Baseline | None = 
         workers=workers(timeline),
         scale_advice=scale_advice(timeline),
         rework=rework(timeline),
+        goodput=goodput(timeline),
         regression=regression(baseline, timeline) if baseline is not None else None,
     )
-
-
-def schedule_kind(timeline: Timeline) -> str:
-    """The schedule's name, "observed" for a run without a load of ours."""
-    schedule = timeline.plan.schedule
-    return str(schedule.get("kind") or schedule.get("name") or "observed")
-
-
-def schedule_text(timeline: Timeline) -> str:
-    """The schedule in words: ``burst, runs 200``."""
-    # A length of 0 and a single round say nothing.
-    named = {k: v for k, v in timeline.plan.schedule.items() if k not in {"kind", "name"} and v}
-    parts = [f"{key.removesuffix('_s')} {_value(key, value)}" for key, value in sorted(named.items())]
-    return ", ".join((schedule_kind(timeline), *(part for part in parts if part != "times 1")))
-
-
-def _value(key: str, value: object) -> str:
-    if key.endswith("_s") and isinstance(value, int | float):
-        return format_duration(float(value))
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -44,7 +44,7 @@ class Story:
     intended: int = 0
     records: list[object] = field(default_factory=list)
     slos: tuple[str, ...] = ()
-    schedule: Mapping[str, object] = field(default_factory=lambda: {"kind": "burst"})
+    schedule: Mapping[str, object] = field(default_factory=lambda: {"name": "burst"})
     started: bool = True
 
     def submit(

@@ -7,7 +7,7 @@ import numpy as np
 from harness.analysis.curves import merged
 from harness.analysis.quantiles import Summary, summarize
 from harness.analysis.requested import requested
-from harness.analysis.timeline import Timeline, distinct, floats
+from harness.analysis.timeline import Floats, Timeline, distinct, floats
 from harness.model.phases import POD_PHASES, RUNNING, UNSCHEDULABLE
 
 _WITHIN_S = (2.0, 5.0, 60.0)
@@ -71,10 +71,8 @@ def charges(timeline: Timeline) -> Charges | None:
     nodes = timeline.workers
     if not len(nodes):
         return None
-    created, ready, gone = (floats(nodes, name) for name in ("created_s", "ready_s", "gone_s"))
-    end = np.minimum(np.nan_to_num(gone, nan=timeline.end_s), timeline.end_s)
-    start = np.clip(created, 0.0, None)
-    hours = np.maximum(end - start, 0.0) / 3600
+    hours, (start, end) = node_hours(timeline), _lifetimes(timeline)
+    ready, gone = floats(nodes, "ready_s"), floats(nodes, "gone_s")
     came = np.minimum(np.nan_to_num(ready, nan=timeline.end_s), end)
     price = floats(nodes, "price")
     held = {each.resource: each.held_hours for each in requested(timeline)}
@@ -89,6 +87,17 @@ def charges(timeline: Timeline) -> Charges | None:
         warm=int(np.count_nonzero((ready <= 0) & ~(gone <= 0))),
         coming_hours=float(np.maximum(came - start, 0.0).sum()) / 3600,
     )
+
+
+def node_hours(timeline: Timeline) -> Floats:
+    """By row of `Timeline.workers`: hours from the node's creation to its end, during the test."""
+    start, end = _lifetimes(timeline)
+    return np.maximum(end - start, 0.0) / 3600
+
+
+def _lifetimes(timeline: Timeline) -> tuple[Floats, Floats]:
+    created, gone = floats(timeline.workers, "created_s"), floats(timeline.workers, "gone_s")
+    return np.clip(created, 0.0, None), np.minimum(np.nan_to_num(gone, nan=timeline.end_s), timeline.end_s)
 
 
 def _busy_seconds(timeline: Timeline) -> float:

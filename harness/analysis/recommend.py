@@ -10,8 +10,8 @@ from harness.analysis.compare import Comparison, Measurement, compare
 
 _FAILED = "failed_ratio"
 _MOST_MORE_FAILED = 0.01
-_HIGHER = ("throughput",)
-_LOWER = ("(s)", "duration", "time", "latency", "makespan")
+_HIGHER = ("throughput", "goodput")
+_LOWER = ("(s)", "duration", "time", "latency", "makespan", "lost", "imbalance")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 import argparse
 import csv
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from os.path import commonprefix
 from pathlib import Path
@@ -17,7 +17,6 @@ from harness.model.errors import ConfigError, ExitCode
 if TYPE_CHECKING:
     from harness.analysis.compare import Comparison, Measurement
     from harness.analysis.recommend import Recommendation
-    from harness.analysis.timeline import Timeline
 
 COLUMNS = ("variant", "scale", "repetition", "metric", "value")
 _SEED = 7
@@ -45,23 +44,35 @@ def run(arguments: argparse.Namespace) -> int:
     import numpy as np
 
     from harness.analysis.compare import compare
+    from harness.analysis.measures import OF_THE_SCHEDULE, gains
     from harness.analysis.recommend import recommend
 
-    warnings: list[str] = []
     if arguments.table is not None and not arguments.variants:
-        measurements, paired = read_table(arguments.table), bool(arguments.paired)
+        tests = Tests(read_table(arguments.table), side_by_side=False)
     elif len(arguments.variants) > 1 and arguments.table is None:
-        measurements, interleaved = _read_runs(arguments.variants, warnings, force=arguments.force)
-        paired = interleaved if arguments.paired is None else arguments.paired
+        tests = _read_runs(arguments.variants, force=arguments.force)
     else:
         raise ConfigError("compare needs two or more variants", "give run folders: A B, or --table measurements.csv")
-    found = compare(measurements, np.random.default_rng(_SEED), paired=paired)
+    paired = tests.side_by_side if arguments.paired is None else arguments.paired
+    found = compare(tests.measurements, np.random.default_rng(_SEED), paired=paired)
     if not found:
         raise ConfigError("there is nothing to compare", "two variants with the same metric at the same scale")
-    best = recommend(measurements, np.random.default_rng(_SEED), paired=paired)
-    warnings = list(dict.fromkeys(warnings))
-    printing.show(arguments, lambda: _text(found, best, warnings), lambda: _json(found, best, warnings))
+    changed = len(set(tests.schedules.values())) > 1
+    counted = [m for m in tests.measurements if not (changed and m.metric in OF_THE_SCHEDULE)]
+    best = recommend(counted, np.random.default_rng(_SEED), paired=paired)
+    told = gains(tests.measurements, tests.schedules) if changed else ()
+    printing.show(arguments, lambda: _text(found, told, best, tests), lambda: _json(found, told, best, tests))
     return ExitCode.OK
+
+
+@dataclass(frozen=True, slots=True)
+class Tests:
+    """What was read: `schedules` are in words, by variant; `side_by_side` says that repetitions were interleaved."""
+
+    measurements: "list[Measurement]"
+    side_by_side: bool
+    schedules: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 def read_table(path: Path) -> "list[Measurement]":
@@ -101,20 +112,22 @@ def read_table(path: Path) -> "list[Measurement]":
     return found
 
 
-def _read_runs(variants: Sequence[str], warnings: list[str], *, force: bool) -> "tuple[list[Measurement], bool]":
-    """Measurements of run folders, and whether the repetitions ran side by side.
+def _read_runs(variants: Sequence[str], *, force: bool) -> Tests:
+    """Measurements of run folders.
 
     Raises:
         ConfigError: a folder can't be read, or the tests differ in scale.
     """
+    from harness.analysis.measures import measure
     from harness.analysis.validity import validity
     from harness.model.baseline import differences
+    from harness.model.schedule import in_words
 
     arms = {name: [timeline_of(Path(path)) for path in name.split(",")] for name in variants}
     if len(arms) < len(variants):
         raise ConfigError("a variant is given twice", "give different run folders")
     tests = [timeline for arm in arms.values() for timeline in arm]
-    first = tests[0]
+    first, warnings = tests[0], []
     for timeline in tests[1:]:
         for difference in differences(first.plan, timeline.plan):
             if difference.startswith(("runs:", "target:")) and not force:
@@ -134,7 +147,9 @@ def _read_runs(variants: Sequence[str], warnings: list[str], *, force: bool) -> 
         for repetition, timeline in enumerate(arm)
         for measurement in measure(names[name], scale, str(repetition), timeline)
     ]
-    return measurements, _interleaved([[timeline.start_at for timeline in arm] for arm in arms.values()])
+    schedules = {names[name]: in_words(arm[0].plan.schedule) for name, arm in arms.items()}
+    starts = [[timeline.start_at for timeline in arm] for arm in arms.values()]
+    return Tests(measurements, _interleaved(starts), schedules, tuple(dict.fromkeys(warnings)))
 
 
 def _names(variants: Sequence[str]) -> dict[str, str]:
@@ -149,25 +164,6 @@ def _names(variants: Sequence[str]) -> dict[str, str]:
     return {variant: ",".join(names) for variant, names in folders.items()}
 
 
-def measure(variant: str, scale: str, repetition: str, timeline: "Timeline") -> "list[Measurement]":
-    """What a test comes to, in figures; one a test, since its runs are not independent of each other."""
-    from harness.analysis.compare import Measurement
-    from harness.analysis.latency import latencies
-    from harness.analysis.ledger import ledger
-    from harness.analysis.throughput import throughput
-
-    seen, counts, over = latencies(timeline), ledger(timeline), throughput(timeline)
-    values = {
-        "run.duration p50 (s)": seen.duration.at(0.5).value,
-        "run.duration p95 (s)": seen.duration.at(0.95).value,
-        "submit.latency p95 (s)": seen.latency.at(0.95).value,
-        "makespan (s)": over.makespan_s,
-        "throughput (runs/h)": over.per_hour,
-        "failed_ratio": counts.share(counts.failed + counts.canceled),
-    }
-    return [Measurement(variant, scale, repetition, name, v) for name, v in values.items() if v is not None]
-
-
 def _interleaved(starts: Sequence[Sequence[int]]) -> bool:
     """Every round of repetitions was over before the next began to start."""
     if len({len(arm) for arm in starts}) != 1 or len(starts[0]) < 2:
@@ -176,19 +172,20 @@ def _interleaved(starts: Sequence[Sequence[int]]) -> bool:
     return all(max(a) < min(b) for a, b in pairwise(rounds))
 
 
-def _json(found: "Sequence[Comparison]", best: "Recommendation | None", warnings: Sequence[str]) -> str:
+def _json(found: "Sequence[Comparison]", gains: Sequence[str], best: "Recommendation | None", tests: Tests) -> str:
     rows = [asdict(c) | {"significant": c.significant, "sentence": c.sentence} for c in found]
     document = {
         "comparisons": rows,
+        "schedules": list(gains),
         "recommendation": asdict(best) | {"sentence": best.sentence} if best else None,
-        "warnings": list(warnings),
+        "warnings": list(tests.warnings),
     }
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _text(found: "Sequence[Comparison]", best: "Recommendation | None", warnings: Sequence[str]) -> str:
+def _text(found: "Sequence[Comparison]", gains: Sequence[str], best: "Recommendation | None", tests: Tests) -> str:
     lines = [
-        f"{'metric':24} {'scale':>12} {'before':>12} {'after':>12} {'change':>8}  {'95 % interval':19} {'p':>7}  n"
+        f"{'metric':25} {'scale':>12} {'before':>12} {'after':>12} {'change':>8}  {'95 % interval':19} {'p':>7}  n"
     ]
     for c in found:
         change = "" if c.change is None else f"{c.change:+.1%}"
@@ -196,10 +193,14 @@ def _text(found: "Sequence[Comparison]", best: "Recommendation | None", warnings
         p = "" if c.p is None else f"{c.p:.2g}"
         counts = f"{c.counts[0]}+{c.counts[1]}{' pairs' if c.paired else ''}"
         lines.append(
-            f"{c.metric:24} {c.scale:>12} {c.before:>12,.6g} {c.after:>12,.6g} {change:>8}  "
+            f"{c.metric:25} {c.scale:>12} {c.before:>12,.6g} {c.after:>12,.6g} {change:>8}  "
             f"{interval:19} {p:>7}  {counts}"
         )
     lines += ["", *(c.sentence for c in found)]
-    if best:
-        lines += ["", best.sentence]
-    return "\n".join([*lines, *(f"warning: {warning}" for warning in warnings)])
+    for sentence in (*gains, *((best.sentence,) if best else ())):
+        lines += ["", sentence]
+    if gains:
+        lines.append(
+            "Makespan, throughput and goodput are for the schedule to say, and not counted."
+        )
+    return "\n".join([*lines, *(f"warning: {warning}" for warning in tests.warnings)])

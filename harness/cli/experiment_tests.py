@@ -149,7 +149,7 @@ def _command(plan: ExperimentFile, folder: Path, point: Point, name: str) -> lis
 
 
 def _values(run: Path) -> Mapping[str, float]:
-    from harness.cli.compare import measure
+    from harness.analysis.measures import measure
 
     return {m.metric: m.value for m in measure("", "", "", timeline_of(run))}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
+from harness.model.schedule import in_words
 
 BATCHES = 20
 LEAST_BATCHES = 8  # that both tests have
@@ -90,7 +91,7 @@ def differences(a: Plan, b: Plan) -> tuple[str, ...]:
             name: (a.digests.get(name), b.digests.get(name)) for name in sorted({*a.digests, *b.digests} - {"schedule"})
         },
     }
-    return tuple(f"{name}: {old} and {new}" for name, (old, new) in named.items() if old != new)
+    return tuple(f"{name}: {_said(old)} and {_said(new)}" for name, (old, new) in named.items() if old != new)
 
 
 def _plan(raw: Mapping[str, Any]) -> Plan:
@@ -101,3 +102,7 @@ def _plan(raw: Mapping[str, Any]) -> Plan:
 def _plain(value: Mapping[str, object]) -> object:
     """As it is read from JSON: a tuple is a list."""
     return json.loads(json.dumps(value))
+
+
+def _said(value: object) -> object:
+    return in_words(value) if isinstance(value, dict) else value

@@ -26,7 +26,7 @@ class ExitCode(IntEnum):
 
 
 _MEANINGS = {
-    ExitCode.OK: "the test was valid and every SLO was met",
+    ExitCode.OK: "the test was valid and no SLO was missed",
     ExitCode.BUG: "a defect in Pipeswarm itself",
     ExitCode.BAD_CONFIG: "the configuration can't work; nothing was submitted",
     ExitCode.SLO_FAILED: "the test was valid and an SLO failed",

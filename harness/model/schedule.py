@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from harness.model.concurrency import Concurrency
 from harness.model.errors import ConfigError
+from harness.model.units import format_duration
 
 
 class Schedule(Protocol):
@@ -31,7 +32,7 @@ class Schedule(Protocol):
 def _positive(**values: float) -> None:
     for name, value in values.items():
         if not value > 0:
-            raise ConfigError(f"the schedule's {name} is {value:g}", f"give a {name} above 0")
+            raise ConfigError(f"the schedule's {name} is {value:g}", "give it a value above 0")
 
 
 class _Composing:
@@ -255,6 +256,24 @@ def to_mapping(schedule: Schedule | Concurrency) -> dict[str, object]:
     if isinstance(schedule, Stages):
         return {"name": schedule.name, "parts": [to_mapping(part) for part in schedule.parts]}
     return asdict(schedule)  # type: ignore[call-overload, no-any-return]  # every schedule is a dataclass
+
+
+def in_words(values: Mapping[str, Any]) -> str:
+    """A schedule's plain values for people: ``burst, runs 200``; "observed" where there is none."""
+    if "parts" in values:
+        return " then ".join(map(in_words, values["parts"]))
+    # A length of 0 and a single round say nothing.
+    said = {k: v for k, v in sorted(values.items()) if k != "name" and v and (k, v) != ("times", 1)}
+    return ", ".join((str(values.get("name", "observed")), *(_said(key, value) for key, value in said.items())))
+
+
+def _said(key: str, value: object) -> str:
+    word = key.removesuffix("_s").replace("_", " ")
+    if not isinstance(value, float):
+        return f"{word} {value}"
+    if key.endswith("_s"):
+        return f"{word} {format_duration(value)}"
+    return f"{word} {value:g}" + ("/s" if "rate" in key else "")
 
 
 def from_mapping(values: Mapping[str, Any]) -> Schedule:

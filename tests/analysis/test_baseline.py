@@ -54,13 +54,13 @@ def test_with_too_few_successes_durations_are_not_judged(base, tmp_path):
 
 
 def test_tests_differ_in_their_settings_and_a_closed_one_not_in_what_it_came_to():
-    a = Plan("kfp", "", {"kind": "burst"}, 200, 7, simulated=False, digests={"pipeline": "x", "schedule": "1"})
-    b = Plan("kfp", "", {"kind": "burst"}, 100, 7, simulated=False, digests={"pipeline": "y", "schedule": "2"})
+    a = Plan("kfp", "", {"name": "burst"}, 200, 7, simulated=False, digests={"pipeline": "x", "schedule": "1"})
+    b = Plan("kfp", "", {"name": "burst"}, 100, 7, simulated=False, digests={"pipeline": "y", "schedule": "2"})
     assert differences(a, b) == ("runs: 200 and 100", "pipeline: x and y")
     assert differences(a, a) == ()
     closed = [Plan("kfp", "", {"model": "closed"}, runs, 7, simulated=False) for runs in (90, 110)]
     assert differences(*closed) == ()
-    replayed = Plan("kfp", "", {"kind": "replay"}, 200, 7, simulated=False, digests={"pipeline": "x", "schedule": "1"})
+    replayed = Plan("kfp", "", {"name": "replay"}, 200, 7, simulated=False, digests={"pipeline": "x", "schedule": "1"})
     assert differences(a, replayed) == ()
 
 

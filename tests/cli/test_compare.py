@@ -79,3 +79,51 @@ def test_wrong_tables_are_refused(tmp_path, capsys, text, said):
 def test_one_variant_is_not_a_comparison(capsys):
     assert main(["compare", "runs/x"]) == 2
     assert "two or more variants" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def hetida(tmp_path_factory):
+    place = tmp_path_factory.mktemp("hetida")
+    common = ["--profile=hetida-pattern-3", "--runs=300", f"--runs-dir={place}", "--quiet"]
+    assert main(["simulate", "run", *common, "--schedule=burst", "--run-name=burst"]) == 0
+    assert main(["simulate", "run", *common, "--schedule=spread", "--over=90s", "--run-name=spread"]) == 0
+    return place
+
+
+def test_what_spreading_the_executions_gains_is_told(hetida, capsys):
+    found = compared(capsys, hetida / "burst", hetida / "spread")
+    rows = {row["metric"]: row for row in found["comparisons"]}
+    for metric in ("run.duration p95 (s)", "waiting (share of time)", "idle tail (share of time)"):
+        assert rows[metric]["change"] < -0.3, metric
+    assert rows["makespan (s)"]["change"] > 1
+    (told,) = found["schedules"]
+    assert told.startswith(
+        "spread (spread, over 90 s, runs 300) against burst (burst, runs 300): 19 of 20 runs are over "
+    )
+    for name in ("waiting", "idle tail"):
+        row = rows[f"{name} (share of time)"]
+        assert f"{row['after']:.0%} " in told
+        assert f"instead of {row['before']:.0%}" in told
+    # A burst is over sooner because it begins sooner, which is no merit of the platform.
+    assert found["recommendation"]["variant"] == "spread"
+    assert found["recommendation"]["compared"] == len(rows) - len(
+        {"makespan", "throughput", "goodput", "money", "failed"}
+    )
+    assert any(
+        w == "the tests differ in schedule: burst, runs 300 and spread, over 90 s, runs 300" for w in found["warnings"]
+    )
+
+
+def test_the_comparison_agrees_with_the_reports(hetida, capsys):
+    rows = {row["metric"]: row for row in compared(capsys, hetida / "burst", hetida / "spread")["comparisons"]}
+    for name, of in (("before", "burst"), ("after", "spread")):
+        shared = json.loads((hetida / of / "report.json").read_bytes())["workers"]
+        assert rows["imbalance (Gini)"][name] == pytest.approx(shared["gini"], rel=1e-4)
+        assert rows["idle tail (share of time)"][name] == pytest.approx(shared["tail_s"] / shared["over_s"], rel=1e-4)
+
+
+def test_equal_schedules_gain_nothing(tmp_path, capsys):
+    a, b = (burst(60, step=step).write(tmp_path, name).path for name, step in (("a", 3.0), ("b", 4.0)))
+    found = compared(capsys, a, b)
+    assert found["schedules"] == []
+    assert found["recommendation"]["compared"] > 3  # makespan and throughput count

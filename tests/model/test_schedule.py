@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model import Burst, ConfigError, Constant, Poisson, Ramp, Replay, Spread, Stages
-from harness.model.schedule import from_mapping, to_mapping
+from harness.model.schedule import from_mapping, in_words, to_mapping
 
 
 @pytest.mark.parametrize(
@@ -119,3 +119,21 @@ def test_jitter_keeps_every_arrival_in_its_own_slot(runs, jitter, seed):
 def test_impossible_schedules_are_configuration_errors(make):
     with pytest.raises(ConfigError):
         make()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        (Burst(200), "burst, runs 200"),
+        (Burst(10, every_s=90.0, times=3), "burst, every 90 s, runs 10, times 3"),
+        (Spread(300, 3600.0, jitter=0.2), "spread, jitter 0.2, over 1 h, runs 300"),
+        (Ramp(1.0, 10.0, 60.0), "ramp, duration 60 s, end rate 10/s, start rate 1/s"),
+        (Stages((Burst(5), Constant(2.0, 30.0))), "burst, runs 5 then constant, duration 30 s, rate 2/s"),
+    ],
+)
+def test_a_schedule_is_told_in_words(schedule, words):
+    assert in_words(to_mapping(schedule)) == words
+
+
+def test_where_there_is_no_schedule_runs_were_observed():
+    assert in_words({}) == "observed"

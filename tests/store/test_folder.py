@@ -23,7 +23,7 @@ def submission(seq: int, **changes: object) -> Submission:
 
 
 def plan(**changes: object) -> Plan:
-    values = {"target": "kfp", "host": "h", "schedule": {"kind": "burst"}, "intended": 1, "seed": 7, "simulated": True}
+    values = {"target": "kfp", "host": "h", "schedule": {"name": "burst"}, "intended": 1, "seed": 7, "simulated": True}
     return Plan(**{**values, **changes})  # type: ignore[arg-type]
 
 

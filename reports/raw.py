@@ -1,0 +1,107 @@
+"""Tables of what was recorded: at most so many rows of each, and what was left out is said."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from harness.analysis.own_requests import own_requests
+from harness.analysis.tasks import tasks
+from harness.analysis.timeline import floats
+from harness.model.phases import POD_PHASES
+from harness.model.units import format_bytes
+from reports.report import Report
+from reports.tables import Column, Table, numbers, seconds_text
+
+_MOST_ROWS = 300
+
+
+def raw_tables(report: Report) -> list[Table]:
+    """Runs, pods by task, nodes, events, and what the observation cost."""
+    found = (_runs(report), _tasks(report), _nodes(report), _events(report), _own_requests(report))
+    return [table for table in found if table.rows]
+
+
+def _runs(report: Report) -> Table:
+    runs = report.timeline.runs
+    chosen = runs.iloc[_spread(len(runs))]
+    columns = ("seq", "name", "run", "outcome", "state")
+    stamps = [floats(chosen, f"{name}_s") for name in ("due", "sent", "answered", "over")]
+    said = [str(text or error) for text, error in zip(chosen["message"], chosen["error"], strict=True)]
+    texts = zip(*(chosen[name].astype(str) for name in columns), strict=True)
+    rows = [
+        (*known, *map(seconds_text, times), message[:160])
+        for known, times, message in zip(texts, zip(*(s.tolist() for s in stamps), strict=True), said, strict=True)
+    ]
+    heads = (
+        Column("seq", number=True), Column("Name"), Column("Run"), Column("Outcome"), Column("State"),
+        Column("Due", number=True), Column("Sent", number=True), Column("Answered", number=True),
+        Column("Over", number=True), Column("Message", long=True),
+    )  # fmt: skip
+    return _table("Runs", heads, rows, len(runs))
+
+
+def _tasks(report: Report) -> Table:
+    """Pods by task: how many, and their mean seconds in each phase."""
+    found = tasks(report.timeline)
+    seen = np.flatnonzero(np.isfinite(found.seconds).any(axis=0)).tolist()
+    rows = [
+        (name or "(none)", f"{count:,}", *(seconds_text(total / count) for total in seconds))
+        for name, count, seconds in zip(found.names, found.pods.tolist(), found.seconds[:, seen].tolist(), strict=True)
+    ]
+    columns = numbers("Task", "Pods", *(POD_PHASES[phase] for phase in seen))
+    return _table("Pods by task, mean seconds a phase", columns, rows, len(rows))
+
+
+def _nodes(report: Report) -> Table:
+    nodes = report.timeline.nodes.sort_values(["created_s", "name"], kind="stable")
+    texts = (nodes["name"].astype(str), nodes["pool"].astype(str))
+    instants = (map(seconds_text, floats(nodes, f"{name}_s").tolist()) for name in ("created", "ready", "gone"))
+    memory = map(format_bytes, floats(nodes, "memory").tolist())
+    cpu, gpu = ([f"{value:g}" for value in floats(nodes, name).tolist()] for name in ("cpu", "gpu"))
+    spot = ["spot" if value else "" for value in nodes["spot"]]
+    rows = list(zip(*texts, *instants, cpu, memory, gpu, spot, strict=True))
+    heads = (
+        Column("Node"), Column("Pool"), Column("Created", number=True), Column("Ready", number=True),
+        Column("Gone", number=True), Column("CPU", number=True), Column("Memory", number=True),
+        Column("GPU", number=True), Column(""),
+    )  # fmt: skip
+    return _table("Nodes", heads, [rows[k] for k in _spread(len(rows))], len(rows))
+
+
+def _events(report: Report) -> Table:
+    """Events by kind and reason."""
+    events = report.timeline.events
+    rows = []
+    for (kind, reason), group in events.groupby(["kind", "reason"], sort=True):
+        at = floats(group, "at_s")
+        example = next(iter(group["message"][group["message"] != ""].dropna()[:1]), "")
+        count = f"{int(group['count'].sum()):,}"
+        rows.append((str(kind), str(reason), count, seconds_text(at.min()), seconds_text(at.max()), example[:200]))
+    heads = (
+        Column("Kind"), Column("Reason"), Column("Count", number=True), Column("First", number=True),
+        Column("Last", number=True), Column("For example", long=True),
+    )  # fmt: skip
+    return _table("Events by kind", heads, rows, len(rows))
+
+
+def _own_requests(report: Report) -> Table:
+    """The observer's requests by endpoint, most first."""
+    own, columns = own_requests(report.timeline), (Column("Endpoint"), Column("Requests", number=True))
+    if own is None:
+        return Table("What the observation cost", columns, ())
+    counts = sorted(own.by_endpoint.items(), key=lambda each: (-each[1], each[0]))
+    share = "" if own.share is None else f", {own.share:.1%} of those that load and observer sent to it together"
+    note = f"{own.platform:,} of these went to the platform under test{share}."
+    return Table("What the observation cost", columns, tuple((name, f"{count:,}") for name, count in counts), note)
+
+
+def _table(title: str, columns: tuple[Column, ...], rows: Sequence[tuple[str, ...]], count: int) -> Table:
+    note = f"{len(rows):,} of {count:,}, evenly chosen" if len(rows) < count else ""
+    return Table(title, columns, tuple(rows), note, f"{count:,}")
+
+
+def _spread(count: int) -> list[int]:
+    """At most _MOST_ROWS positions, evenly over all."""
+    if count <= _MOST_ROWS:
+        return list(range(count))
+    return [int(k) for k in np.linspace(0, count - 1, _MOST_ROWS)]
