@@ -1,7 +1,13 @@
 """`pipeswarm`: the composition root; `harness.cli.verbs` is its table of contents."""
 
+import errno
 import os
 import sys
+
+# The machine does not let us write (or read) there: nothing that we did wrong.
+_REFUSED = frozenset({
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG,
+})  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -21,3 +27,9 @@ def main(argv: list[str] | None = None) -> int:
         # The reader of our output (head, less) has gone: not an error, and nothing more can be said.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
+    except OSError as error:
+        if error.errno not in _REFUSED:
+            raise
+        print(f"error: {error.filename or 'the result'} can't be used: {error.strerror}", file=sys.stderr)
+        print("  → check its permissions, and that there is room", file=sys.stderr)
+        return ExitCode.BAD_CONFIG

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli import printing, report
 from harness.model.errors import ConfigError, ExitCode
+from harness.model.options import Join
 from harness.simulator import commands
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ _LOAD: tuple[tuple[str, str, str], ...] = (
     ("scenarios", "", "CSV of scenarios; none: they are generated from the pipeline's inputs"),
     ("param-mode", "columns", "columns: a column a parameter; json:NAME: the whole row as a JSON list in NAME"),
     ("seed", "7", "the same seed gives the same run folder, byte by byte"),
-    ("slo", "", "what must hold, as 'p95(run.duration) < 20m'; several are parted by ';'"),
+    ("slo", "", "what must hold, as 'p95(run.duration) < 20m'; may be given several times"),
     ("pipeline", "", "compiled pipeline (IR YAML); none: a training pipeline of three steps"),
     ("caching", "off", "off: every task runs; keep: tasks may be answered from the cache"),
     ("runs-dir", "runs", "where run folders go"),
@@ -77,7 +78,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     commands.add_platform_options(running)
     for name, default, text in _LOAD:
         shown = f" (default: {default})" if default else ""
-        running.add_argument(f"--{name}", default=default, help=text.replace("%", "%%") + shown)
+        action = Join if name == "slo" else "store"
+        running.add_argument(f"--{name}", default=default, action=action, help=text.replace("%", "%%") + shown)
     for verb in (running, verbs.choices["serve"]):
         verb.add_argument(
             "--calibrate-from", type=Path, metavar="RUN",

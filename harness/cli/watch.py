@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     folder = RunFolder.open(arguments.run)
     if arguments.json or arguments.quiet or arguments.once:
-        printing.show(arguments, lambda: _text(view(*_live(folder))), lambda: _document(folder))
+        printing.show(arguments, lambda: _text(_facts(folder)), lambda: _document(folder))
     elif sys.stdout.isatty():
         _redraw(folder)
     else:
@@ -59,9 +59,11 @@ def is_over(load: Mapping[str, Any], observed: Mapping[str, Any], *, reported: b
     return observed.get("stage") == _OVER and silent_s > _STALE_S
 
 
-def view(load: Mapping[str, Any], observed: Mapping[str, Any], found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What there is to say, as (what, value), only what is known."""
-    stage = str(load.get("stage") or observed.get("stage") or "not begun")
+def view(
+    load: Mapping[str, Any], observed: Mapping[str, Any], found: Mapping[str, Any], *, over: bool = False
+) -> list[tuple[str, str]]:
+    """What there is to say, as (what, value), only what is known; a run that is `over` may have had no load of ours."""
+    stage = str(load.get("stage") or observed.get("stage") or (_OVER if over else "not begun"))
     return [("stage", stage), *_of_load(load), *_of_platform(observed), *_of_findings(found)]
 
 
@@ -132,6 +134,10 @@ def ended(folder: "RunFolder") -> bool:
     return is_over(load, observed, reported=(folder.path / JSON).is_file(), now_at=time.time_ns())
 
 
+def _facts(folder: "RunFolder") -> list[tuple[str, str]]:
+    return view(*_live(folder), over=ended(folder))
+
+
 def _text(facts: list[tuple[str, str]]) -> str:
     width = max(len(what) for what, _ in facts)
     return "\n".join(f"{what.ljust(width)}  {value}" for what, value in facts)
@@ -151,7 +157,7 @@ def _panel(folder: "RunFolder") -> "RenderableType":
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
-    for what, value in view(*_live(folder)):
+    for what, value in _facts(folder):
         table.add_row(what, value)
     return Panel(table, title=folder.path.name, expand=False)
 
@@ -160,7 +166,7 @@ def _print_now_and_then(folder: "RunFolder") -> None:
     """Each state of the test once, and how it stands every ten seconds."""
     shown_s, stage = float("-inf"), ""
     while True:
-        over, facts = ended(folder), view(*_live(folder))
+        over, facts = ended(folder), _facts(folder)
         if over or facts[0][1] != stage or time.monotonic() - shown_s >= _QUIET_EVERY_S:
             print(_text(facts), end="\n\n", flush=True)
             shown_s, stage = time.monotonic(), facts[0][1]

@@ -109,18 +109,22 @@ def open_test(ready: Ready) -> LoadTest:
     """Make the folder, and start to observe.
 
     Raises:
-        ConfigError: the folder can't be made, or the observer can't work with its options.
+        ConfigError: the folder can't be made or written, or the observer can't work with its options.
     """
     settings, offsets = ready.checked.settings, ready.offsets
     folder = _make_folder(settings, ready)
-    plan = _keep_inputs(folder, ready)
     recorder = folder.recorder()
     try:
+        plan = _keep_inputs(folder, ready)
         observer = _start_observer(folder, recorder, ready)
-    except ConfigError:
+    except (ConfigError, OSError) as error:
         recorder.close()
         shutil.rmtree(folder.path)
-        raise
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(
+            f"{folder.path} can't be written: {error.strerror}", "make room, or see --runs-dir"
+        ) from error
     return LoadTest(
         folder, plan, ready.schedule, offsets, ready.scenarios,
         hidden=ready.hidden,

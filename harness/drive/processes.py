@@ -112,11 +112,16 @@ def folder_of(platform: object) -> str:
 
 
 def report(run: Path) -> tuple[int, str]:
-    """Seal the run and write its reports; returns the run's exit code and the verdict for people."""
+    """Seal the run and write its reports; returns the run's exit code and the verdict for people.
+
+    Where they can't be written there is no verdict, and what was said instead.
+    """
     command = [*_module("harness.cli"), "report", str(run)]
     done = _run(command)
     if done.returncode == ExitCode.BUG:
         return done.returncode, done.stdout + done.stderr
+    if done.returncode == ExitCode.BAD_CONFIG:
+        return ExitCode.INVALID, done.stderr
     return done.returncode, done.stdout
 
 

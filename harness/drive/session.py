@@ -2,8 +2,8 @@
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from enum import StrEnum
 
@@ -63,6 +63,7 @@ class Session:
         self._why_stopped = STOPPED
         self._watch = Watch(checked.settings.abort_on)
         self._cut = ""
+        self._unwritten: OSError | None = None
         self._lost = 0  # arrivals of a closed schedule that went down with their worker
         self._started_at = self._last_due_at = 0
         self.test: LoadTest | None = None
@@ -91,6 +92,11 @@ class Session:
         except PipeswarmError as error:
             self.exit_code = error.exit_code
             self.verdict = f"error: {error}"
+        except OSError as error:
+            if self.folder is None:
+                raise
+            self.exit_code = ExitCode.INVALID
+            self.verdict = f"error: {_cannot_record(error, self.folder)}"
         finally:
             self._end()
         if self.folder is not None and self.exit_code in {ExitCode.OK, ExitCode.INTERRUPTED}:
@@ -116,6 +122,18 @@ class Session:
         """Stop and do not wait: what is still open is censored."""
         self._cut = self._cut or reason
         self.stop(reason, why)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """What is booked in here and can't be written ends the test: nothing may be sent that leaves no trace."""
+        try:
+            yield
+        except OSError as error:
+            self._unwritten = self._unwritten or error
+            self._cut = self._cut or "Unrecorded"
+            self._stopped.set()
+            if self._crew is not None:
+                self._crew.stop(STOPPED)
 
     def worker_lost(self, index: int, client: str, arrivals: int) -> None:
         """Note that a worker died; its arrivals without a row make the run invalid."""
@@ -192,6 +210,8 @@ class Session:
 
     def _tick(self, test: LoadTest, seconds: float = _TICK_S) -> None:
         gevent.sleep(seconds)
+        if self._unwritten is not None:
+            raise self._unwritten
         self._book_ends(test)
         test.observer.watch()
         told = self._watch.broken(time.monotonic(), asdict(test.ledger.counts))
@@ -230,7 +250,8 @@ class Session:
             )
         finally:
             carrier.close()
-        test.note("CleanedUp", f"--cleanup {settings.cleanup}: {done}")
+        with suppress(OSError):  # a full disk has been told of
+            test.note("CleanedUp", f"--cleanup {settings.cleanup}: {done}")
 
     def _report(self, folder: RunFolder) -> None:
         self.stage = Stage.REPORTING
@@ -259,6 +280,11 @@ class Session:
             open_s = (counts.intended - counts.rejected - counts.missed - over) / per_s
             live["eta_s"] = max(open_s, (self._last_due_at - now_at) / 1e9)
         return live
+
+
+def _cannot_record(error: OSError, folder: RunFolder) -> str:
+    told = f"{folder.path} can't be written: {error.strerror or error}"
+    return f"{told}; the test was given up\n  → make room; pipeswarm report tells what was recorded until then"
 
 
 def _in_words(test: LoadTest) -> str:

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,8 @@ class Teller:
         self._load = session.live()
         self._history.add(self._load, self.live("observer"))
         if session.folder is not None:
-            session.folder.write_live("load", self._load)
+            with suppress(OSError):  # a full disk ends the test where a record can't be written
+                session.folder.write_live("load", self._load)
 
 
 def conclude(code: ExitCode, verdict: str, why: str = "") -> None:

@@ -269,13 +269,15 @@ class Desk:
         def book(row: Record) -> None:
             if isinstance(row, Submission):
                 self._statistics.row(row)
-            if finished := ledger.book(row):
-                self._statistics.finished(finished)
+            with session.recording():
+                if finished := ledger.book(row):
+                    self._statistics.finished(finished)
 
         def book_lines(lines: bytes) -> int:
             before = ledger.counts.recorded
-            for finished in ledger.book_lines(lines):
-                self._statistics.finished(finished)
+            with session.recording():
+                for finished in ledger.book_lines(lines):
+                    self._statistics.finished(finished)
             return ledger.counts.recorded - before
 
         if not isinstance(self._environment.runner, MasterRunner):

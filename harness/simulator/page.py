@@ -22,7 +22,7 @@ _LOOK_S = 2.0  # between two looks, of the page and at the platform
 _REMEMBERED = 300  # looks: the chart's ten minutes
 _WIDTH, _HEIGHT, _MARGIN = 1000, 100, 2  # of the chart, in its own units
 _MOST_CELLS = 400  # nodes of a pool that are drawn one by one
-_STYLE = (files("harness.simulator") / "page.css").read_text()
+_STYLE = (files("harness.simulator") / "page.css").read_text(encoding="utf-8")
 _AGAIN = (
     "setInterval(async () => { try { const text = await (await fetch(location.href)).text();"
     " const page = new DOMParser().parseFromString(text, 'text/html');"

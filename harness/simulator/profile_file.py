@@ -24,7 +24,7 @@ def built_in() -> dict[str, str]:
     titles = {}
     for entry in sorted(_BUILT_IN.iterdir(), key=lambda each: each.name):
         if entry.name.endswith(".yaml"):
-            document = yaml.load(entry.read_text(), Loader=yaml.CSafeLoader)  # safe C loader
+            document = yaml.load(entry.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)  # safe C loader
             titles[entry.name.removesuffix(".yaml")] = str(document.get("title", ""))
     return titles
 
@@ -38,11 +38,11 @@ def load_profile(name: str) -> Profile:
     path = Path(name)
     if path.suffix in {".yaml", ".yml"} or "/" in name:
         try:
-            return parse_profile(path.read_text(), name, path.stem)
+            return parse_profile(path.read_text(encoding="utf-8"), name, path.stem)
         except OSError as error:
             raise ConfigError(f"the profile {name} can't be read: {error.strerror}", "give a YAML file") from error
     try:
-        text = (_BUILT_IN / f"{name}.yaml").read_text()
+        text = (_BUILT_IN / f"{name}.yaml").read_text(encoding="utf-8")
     except OSError:
         names = list(built_in())
         raise ConfigError(

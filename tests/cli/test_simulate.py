@@ -62,6 +62,15 @@ def test_a_planted_fault_is_diagnosed_by_its_name(tmp_path: Path) -> None:
     assert report_of(folder)["findings"][0]["name"] == "store-full"
 
 
+def test_every_objective_counts(tmp_path: Path) -> None:
+    code, folder = simulate(
+        tmp_path, "--schedule", "burst", "--runs", "20", "--fault", "oom",
+        "--slo", "failed_ratio < 0.01", "--slo", "p95(run.duration) < 1h",
+    )  # fmt: skip
+    assert folder.read_plan().slos == ("failed_ratio < 0.01", "p95(run.duration) < 1h")
+    assert code == ExitCode.SLO_FAILED
+
+
 def test_scenarios_are_taken_in_turn_and_names_stay_distinct(tmp_path: Path) -> None:
     table = tmp_path / "scenarios.csv"
     table.write_text("id,scenario_name,data_multiplier\n1,small,100\n2,large,9000\n")

@@ -61,6 +61,13 @@ def test_it_ends_with_the_run_and_shows_its_last_state(tmp_path, capsys):
     assert shown.count("160/200") == 1
 
 
+def test_a_run_without_a_live_state_is_over_when_it_has_its_report(tmp_path, capsys):
+    folder = Story(intended=0).write(tmp_path)
+    (folder.path / "report.json").write_text("{}")
+    assert main(["watch", str(folder.path)]) == 0
+    assert capsys.readouterr().out.split() == ["stage", "over"]
+
+
 def test_a_program_gets_one_object(tmp_path, capsys):
     folder = Story(intended=0).write(tmp_path)
     folder.write_live("observer", OBSERVED)

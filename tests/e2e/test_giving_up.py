@@ -1,6 +1,7 @@
 """Tests that give up, that may not begin, and what is left on the platform afterwards."""
 
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -36,6 +37,27 @@ def test_a_test_gives_up_when_its_rule_says_so(locust, platform):
     assert "given up, succeeded_ratio > 0 for 2s: it was 1 in the last 2 s" in reason
     assert 0 < sum(row["outcome"] == "accepted" for row in finished.rows()) < 3000
     assert len(finished.rows()) == 3000
+
+
+def test_nothing_more_is_sent_when_it_cannot_be_recorded(locust, platform):
+    """No file may grow beyond 8 KiB, as on a disk that is full: some 25 of the ledger's rows fit into that."""
+    (locust.place / "two.csv").write_text("id,scenario_name\n1,a\n2,b\n")
+    load = ("--headless", "--host", platform.url, "--pipeline", PIPELINE, "--scenarios", "two.csv",
+            "--schedule", "constant", "--rate", "10/s")  # fmt: skip
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8 * 1024, before[1]))
+    try:
+        too_much, loading = locust.start(*load, "--for", "10m"), locust.start(*load, "--for", "30s")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    finished = locust.finish(too_much, timeout=50)
+    assert finished.code == 2, finished.err
+    assert "can't be written: File too large" in finished.err
+    finished = locust.finish(loading, timeout=50)
+    assert finished.code == 4, finished.err
+    assert "can't be written: File too large; the test was given up" in finished.err
+    assert "Traceback" not in finished.err
+    assert 0 < len(runs_on(platform)) < 200
 
 
 @pytest.mark.parametrize(
