@@ -78,6 +78,10 @@ class RealCluster:
         self._nodes.remove(name)
         client.CoreV1Api(self.client()).delete_node(name)
 
+    def lose_node(self, name: str) -> None:
+        """Let a node fall silent: after 40 s it is given up."""
+        self._nodes.remove(name)
+
     def run_pod(self, namespace: str, name: str) -> None:
         """Let the kubelet report that all containers of a scheduled pod run."""
         self._report_pod(namespace, name, "Running", {"running": {"startedAt": _now()}})

@@ -42,6 +42,7 @@ class Pods:
         self._journal = journal
         self._since = since - BEFORE_NS
         self._pods: dict[str, _Known] = {}
+        self._by_name: dict[tuple[str, str], str] = {}  # the latest uid of each (namespace, name)
         self._alive: set[str] = set()  # of runs
         self.runs: set[str] = set()  # that pods have worked for
         self._requests = RequestsSeen()
@@ -50,11 +51,13 @@ class Pods:
 
     def see(self, change: str, manifest: Manifest) -> None:
         """Take in a pod, new, changed or gone."""
-        uid = str(manifest["metadata"]["uid"])
+        metadata = manifest["metadata"]
+        uid = str(metadata["uid"])
         with self._lock:
             known = self._pods.get(uid)
             if known is None:
                 known = self._pods[uid] = _Known(PodLife.of(manifest), {}, self._journal.now())
+                self._by_name[str(metadata.get("namespace", "")), str(metadata["name"])] = uid
             if change == "DELETED":
                 known.life.see_deleted(manifest, self._journal.now())
             else:
@@ -70,9 +73,14 @@ class Pods:
                 self._alive.discard(uid)
             self._write(known)
 
-    def see_event(self, uid: str, event: Manifest) -> PodLife | None:
-        """Take in an event of a pod; returns the pod's life, none when the pod is not known."""
+    def see_event(self, event: Manifest) -> PodLife | None:
+        """Take in an event of a pod; returns the pod's life, none when the pod is not known.
+
+        Most events name the pod's uid; those of the controller that clears unreachable nodes do not.
+        """
+        about = event["involvedObject"]
         with self._lock:
+            uid = about.get("uid") or self._by_name.get((about.get("namespace", ""), about.get("name", "")), "")
             known = self._pods.get(uid)
             if known is None:
                 return None

@@ -21,7 +21,7 @@ class Events:
 
     Args:
         journal: gets them.
-        tell_pod: is told of an event of the pod with a uid, and says which pod that is; none when it is not known.
+        tell_pod: is told of an event of a pod, and says which pod that is; none when it is not known.
         since: the test's start, UTC ns.
         recorded: (kind, object, reason, at) of those that are recorded already.
     """
@@ -29,7 +29,7 @@ class Events:
     def __init__(
         self,
         journal: Journal,
-        tell_pod: Callable[[str, Manifest], PodLife | None],
+        tell_pod: Callable[[Manifest], PodLife | None],
         since: int,
         recorded: set[tuple[str, str, str, int]],
     ) -> None:
@@ -37,7 +37,7 @@ class Events:
         self._tell_pod = tell_pod
         self._since = since - BEFORE_NS
         self._recorded = recorded
-        self._counts: dict[str, int] = {}
+        self._seen: dict[str, tuple[int, int]] = {}  # how often, and when last, by uid
         self._held: deque[tuple[int, Manifest]] = deque()
         self._lock = threading.Lock()
 
@@ -45,11 +45,13 @@ class Events:
         """Record an event when it is new or has happened again."""
         if change == "DELETED":
             with self._lock:
-                self._counts.pop(str(event["metadata"]["uid"]), None)
+                self._seen.pop(str(event["metadata"]["uid"]), None)
             return
+        if "regarding" in event:
+            event = _as_core(event)
         about = event.get("involvedObject") or {}
         if about.get("kind") == "Pod":
-            life = self._tell_pod(str(about.get("uid", "")), event)
+            life = self._tell_pod(event)
             if life is None:
                 with self._lock:
                     self._held.append((self._journal.now(), event))
@@ -66,7 +68,7 @@ class Events:
                 if not self._held or not (every or now_at - self._held[0][0] > _HELD_S * 1e9):
                     return
                 _, event = self._held.popleft()
-            life = self._tell_pod(str(event["involvedObject"].get("uid", "")), event)
+            life = self._tell_pod(event)
             self._record(event, life.run or None if life else None)
 
     def _record(self, event: Manifest, run: str | None) -> None:
@@ -74,11 +76,19 @@ class Events:
         about, uid = event.get("involvedObject") or {}, str(event["metadata"]["uid"])
         count = event_count(event)
         with self._lock:
-            news = count - self._counts.get(uid, 0)
-            self._counts[uid] = count
+            known, known_at = self._seen.get(uid, (0, last.at))
+            news = max(count - known, int(last.at > known_at))
+            self._seen[uid] = (max(count, known), max(last.at, known_at))
         kind, name, reason = (str(each or "") for each in (about.get("kind"), about.get("name"), event.get("reason")))
         if news <= 0 or last.at < self._since or (kind, name, reason, last.at) in self._recorded:
             return
         message = str(event.get("message") or "")
         severity = str(event.get("type") or "Normal")
         self._journal.write(Event(last.at, kind, name, reason, message, "kubernetes", run, news, severity))
+
+
+def _as_core(event: Manifest) -> Manifest:
+    """An event of ``events.k8s.io/v1`` as the core API shows it; they are the same events."""
+    names = {"involvedObject": "regarding", "message": "note", "count": "deprecatedCount"}
+    stamps = {"firstTimestamp": "deprecatedFirstTimestamp", "lastTimestamp": "deprecatedLastTimestamp"}
+    return {**event, **{ours: event.get(theirs) for ours, theirs in (names | stamps).items()}}

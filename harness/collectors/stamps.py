@@ -69,5 +69,6 @@ def event_stamps(event: Mapping[str, Any]) -> tuple[Stamp, Stamp]:
 
 
 def event_count(event: Mapping[str, Any]) -> int:
-    """How often it has happened."""
-    return int((event.get("series") or {}).get("count") or event.get("count") or 1)
+    """How often it has happened. A series is of two at least; old recorders begin to count it with the second one."""
+    series = event.get("series")
+    return max(int(series.get("count") or 0), 2) if series else int(event.get("count") or 1)

@@ -101,7 +101,7 @@ class TestPods:
         """An image pull of a container that starts after the main one is told before the main one's start is."""
         seen = pod(node="n", conditions=[condition("PodScheduled", "True", 4)])
         scene.pods.see("ADDED", seen)
-        scene.pods.see_event(seen["metadata"]["uid"], event("Pulling", 'Pulling image "late"', 20))
+        scene.pods.see_event(event("Pulling", 'Pulling image "late"', 20))
         scene.pods.see("MODIFIED", {**seen, "status": {**seen["status"], "containerStatuses": [running("main", 8)]}})
         last = {(span.phase, span.attempt): span for span in scene.folder.records(Span)}
         assert last["image pull", 0].started_at == last["image pull", 0].ended_at
@@ -120,7 +120,7 @@ class TestPods:
             scene.pods.see("ADDED", manifest)
             placed = event("Scheduled", "assigned", created + 0.05, name=f"p{k}", micro_at=created + 0.05)
             scene.now = at(created + 0.05 + 7 + 0.010)
-            scene.pods.see_event(f"uid-p{k}", placed)
+            scene.pods.see_event(placed)
         last = {span.step: span for span in scene.folder.records(Span) if span.phase == SCHEDULING}
         for k, created in enumerate((1.2, 2.3, 3.9)):
             assert last[f"p{k}"].started_at == pytest.approx(at(created), abs=0.04e9)

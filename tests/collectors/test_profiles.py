@@ -11,7 +11,7 @@ from harness.collectors.metric_profiles import load
 from harness.collectors.scraping import Scrape, parse, samples
 
 FIXTURES = Path(__file__).with_name("fixtures")
-LENGTH_S = 5.0
+LENGTH_S = 5.0  # between the two scrapes of a page
 
 
 def recorded(profile: str, before: str, after: str) -> dict[tuple[str, str], float]:
