@@ -1,7 +1,6 @@
 """Checks a scenario CSV against a pipeline or a spec: every bad cell, by row and column."""
 
 import argparse
-import csv
 import itertools
 import json
 import sys
@@ -13,8 +12,8 @@ from generators.acceptance import acceptance
 from generators.inference.parameter import KEYS, Parameters
 from generators.request import Request
 from generators.spec import Spec
-from harness.model.errors import ConfigError, ExitCode
-from harness.targets.scenarios import typed
+from harness.model.errors import ExitCode
+from harness.targets.scenarios import rows_of, typed
 
 # What is wrong with a cell, given the whole row; none when nothing is.
 Verdict = Callable[[str, Mapping[str, str]], str | None]
@@ -22,7 +21,7 @@ Verdict = Callable[[str, Mapping[str, str]], str | None]
 
 @dataclass(frozen=True, slots=True)
 class BadCell:
-    """One fault. `row` counts lines of the table from 1, the header; `column` is "" for the row as a whole."""
+    """One fault. `row` counts the file's lines from 1, the header; `column` is "" for the row as a whole."""
 
     row: int
     column: str
@@ -92,26 +91,18 @@ def bad_cells(path: Path, rule: Rule) -> Iterator[BadCell]:
     Raises:
         ConfigError: the file can't be read at all.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            yield from _faults(csv.reader(lines, strict=True), rule)
-    except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror}", "check the file's name") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8", "save it as CSV UTF-8") from error
-    except csv.Error as error:
-        raise ConfigError(f"{path} is not a CSV: {error}", "quote cells as RFC 4180 says") from error
+    return _faults(rows_of(path, "check the file's name"), rule)
 
 
-def _faults(rows: Iterator[list[str]], rule: Rule) -> Iterator[BadCell]:
-    header = next(rows, [])
+def _faults(rows: Iterator[tuple[int, list[str]]], rule: Rule) -> Iterator[BadCell]:
+    _, header = next(rows, (0, []))
     if not header:
         yield BadCell(1, "", "", "the file is empty")
         return
     yield from _header_faults(header, rule)
     seen: dict[str, dict[str, int]] = {name: {} for name in rule.unique if name in header}
     number = 1
-    for number, cells in enumerate(rows, start=2):
+    for number, cells in rows:
         if len(cells) != len(header):
             yield BadCell(number, "", "", f"{len(cells)} cells where the header has {len(header)}")
             continue

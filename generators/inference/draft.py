@@ -1,5 +1,6 @@
 """A spec in the making: fields found so far, and helper fields that they share."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +42,7 @@ class Draft:
 
     def helper(self, base: str, definition: Definition) -> str:
         """A new hidden field for a part of the column `base`; its name is returned."""
+        base = re.sub(r"\W|^(?=\d)", "_", base)  # templates and formulas name it
         number = 1
         while f"{base}_{number}" in self.helpers or f"{base}_{number}" in self.reserved:
             number += 1

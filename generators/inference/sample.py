@@ -1,6 +1,5 @@
 """Learns a spec from a sample of scenarios: the kind of each column, its marginal distribution, rank correlations."""
 
-import csv
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from generators.inference.draft import Definition, Draft
 from generators.inference.learn import learned, pattern_of
 from generators.streams import Floats
 from harness.model.errors import ConfigError
+from harness.targets.scenarios import rows_of
 
 _MOST_ROWS = 100_000  # a larger sample teaches nothing more about a marginal
 _CORRELATED = 0.25  # weaker rank correlations are left out
@@ -27,26 +27,18 @@ def read_sample(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     Raises:
         ConfigError: it is not a CSV with a header and rows of one length.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            reader = csv.reader(lines, strict=True)
-            header = next(reader, [])
-            rows = [cells for cells in itertools.islice(reader, _MOST_ROWS) if cells]
-    except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror}", "check the sample's file name") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8", "save it as CSV UTF-8") from error
-    except csv.Error as error:
-        raise ConfigError(f"{path} is not a CSV: {error}", "quote cells as RFC 4180 says") from error
+    lines = rows_of(path, "check the sample's file name")
+    _, header = next(lines, (0, []))
+    rows = list(itertools.islice(lines, _MOST_ROWS))
     if not header or not rows:
         raise ConfigError(f"{path} has {'no rows' if header else 'no header'}", "a sample is a header and some rows")
     doubled = [name for name, count in Counter(header).items() if count > 1 or not name]
     if doubled:
         raise ConfigError(f"{path}: the column '{doubled[0]}' is there twice or has no name", "name columns apart")
-    for number, cells in enumerate(rows, start=2):
+    for number, cells in rows:
         if len(cells) != len(header):
             raise ConfigError(f"{path}: row {number} has {len(cells)} cells, the header {len(header)}", "mend the row")
-    return header, [dict(zip(header, cells, strict=True)) for cells in rows]
+    return header, [dict(zip(header, cells, strict=True)) for _, cells in rows]
 
 
 def draft_from(header: Sequence[str], rows: Sequence[Mapping[str, str]], source: Path) -> Draft:

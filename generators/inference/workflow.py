@@ -18,18 +18,10 @@ from generators.inference.draft import Definition, Draft
 from generators.inference.parameter import Parameter, Parameters, draft_of
 from generators.kinds.instants import parse_instant
 from harness.model.errors import ConfigError
+from harness.targets.hetida_transformation import DIRECT, HINT, SCALARS, read_json
 from harness.targets.scenarios import InputType
 
-_DIRECT = "direct_provisioning"
-_SCALARS = {
-    "INT": InputType.INTEGER,
-    "INTEGER": InputType.INTEGER,
-    "FLOAT": InputType.DOUBLE,
-    "STRING": InputType.STRING,
-    "BOOLEAN": InputType.BOOLEAN,
-}
 _MOST_POINTS = 200
-_HINT = "export it from hetida designer: GET /api/transformations/<id>"
 
 
 def read_workflow(path: Path) -> tuple[Parameters, Draft]:
@@ -48,7 +40,7 @@ def read_workflow(path: Path) -> tuple[Parameters, Draft]:
         wiring = wirings.get(str(given.get("name")), {})
         if not given.get("name"):
             notes.append("an input without a name is left out")
-        elif wiring.get("adapter_id", _DIRECT) != _DIRECT:
+        elif wiring.get("adapter_id", DIRECT) != DIRECT:
             columns |= _adapter_columns(given["name"], wiring, draft, Place(Document({}, str(path)), (given["name"],)))
         else:
             direct.append(_parameter(given, wiring))
@@ -59,16 +51,11 @@ def read_workflow(path: Path) -> tuple[Parameters, Draft]:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        exported = orjson.loads(path.read_bytes())
-    except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror}", "check the workflow's file name") from error
-    except orjson.JSONDecodeError as error:
-        raise ConfigError(f"{path}: line {error.lineno}: not JSON: {error.msg}", _HINT) from error
+    exported = read_json(path, "workflow")
     if isinstance(exported, list) and len(exported) == 1:
         exported = exported[0]  # an export of several has a list
     if not isinstance(exported, Mapping) or not isinstance(exported.get("io_interface"), Mapping):
-        raise ConfigError(f"{path} is not an exported transformation: it has no io_interface", _HINT)
+        raise ConfigError(f"{path} is not an exported transformation: it has no io_interface", HINT)
     return exported
 
 
@@ -82,8 +69,8 @@ def _parameter(given: Mapping[str, Any], wiring: Mapping[str, Any]) -> Parameter
     text = (wiring.get("filters") or {}).get("value", given.get("value"))
     required = given.get("type") != "OPTIONAL"
     name = str(given["name"])
-    if kind in _SCALARS:
-        return Parameter(name, _SCALARS[kind], required, _scalar(_SCALARS[kind], text))
+    if kind in SCALARS:
+        return Parameter(name, SCALARS[kind], required, _scalar(SCALARS[kind], text))
     document = _document(text)
     shape = InputType.LIST if isinstance(document, list) else InputType.STRUCT
     if document is None and kind in {"DATAFRAME", "MULTITSFRAME"}:

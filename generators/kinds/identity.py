@@ -9,12 +9,11 @@ import polars as pl
 from generators.block import Block
 from generators.columns import Column, Joined, Text, Values
 from generators.document import Place
-from generators.kinds.kind import Definition, Kind, KindType
-from generators.kinds.numbers import NO_FIELDS
+from generators.kinds.kind import Definition, Independent, Kind, KindType
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Independent):
     """start, start + step, …; with `prefix` or `width` as text, zero-padded to `width` digits."""
 
     start: int = 1
@@ -23,17 +22,11 @@ class Sequence:
     width: int = 0
 
     main: ClassVar[str] = "start"
-    monotone: ClassVar[bool] = False
-    derived: ClassVar[bool] = False
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema says it all
         """Start, step, prefix, width."""
         return cls(**{key: definition[key] for key in ("start", "step", "prefix", "width") if key in definition})
-
-    def inputs(self) -> frozenset[str]:
-        """None."""
-        return NO_FIELDS
 
     def draw(self, block: Block) -> Column:
         """Start + step * row."""
@@ -56,21 +49,15 @@ _LAYOUT = np.dtype({
 
 
 @dataclass(frozen=True, slots=True)
-class Uuid:
+class Uuid(Independent):
     """Random UUIDs, version 4."""
 
     main: ClassVar[str] = "version"
-    monotone: ClassVar[bool] = False
-    derived: ClassVar[bool] = False
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # nothing to choose
         """Version 4 is the only one."""
         return cls()
-
-    def inputs(self) -> frozenset[str]:
-        """None."""
-        return NO_FIELDS
 
     def draw(self, block: Block) -> Column:
         """122 random bits, as text."""

@@ -10,8 +10,7 @@ import polars as pl
 from generators.block import Block
 from generators.columns import Column, Values
 from generators.document import Place
-from generators.kinds.kind import Definition, Kind, KindType
-from generators.kinds.numbers import NO_FIELDS
+from generators.kinds.kind import Definition, Independent, Kind, KindType
 from generators.streams import Ints
 from harness.model.errors import ConfigError
 from harness.model.units import parse_duration
@@ -24,7 +23,7 @@ _POOLED = 4096  # so many instants are written out once, and rows point at them
 
 
 @dataclass(frozen=True, slots=True)
-class Instants:
+class Instants(Independent):
     """Instants on a grid of `step_ms`, in [start, end), each equally likely; milliseconds since 1970, UTC.
 
     The grid starts anew each day at `opens_ms` after midnight and ends at `closes_ms`, on the given `weekdays` (0 is
@@ -45,7 +44,6 @@ class Instants:
 
     main: ClassVar[str] = "range"
     monotone: ClassVar[bool] = True
-    derived: ClassVar[bool] = False
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
@@ -79,10 +77,6 @@ class Instants:
     def size(self) -> int:
         """How many different instants there are."""
         return int(self._days()[1][-1]) if self.end_ms > self.start_ms else 0
-
-    def inputs(self) -> frozenset[str]:
-        """None."""
-        return NO_FIELDS
 
     def draw(self, block: Block) -> Column:
         """The instant with a random index on the grid."""

@@ -1,7 +1,7 @@
 """What a kind of field must offer."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from generators.block import Block
 from generators.columns import Column
@@ -30,6 +30,18 @@ class Kind(Protocol):
     def draw(self, block: Block) -> Column:
         """The values of the block's rows; each depends on its row's number, the seed and the inputs only."""
         ...
+
+
+class Independent:
+    """What most kinds have in common: they need no other field."""
+
+    __slots__ = ()
+    monotone: ClassVar[bool] = False
+    derived: ClassVar[bool] = False
+
+    def inputs(self) -> frozenset[str]:
+        """None."""
+        return frozenset()
 
 
 class KindType(Protocol):

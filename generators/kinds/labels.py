@@ -10,13 +10,12 @@ import polars as pl
 from generators.block import Block
 from generators.columns import Column, Values, from_values
 from generators.document import Place
-from generators.kinds.kind import Definition, Kind, KindType
-from generators.kinds.numbers import NO_FIELDS
+from generators.kinds.kind import Definition, Independent, Kind, KindType
 from generators.streams import Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Independent):
     """One of `values`, in proportion to `weights`; `unique` ones in a random order."""
 
     values: tuple[object, ...]
@@ -24,8 +23,6 @@ class Choice:
     unique: bool = False
 
     main: ClassVar[str] = "values"
-    monotone: ClassVar[bool] = False
-    derived: ClassVar[bool] = False
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
@@ -49,10 +46,6 @@ class Choice:
         """How many different values there are."""
         return len(self.values)
 
-    def inputs(self) -> frozenset[str]:
-        """None."""
-        return NO_FIELDS
-
     def draw(self, block: Block) -> Column:
         """The value whose share of the cumulative weight holds u."""
         labels = from_values(list(self.values))
@@ -71,23 +64,17 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class Truth(Independent):
     """True with probability `p`."""
 
     p: float = 0.5
 
     main: ClassVar[str] = "p"
-    monotone: ClassVar[bool] = False
-    derived: ClassVar[bool] = False
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema says it all
         """The probability."""
         return cls(definition.get("p", 0.5))
-
-    def inputs(self) -> frozenset[str]:
-        """None."""
-        return NO_FIELDS
 
     def draw(self, block: Block) -> Column:
         """U < p."""
@@ -95,7 +82,7 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Independent):
     """The levels of a sweep, balanced exactly: after any number of rows no level is ahead of another by more than one.
 
     Each round of len(values) rows has every level once, in a random order ("shuffled") or in the given one
@@ -107,17 +94,11 @@ class Scale:
     order: str = "shuffled"
 
     main: ClassVar[str] = "values"
-    monotone: ClassVar[bool] = False
-    derived: ClassVar[bool] = False
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema says it all
         """Levels and order."""
         return cls(tuple(definition["values"]), definition.get("order", "shuffled"))
-
-    def inputs(self) -> frozenset[str]:
-        """None."""
-        return NO_FIELDS
 
     def draw(self, block: Block) -> Column:
         """The level of each row."""

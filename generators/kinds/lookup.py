@@ -11,23 +11,20 @@ from generators import streams
 from generators.block import Block
 from generators.columns import Column, Values
 from generators.document import Place
-from generators.kinds.kind import Definition, Kind, KindType
-from generators.kinds.numbers import NO_FIELDS
+from generators.kinds.kind import Definition, Independent, Kind, KindType
 from generators.sources import Vocabulary
 from generators.streams import Ints, Stream
 from harness.model.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Fake:
+class Fake(Independent):
     """Values of a Faker provider: drawn from a pool of `vocabulary.size`, or `unique`."""
 
     vocabulary: Vocabulary
     unique: bool = False
 
     main: ClassVar[str] = "provider"
-    monotone: ClassVar[bool] = False
-    derived: ClassVar[bool] = False
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
@@ -55,10 +52,6 @@ class Fake:
         )
         return cls(vocabulary, definition.get("unique", False))
 
-    def inputs(self) -> frozenset[str]:
-        """None."""
-        return NO_FIELDS
-
     def draw(self, block: Block) -> Column:
         """A random value of the pool, or the row's own value of the unique ones."""
         if self.unique:
@@ -83,7 +76,7 @@ def _frozen(value: object) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class FromFile:
+class FromFile(Independent):
     """A column of a user's CSV or Parquet file.
 
     Fields of the same file, draw and group use the same row, so that values which belong together stay together.
@@ -97,8 +90,6 @@ class FromFile:
     group: str = ""
 
     main: ClassVar[str] = "path"
-    monotone: ClassVar[bool] = False
-    derived: ClassVar[bool] = False
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
@@ -106,10 +97,6 @@ class FromFile:
         path = place.document.folder / definition["path"]
         column = definition.get("column", str(place.path[-1]) if place.path else "")
         return cls(path, column, definition.get("draw", "with_replacement"), definition.get("group", ""))
-
-    def inputs(self) -> frozenset[str]:
-        """None."""
-        return NO_FIELDS
 
     def draw(self, block: Block) -> Column:
         """The cell of the row drawn."""

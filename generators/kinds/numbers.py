@@ -12,10 +12,9 @@ from generators import portable
 from generators.block import Block
 from generators.columns import Column, Values
 from generators.document import Place
-from generators.kinds.kind import Definition, Kind, KindType
+from generators.kinds.kind import Definition, Independent, Kind, KindType
 from generators.streams import Floats
 
-NO_FIELDS: frozenset[str] = frozenset()
 _WIDEST = 2**53
 
 
@@ -44,7 +43,7 @@ def _ends(definition: Definition, key: str, place: Place) -> tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Uniform:
+class Uniform(Independent):
     """Evenly in [low, high], rounded to `decimals`."""
 
     low: float
@@ -53,7 +52,6 @@ class Uniform:
 
     main: ClassVar[str] = "range"
     monotone: ClassVar[bool] = True
-    derived: ClassVar[bool] = False
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
@@ -62,10 +60,6 @@ class Uniform:
         if not math.isfinite(high - low):
             raise (place / "range").error("the range is wider than a number can say", "narrow it")
         return cls(low, high, _decimals(definition, max(abs(low), abs(high))))
-
-    def inputs(self) -> frozenset[str]:
-        """None."""
-        return NO_FIELDS
 
     def draw(self, block: Block) -> Column:
         """Low + u (high - low)."""
@@ -76,7 +70,7 @@ class Uniform:
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
+class Normal(Independent):
     """Normal with `mean` and `sd`, truncated to [low, high]: what is cut off is drawn elsewhere, not piled up there.
 
     With `exponential` the value is e to the power of that: lognormal, with bounds in the logarithm.
@@ -90,11 +84,6 @@ class Normal:
     exponential: bool = False
 
     monotone: ClassVar[bool] = True
-    derived: ClassVar[bool] = False
-
-    def inputs(self) -> frozenset[str]:
-        """None."""
-        return NO_FIELDS
 
     def draw(self, block: Block) -> Column:
         """Mean + sd * quantile(u), u between the probabilities of the bounds."""
@@ -163,7 +152,7 @@ def _log(x: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Integer:
+class Integer(Independent):
     """Integers low, low + step, …, at most high, each equally likely; `unique` ones in a random order."""
 
     low: int
@@ -173,7 +162,6 @@ class Integer:
 
     main: ClassVar[str] = "range"
     monotone: ClassVar[bool] = True
-    derived: ClassVar[bool] = False
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
@@ -189,10 +177,6 @@ class Integer:
         """How many different values there are."""
         return (self.high - self.low) // self.step + 1
 
-    def inputs(self) -> frozenset[str]:
-        """None."""
-        return NO_FIELDS
-
     def draw(self, block: Block) -> Column:
         """Low + step * index."""
         index = block.permuted(self.size) if self.unique else block.index_below(self.size)
@@ -200,7 +184,7 @@ class Integer:
 
 
 @dataclass(frozen=True, slots=True)
-class Quantiles:
+class Quantiles(Independent):
     """The distribution with these quantiles, at equal steps of probability from 0 to 1, straight lines between."""
 
     points: tuple[float, ...]
@@ -208,7 +192,6 @@ class Quantiles:
 
     main: ClassVar[str] = "points"
     monotone: ClassVar[bool] = True
-    derived: ClassVar[bool] = False
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
@@ -220,10 +203,6 @@ class Quantiles:
             raise (place / "points").error("the range is wider than a number can say", "narrow it")
         return cls(tuple(points), _decimals(definition, max(abs(points[0]), abs(points[-1]))))
 
-    def inputs(self) -> frozenset[str]:
-        """None."""
-        return NO_FIELDS
-
     def draw(self, block: Block) -> Column:
         """Between the two quantiles about u."""
         points = np.array(self.points, dtype=np.float64)
@@ -234,7 +213,7 @@ class Quantiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Zipf:
+class Zipf(Independent):
     """Ranks 1 … size, rank k with a probability in proportion to k**-exponent: a few are popular, most are rare."""
 
     size: int
@@ -242,16 +221,11 @@ class Zipf:
 
     main: ClassVar[str] = "size"
     monotone: ClassVar[bool] = True
-    derived: ClassVar[bool] = False
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema says it all
         """Size, exponent."""
         return cls(definition["size"], float(definition.get("exponent", 1.1)))
-
-    def inputs(self) -> frozenset[str]:
-        """None."""
-        return NO_FIELDS
 
     def draw(self, block: Block) -> Column:
         """The rank whose share of the cumulative weight holds u."""

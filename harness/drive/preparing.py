@@ -51,7 +51,9 @@ def check(settings: Settings, target: str, platform: Platform) -> Checked:
     if given and prepared.inputs is not None:
         scenarios = tuple(_read(settings, prepared.inputs))
     elif given and not Path(given).is_file():
-        raise ConfigError(f"there is no scenario file {given}", f"generate-scenarios --n 100 -o {given} makes one")
+        raise ConfigError(
+            f"{given} can't be read: there is no such file", f"generate-scenarios --n 100 -o {given} makes one"
+        )
     ParamMode.parse(settings.text("param-mode"))
     if settings.schedule is not None or scenarios is not None:
         guard(settings, settings.arrivals(len(scenarios or ())))

@@ -19,7 +19,8 @@ from harness.model.redaction import HIDDEN, Redaction
 from harness.targets.scenarios import Input, InputType, as_cell, typed
 
 DIRECT = "direct_provisioning"
-_SCALARS = {
+# The type of a scenario's cell, by the name that hetida designer has for an input's type.
+SCALARS = {
     "INT": InputType.INTEGER,
     "INTEGER": InputType.INTEGER,
     "FLOAT": InputType.DOUBLE,
@@ -28,7 +29,7 @@ _SCALARS = {
 }
 _TABLES = frozenset({"DATAFRAME", "MULTITSFRAME"})
 _RANGE = ("timestampFrom", "timestampTo")
-_HINT = "export it from hetida designer: GET /api/transformations/<id>"
+HINT = "export it from hetida designer: GET /api/transformations/<id>"
 
 Wiring = dict[str, Any]
 
@@ -83,7 +84,7 @@ class Transformation:
                 yield from _variable(wiring["workflow_output_name"], wiring)
 
 
-def read_json(path: Path, what: str, hint: str = _HINT) -> Any:
+def read_json(path: Path, what: str, hint: str = HINT) -> Any:
     """The JSON of a file.
 
     Raises:
@@ -106,7 +107,7 @@ def understand(raw: Any, where: str, wiring: Wiring | None = None) -> Transforma
     if isinstance(raw, list) and len(raw) == 1:
         raw = raw[0]  # an export of several is a list
     if not isinstance(raw, Mapping):
-        raise ConfigError(f"{where} is not a transformation", _HINT)
+        raise ConfigError(f"{where} is not a transformation", HINT)
     if isinstance(raw.get("workflow"), Mapping):
         workflow = raw["workflow"]
         found = Transformation(
@@ -127,7 +128,7 @@ def understand(raw: Any, where: str, wiring: Wiring | None = None) -> Transforma
             exported=raw,
         )
     else:
-        raise ConfigError(f"{where} is not an exported transformation: it has no id or no io_interface", _HINT)
+        raise ConfigError(f"{where} is not an exported transformation: it has no id or no io_interface", HINT)
     return replace(found, wiring=_completed(found, where))
 
 
@@ -167,10 +168,10 @@ def _wired(given: Wiring) -> Wiring:
 
 def _check_value(port: Port, wiring: Mapping[str, Any], where: str) -> None:
     value = (wiring.get("filters") or {}).get("value")
-    if value is None or port.data_type not in _SCALARS or wiring.get("adapter_id", DIRECT) != DIRECT:
+    if value is None or port.data_type not in SCALARS or wiring.get("adapter_id", DIRECT) != DIRECT:
         return
     try:
-        typed(str(value), _SCALARS[port.data_type])
+        typed(str(value), SCALARS[port.data_type])
     except ValueError:
         raise ConfigError(
             f"{where}: the wiring gives the input '{port.name}' the value '{value}', which is not {port.data_type}",
@@ -179,8 +180,8 @@ def _check_value(port: Port, wiring: Mapping[str, Any], where: str) -> None:
 
 
 def _type_of(port: Port, wiring: Mapping[str, Any]) -> InputType:
-    if port.data_type in _SCALARS:
-        return _SCALARS[port.data_type]
+    if port.data_type in SCALARS:
+        return SCALARS[port.data_type]
     text = (wiring.get("filters") or {}).get("value")
     if text is None:
         return InputType.LIST if port.data_type in _TABLES else InputType.STRUCT

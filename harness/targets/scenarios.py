@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from io import StringIO
 from pathlib import Path
 
 from harness.model.errors import ConfigError
@@ -13,6 +12,7 @@ from harness.model.scenario import Scenario
 
 _KEYS = ("id", "scenario_name")
 _MOST_ERRORS = 20
+_LONGEST_CELL = 2**31 - 1  # the platform decides how long a value may be; the standard library would, at 128 KiB
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -66,7 +66,10 @@ def read_scenarios(path: Path, inputs: Sequence[Input], mode: ParamMode) -> list
     Raises:
         ConfigError: listing file, row and column of every fault (up to 20).
     """
-    header, rows = _read_rows(path)
+    rows = rows_of(path, f"generate-scenarios --n 100 -o {path} makes one")
+    _, header = next(rows, (0, []))
+    if not header:
+        raise ConfigError(f"{path} is empty", "the first row must be id,scenario_name,… and the parameters' names")
     faults: list[str] = list(_header_faults(header, inputs, mode))
     if faults:
         raise _error(path, faults)
@@ -90,28 +93,32 @@ def read_scenarios(path: Path, inputs: Sequence[Input], mode: ParamMode) -> list
     return scenarios
 
 
-def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+def rows_of(path: Path, hint: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV (RFC 4180), each with the number of the line that it begins in.
+
+    A byte order mark and CRLF line ends are accepted, and empty lines are left out. `hint` is for a file that is not
+    there.
+
+    Raises:
+        ConfigError: it can't be read, or is no such CSV.
+    """
+    csv.field_size_limit(_LONGEST_CELL)
+    last = 0
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        with path.open(encoding="utf-8-sig", newline="") as text:
+            rows = csv.reader(text, strict=True)
+            for cells in rows:
+                number, last = last + 1, rows.line_num
+                if cells:
+                    yield number, cells
     except FileNotFoundError:
-        raise ConfigError(
-            f"there is no scenario file {path}", f"generate-scenarios --n 100 -o {path} makes one"
-        ) from None
+        raise ConfigError(f"{path} can't be read: there is no such file", hint) from None
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}", "give a readable CSV file") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 (byte {error.start})", "save it as CSV UTF-8") from error
-    reader = csv.reader(StringIO(text, newline=""), strict=True)
-    rows: list[tuple[int, list[str]]] = []
-    try:
-        for cells in reader:
-            if cells:
-                rows.append((reader.line_num, cells))  # noqa: PERF401  # line_num belongs to the row just read
+        raise ConfigError(f"{path} is not UTF-8 (after row {last})", "save it as CSV UTF-8") from error
     except csv.Error as error:
-        raise ConfigError(f"{path}, row {reader.line_num}: {error}", "quote cells as RFC 4180 says") from error
-    if not rows:
-        raise ConfigError(f"{path} is empty", "the first row must be id,scenario_name,… and the parameters' names")
-    return rows[0][1], rows[1:]
+        raise ConfigError(f"{path}, row {last + 1}: not a CSV: {error}", "quote cells as RFC 4180 says") from error
 
 
 def _header_faults(header: Sequence[str], inputs: Sequence[Input], mode: ParamMode) -> Iterator[str]:

@@ -24,7 +24,7 @@ def scenarios(tmp_path, text):
     [
         (["--host", "http://127.0.0.1:9"], "no pipeline to run"),
         (["--host", "http://127.0.0.1:9", "--pipeline", "none.yaml"], "no pipeline file none.yaml"),
-        ([*NOWHERE, "--scenarios", "none.csv"], "no scenario file none.csv"),
+        ([*NOWHERE, "--scenarios", "none.csv"], "none.csv can't be read"),
         ([*NOWHERE, "--runs", "many"], "--runs"),
         ([*NOWHERE, "--schedule", "constant", "--rate", "fast"], "is not a rate"),
         ([*NOWHERE, "--param-mode", "json:"], "parameter mode"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -134,6 +134,8 @@ cells = st.one_of(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=40))
+@example([("x", "=-1")] * 3)
+@example([("x", f"plant-{k:03d}/part-{k}") for k in range(40)])
 def test_any_sample_is_learned_into_a_spec_that_works(tmp_path_factory, rows):
     base = tmp_path_factory.mktemp("any")
     with (base / "s.csv").open("w", newline="", encoding="utf-8") as out:
