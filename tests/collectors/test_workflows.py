@@ -31,7 +31,7 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path)
 
 
-def workflow(phase: str = "", *, kept: bool = False, created: float = 1, **status: str) -> dict[str, Any]:
+def workflow(phase: str = "", *, kept: bool = False, created: float = 1, **status: Any) -> dict[str, Any]:
     """With no `status` it is what a metadata-only watch tells."""
     labels = {"pipeline/runid": RUN}
     if phase:
@@ -55,6 +55,27 @@ class TestWorkflows:
         scene.workflows.see("ADDED", workflow("Error", startedAt=time(2), finishedAt=time(40), message="no space"))
         (event,) = scene.folder.records(Event)
         assert (event.at, event.reason, event.message) == (at(40), "Error", "no space")
+
+    @pytest.mark.parametrize(("phase", "finished", "at_s"), [("Running", None, 2), ("Succeeded", 40, 40)])
+    def test_a_workflow_with_all_that_argo_says_of_it(
+        self, scene: Scene, phase: str, finished: int | None, at_s: int
+    ) -> None:
+        """The fields of ``WorkflowStatus`` in Argo 3.4 to 4.1; what has not happened yet is null."""
+        node = {
+            "id": f"{WF}-1", "name": f"{WF}.root.train.executor(0)", "displayName": "executor(0)", "type": "Pod",
+            "templateName": "system-container-impl", "templateScope": f"local/{WF}", "phase": phase,
+            "boundaryID": f"{WF}-0", "startedAt": time(3), "finishedAt": time(39) if finished else None,
+            "progress": "1/1", "resourcesDuration": {"cpu": 53, "memory": 19}, "hostNodeName": "aks-steps-1",
+        }  # fmt: skip
+        status = {
+            "startedAt": time(2), "finishedAt": time(finished) if finished else None, "estimatedDuration": 38,
+            "progress": "1/1", "nodes": {node["id"]: node}, "storedTemplates": {}, "conditions": [{"type": "PodRunning", "status": "False"}],
+            "resourcesDuration": {"cpu": 53, "memory": 19}, "artifactRepositoryRef": {"default": True},
+            "artifactGCStatus": {"notSpecified": True}, "taskResultsCompletionStatus": {node["id"]: True},
+        }  # fmt: skip
+        scene.workflows.see("MODIFIED", workflow(phase, **status))
+        (event,) = scene.folder.records(Event)
+        assert (event.at, event.reason, event.run, event.message) == (at(at_s), phase, RUN, "")
 
     def test_the_platform_has_taken_note_once_it_says_so(self, scene: Scene) -> None:
         scene.workflows.see("ADDED", workflow("Succeeded"))
