@@ -32,14 +32,26 @@ VERBS: tuple[tuple[str, str, str], ...] = (
 )
 
 
-class _Verb(Protocol):
-    def configure(self, parser: argparse.ArgumentParser) -> None: ...
+class Verb(Protocol):
+    """What a verb's module offers."""
 
-    def run(self, arguments: argparse.Namespace) -> int: ...
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Declare its arguments."""
+        ...
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do it, and return the exit code."""
+        ...
 
 
 def run(given: Sequence[str]) -> int:
     """Run the verb that was given, and return its exit code."""
+    verb, arguments = parse(given)
+    return verb.run(arguments)
+
+
+def parse(given: Sequence[str]) -> tuple[Verb, argparse.Namespace]:
+    """The verb that was given, and its arguments; ends with 2 where they can't be understood."""
     parser = argparse.ArgumentParser(
         prog="pipeswarm",
         description="Load tests and capacity planning for ML pipeline platforms on Kubernetes.",
@@ -50,7 +62,7 @@ def run(given: Sequence[str]) -> int:
     for name, text, module in VERBS:
         added = verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         if given[:1] == [name]:
-            modules[name] = cast("_Verb", importlib.import_module(module))
+            modules[name] = cast("Verb", importlib.import_module(module))
             modules[name].configure(added)
     arguments = parser.parse_args(given)
-    return modules[given[0]].run(arguments)
+    return modules[given[0]], arguments

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from jsonschema.validators import validator_for
 
-from harness.cli import _parse
+from harness.cli.verbs import parse
 from tests.e2e.conftest import BIN, QUICK, ROOT, free_port
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -126,7 +126,7 @@ def test_the_same_commands_as_local_processes_complete_a_distributed_test(start,
     shared = tmp_path / "shared"
     shared.mkdir()
     ports = {"platform": free_port(), "bus": str(free_port())}
-    _parse(as_local("platform", ports, shared)[1:])  # the real parser knows every option
+    parse(as_local("platform", ports, shared)[1:])  # the real parser knows every option
     start(as_local("platform", ports, shared))
     deadline = time.monotonic() + 60
     check = SERVICES["platform"]["healthcheck"]["test"]
