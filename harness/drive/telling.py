@@ -26,6 +26,16 @@ class Teller:
         self._shower: gevent.Greenlet | None = None
         self._history = History()
         self._load: Mapping[str, Any] = {}
+        self._refusal = ""
+
+    def begin(self) -> None:
+        """Another test begins: what was told of the one before is over."""
+        self._session, self._history, self._load, self._refusal = None, History(), {}, ""
+
+    def refuse(self, refusal: str) -> None:
+        """A test could not be done, and that is all there is to say of it."""
+        self._refusal = refusal
+        self._load = self._load or {"stage": "not started"}
 
     def follow(self, session: Session) -> None:
         """From now on it is about this test."""
@@ -48,7 +58,7 @@ class Teller:
             "observer": self.live("observer"),
             "findings": self.live("findings").get("findings", []),
             "history": self._history.columns(),
-            "verdict": session.verdict if session is not None else "",
+            "verdict": self._refusal or (session.verdict if session is not None else ""),
             "report": report is not None,
         }
 
@@ -81,9 +91,9 @@ class Teller:
                 session.folder.write_live("load", self._load)
 
 
-def conclude(code: ExitCode, verdict: str, why: str = "") -> None:
-    """The last words of a test; `why` is said in place of the code's meaning."""
-    out = sys.stderr if verdict.startswith("error:") else sys.stdout
+def conclude(code: ExitCode, verdict: str, why: str = "", *, aside: bool = False) -> None:
+    """The last words of a test; `why` is said in place of the code's meaning, `aside` leaves stdout to others."""
+    out = sys.stderr if aside or verdict.startswith("error:") else sys.stdout
     out.write(f"{verdict.rstrip()}\n" if verdict else "")
     out.write(f"exit code {int(code)}: {why or code.meaning}\n")
     out.flush()

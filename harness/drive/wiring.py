@@ -63,7 +63,7 @@ def own_up(environment: Any, **_: object) -> None:
     """`quitting`, after all other listeners: Locust swallows what a listener raises, and would end with 0."""
     if log.unhandled_greenlet_exception and environment.process_exit_code == ExitCode.OK:
         environment.process_exit_code = int(ExitCode.BUG)
-        telling.conclude(ExitCode.BUG, "", _RAISED)
+        telling.conclude(ExitCode.BUG, "", _RAISED, aside=environment.parsed_options.json)
 
 
 # Locust calls these listeners in reverse: what is added before the locustfile adds its own comes after them.
@@ -123,7 +123,9 @@ class Desk:
         except PipeswarmError as error:
             if options.headless:
                 refuse(error)
-            sys.stderr.write(f"warning: as the options are now, the test can't start: {error}\n")
+            told = f"as the options are now, the test can't start: {error}"
+            self._teller.refuse(told)
+            sys.stderr.write(f"warning: {told}\n")
 
     def start_test(self, environment: Any, **_: object) -> None:
         """`test_start`: a new test, in a greenlet of its own. A worker may be told of it even before `init`."""
@@ -209,6 +211,7 @@ class Desk:
         """One test from beginning to end, and what it means for this process."""
         runner = self._environment.runner
         self._stopping = False
+        self._teller.begin()
         try:
             checked = self._check()
             self._tell_about_users(checked)
@@ -220,6 +223,7 @@ class Desk:
                 self._teller.done()
             self._conclude(session.exit_code, session.verdict)
         except PipeswarmError as error:
+            self._teller.refuse(f"error: {error}")
             self._conclude(error.exit_code, f"error: {error}")
         except Exception:
             self._conclude(ExitCode.BUG, "")
@@ -299,7 +303,8 @@ class Desk:
                 code, why = ExitCode.BUG, _RAISED
         self._environment.process_exit_code = int(code)
         telling.summarize_for_github(self._teller.document("report.md"))
-        telling.conclude(code, verdict, why)
+        # With --json Locust writes its statistics to stdout, for a program that reads nothing else there.
+        telling.conclude(code, verdict, why, aside=self._environment.parsed_options.json)
 
     def _join(self) -> None:
         if self._story is not None and self._story is not gevent.getcurrent():

@@ -50,7 +50,7 @@ def test_a_users_own_users_run_beside_the_schedule(locust, platform, tmp_path):
     mixed.write_text(LOCUSTFILE)
     finished = locust.headless(
         "-f", str(mixed), "--host", platform.url, "--pipeline", PIPELINE, "-u", "2", "-r", "2", "--runs", "4",
-        "--over", "4s", "--csv", "figures", "--html", "page.html", KUBECONFIG=platform.kubeconfig,
+        "--over", "4s", "--csv", "figures", "--html", "page.html", "--json", KUBECONFIG=platform.kubeconfig,
     )  # fmt: skip
     assert finished.code in {0, 4}, finished.err
     with (tmp_path / "figures_stats.csv").open() as text:
@@ -58,6 +58,8 @@ def test_a_users_own_users_run_beside_the_schedule(locust, platform, tmp_path):
     assert counts["SUBMIT", "kfp"] == counts["RUN", "kfp"] == 4
     assert counts["GET", "look"] > 5
     assert (tmp_path / "page.html").is_file()
+    assert {row["name"] for row in json.loads(finished.out)} == {"kfp", "look"}, "Locust's, and nothing of ours"
+    assert "exit code" in finished.err
 
 
 @pytest.mark.parametrize("event", ["test_start", "request", "quitting"])

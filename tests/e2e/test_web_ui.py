@@ -57,6 +57,19 @@ def ui(locust):
     return process, address
 
 
+def start_what_cannot_be_done(page):
+    """The page tells why, in place of what it told of the test before."""
+    page.get_by_role("button", name="New").click()
+    dialog = page.get_by_role("dialog").or_(page.get_by_role("presentation")).last
+    dialog.get_by_text("Custom parameters").click()
+    dialog.locator("input[name=runs]").fill("many")
+    dialog.get_by_role("button", name="Start").click()
+    tab = page.get_by_role("region", name="Pipeline runs")
+    tab.get_by_text("not started").wait_for(timeout=20_000)
+    assert "'many' is not a number" in tab.get_by_label("Verdict").inner_text()
+    assert not tab.get_by_role("link", name="Open the report").is_visible()
+
+
 def test_start_runs_the_test_and_stop_drains_it(locust, ui, page, tmp_path):
     process, address = ui
     errors = []
@@ -103,6 +116,8 @@ def test_start_runs_the_test_and_stop_drains_it(locust, ui, page, tmp_path):
     rows = {row.seq for row in run.records(Submission)}
     assert rows == set(range(360)), "every arrival is booked: sent, or missed because the test was stopped"
     assert run.read_live("observer")
+    start_what_cannot_be_done(page)
+    page.screenshot(path=tmp_path / "refused.png")
     assert errors == []
     process.terminate()
     assert locust.finish(process).code is not None
