@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from harness.analysis.columns import evenly
 from harness.analysis.own_requests import own_requests
 from harness.analysis.tasks import tasks
 from harness.analysis.timeline import floats
@@ -23,7 +24,7 @@ def raw_tables(report: Report) -> list[Table]:
 
 def _runs(report: Report) -> Table:
     runs = report.timeline.runs
-    chosen = runs.iloc[_spread(len(runs))]
+    chosen = runs.iloc[evenly(len(runs), _MOST_ROWS)]
     columns = ("seq", "name", "run", "outcome", "state")
     stamps = [floats(chosen, f"{name}_s") for name in ("due", "sent", "answered", "over")]
     said = [str(text or error) for text, error in zip(chosen["message"], chosen["error"], strict=True)]
@@ -65,7 +66,7 @@ def _nodes(report: Report) -> Table:
         Column("Gone", number=True), Column("CPU", number=True), Column("Memory", number=True),
         Column("GPU", number=True), Column(""),
     )  # fmt: skip
-    return _table("Nodes", heads, [rows[k] for k in _spread(len(rows))], len(rows))
+    return _table("Nodes", heads, [rows[k] for k in evenly(len(rows), _MOST_ROWS).tolist()], len(rows))
 
 
 def _events(report: Report) -> Table:
@@ -98,10 +99,3 @@ def _own_requests(report: Report) -> Table:
 def _table(title: str, columns: tuple[Column, ...], rows: Sequence[tuple[str, ...]], count: int) -> Table:
     note = f"{len(rows):,} of {count:,}, evenly chosen" if len(rows) < count else ""
     return Table(title, columns, tuple(rows), note, f"{count:,}")
-
-
-def _spread(count: int) -> list[int]:
-    """At most _MOST_ROWS positions, evenly over all."""
-    if count <= _MOST_ROWS:
-        return list(range(count))
-    return [int(k) for k in np.linspace(0, count - 1, _MOST_ROWS)]

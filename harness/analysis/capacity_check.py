@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.capacity import Observation, fit
+from harness.analysis.columns import evenly
 
 _DRAWS = 400
 _MOST_SIZES = 40
@@ -38,7 +39,7 @@ def leave_one_out(observations: Sequence[Observation], random: np.random.Generat
     sizes = sorted({(o.runs, o.nodes) for o in observations})
     if len(sizes) < 2:
         return None
-    chosen = [sizes[k] for k in np.unique(np.linspace(0, len(sizes) - 1, min(len(sizes), _MOST_SIZES)).astype(int))]
+    chosen = [sizes[k] for k in evenly(len(sizes), _MOST_SIZES).tolist()]
     inside, errors = [], []
     for runs, nodes in chosen:
         model = fit([o for o in observations if (o.runs, o.nodes) != (runs, nodes)], random, count=_DRAWS)

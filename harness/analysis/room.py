@@ -21,8 +21,11 @@ from harness.model.phases import (
 
 FAILED_SCHEDULING = "FailedScheduling"
 _FAILED_SCALE_UP = frozenset({"FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut", "FailedScaleUp"})
+# As cluster-autoscaler and Karpenter word it.
 _AT_MAX = re.compile(
-    r"max(?:imum)? (?:node group |cluster |nodes? |limit |size )*(?:size |limit )?reached", re.IGNORECASE
+    r"max(?:imum)? (?:node group |cluster |nodes? |limit |size )*(?:size |limit )?reached"
+    r"|exceeds? (?:the )?limits? for (?:nodepool|provisioner)",
+    re.IGNORECASE,
 )
 _LACKS = re.compile(r"\d+ (Insufficient [\w/-]+(?:\.[\w/-]+)*|Too many pods)")
 
@@ -111,7 +114,7 @@ def _lacks(timeline: Timeline) -> tuple[tuple[str, int], ...]:
 
 def _at_max(timeline: Timeline) -> str:
     """Its last decision went to the maximum, or it said so itself."""
-    events = timeline.events[timeline.events["reason"] == NOT_TRIGGERED_SCALE_UP]
+    events = timeline.events[timeline.events["reason"].isin({NOT_TRIGGERED_SCALE_UP, FAILED_SCHEDULING})]
     for message in events["message"].fillna(""):
         if _AT_MAX.search(message):
             return str(message)

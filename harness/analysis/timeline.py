@@ -7,22 +7,18 @@ instant is NaN. Names end in ``_s`` as in ``schedule.csv``.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from harness.analysis.clocks import ahead
-from harness.model.phases import COMPUTING, POD_PHASES, RUN, TERMINAL_STATES
+from harness.analysis.columns import Bools, Floats, Ints, distinct, floats, position, shifted
+from harness.analysis.joining import joined_pods, joined_runs, observed_runs
+from harness.model.phases import COMPUTING, POD_PHASES, RUN
 from harness.model.plan import Plan
 from harness.model.records import Outcome
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+__all__ = ["Bools", "Floats", "Ints", "Timeline", "distinct", "floats"]
 
 TEST_STARTED = "Started"
 TEST_INTERRUPTED = "Interrupted"
@@ -69,17 +65,15 @@ class Timeline:
         start_at = _start(plan, submissions, spans, events)
         names = frames["steps"]["step"]
         whole = (names == "").to_numpy(dtype=bool)[spans["step"].to_numpy()]
-        observed = _observed_runs(
-            _as_texts(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)]), events, start_at
-        )
-        runs = _runs(submissions, observed, start_at)
+        observed = observed_runs(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)], events, start_at)
+        runs = joined_runs(submissions, observed, start_at)
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
-        pods = _pods(spans, ~whole, runs["run"], start_at)
-        happened = _shifted(events, start_at, at="at_s")
-        nodes = _shifted(frames["nodes"], start_at, created_at="created_s", ready_at="ready_s", gone_at="gone_s")
+        pods = joined_pods(spans, ~whole, runs["run"], start_at)
+        happened = shifted(events, start_at, at="at_s")
+        nodes = shifted(frames["nodes"], start_at, created_at="created_s", ready_at="ready_s", gone_at="gone_s")
         if skew_s:
             _set_back(skew_s, runs, pods, happened, nodes)
-        samples = _shifted(frames["samples"], start_at, at="at_s")
+        samples = shifted(frames["samples"], start_at, at="at_s")
         return cls(
             plan=plan,
             start_at=start_at,
@@ -166,23 +160,6 @@ def _workers(timeline: Timeline) -> pd.DataFrame:
     return nodes[nodes["pool"].isin(pools)] if pools else nodes
 
 
-def floats(frame: pd.DataFrame, name: str) -> Floats:
-    """A numeric column as an array, not to be written to; what is missing is NaN."""
-    if frame[name].dtype == np.float64:
-        return frame[name].to_numpy()
-    return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def after(instants: "pd.Series[int]", start_at: int) -> Floats:
-    """UTC nanoseconds (Int64) as seconds after `start_at`; subtracted as integers, so no digit is lost."""
-    missing = instants.isna().to_numpy(dtype=bool)
-    integers = instants.to_numpy(dtype=np.int64, na_value=start_at, copy=True)
-    integers -= start_at
-    shifted: Floats = integers / 1e9
-    shifted[missing] = np.nan
-    return shifted
-
-
 def _start(plan: Plan, submissions: pd.DataFrame, spans: pd.DataFrame, events: pd.DataFrame) -> int:
     """t0: as the load said it, else the first arrival, else the plan's, else the first thing seen."""
     said = events[(events["kind"] == "Test") & (events["reason"] == TEST_STARTED)]["at"]
@@ -192,11 +169,6 @@ def _start(plan: Plan, submissions: pd.DataFrame, spans: pd.DataFrame, events: p
     if plan.started_at or not len(spans):
         return plan.started_at
     return int(spans["started_at"].min())
-
-
-def _shifted(frame: pd.DataFrame, start_at: int, **names: str) -> pd.DataFrame:
-    columns = {new: after(frame[old], start_at) for old, new in names.items()}
-    return frame.drop(columns=list(names)).assign(**columns).reset_index(drop=True)
 
 
 def _set_back(skew_s: float, runs: pd.DataFrame, pods: pd.DataFrame, events: pd.DataFrame, nodes: pd.DataFrame) -> None:
@@ -209,132 +181,6 @@ def _set_back(skew_s: float, runs: pd.DataFrame, pods: pd.DataFrame, events: pd.
         for name in names:
             frame[name] -= skew_s
     events["at_s"] -= np.where(events["source"] == "kubernetes", skew_s, 0.0)
-
-
-def position(values: "pd.Series[str]", among: "pd.Series[str]") -> Ints:
-    """Where each value first stands in `among`; -1 where it does not."""
-    found = pc.index_in(pa.array(values), value_set=pa.array(among))
-    return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
-
-
-def _as_texts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Categories as the texts that they stand for."""
-    return frame.astype({name: "str" for name in frame if isinstance(frame[name].dtype, pd.CategoricalDtype)})
-
-
-def _picked(column: "pd.Series[str]", at: Ints) -> "pd.Series[str]":
-    """The texts at these positions; "" at -1."""
-    if not len(column):
-        return pd.Series([""] * at.size, dtype="str")
-    return column.fillna("").take(np.maximum(at, 0)).reset_index(drop=True).mask(at < 0, "")
-
-
-def _picked_floats(values: Floats, at: Ints) -> Floats:
-    """The values at these positions; NaN at -1."""
-    return np.where(at >= 0, np.append(values, np.nan)[at], np.nan)
-
-
-def _observed_runs(spans: pd.DataFrame, events: pd.DataFrame, start_at: int) -> pd.DataFrame:
-    """What the platform said of runs, a row each: run, name, created_s, over_s, said_s, state, message."""
-    ends = events[(events["kind"] == "Run").to_numpy(dtype=bool) & events["reason"].isin(TERMINAL_STATES).to_numpy()]
-    ends = ends.drop_duplicates("object", keep="last")
-    said_s = after(ends["at"], start_at)
-    runs = pd.concat([spans["run"], ends["object"]], ignore_index=True).drop_duplicates(ignore_index=True)
-    of_span, of_end = position(runs, spans["run"]), position(runs, ends["object"])
-    said = _picked_floats(said_s, of_end)
-    ended = _picked_floats(after(spans["ended_at"], start_at), of_span)
-    return pd.DataFrame(
-        {
-            "run": runs,
-            "name": _picked(spans["task"], of_span),  # a run's span carries its name where a step's carries the task
-            "created_s": _picked_floats(after(spans["started_at"], start_at), of_span),
-            "over_s": np.where(np.isfinite(said), np.where(np.isfinite(ended), ended, said), np.nan),
-            "said_s": said,
-            "state": _picked(ends["reason"], of_end),
-            "message": _picked(ends["message"], of_end),
-        }
-    )
-
-
-def _runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int) -> pd.DataFrame:
-    """The ledger beside what the platform said."""
-    if not len(submissions):
-        return _unsent(observed)
-    runs = _shifted(submissions, start_at, due_at="due_s", sent_at="sent_s", answered_at="answered_s")
-    runs = runs.rename(columns={"run_name": "name"})
-    for name in ("run", "error"):
-        runs[name] = runs[name].fillna("")
-    runs = _recover(runs, observed)
-    at = np.where((runs["run"] != "").to_numpy(dtype=bool), position(runs["run"], observed["run"]), -1)
-    seen = {name: _picked_floats(floats(observed, name), at) for name in ("created_s", "over_s", "said_s")}
-    return runs.assign(**seen, state=_picked(observed["state"], at), message=_picked(observed["message"], at))
-
-
-def _recover(runs: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
-    """A submission without an answer whose run exists was accepted: the answer was lost, not the run."""
-    unanswered = ((runs["outcome"] == Outcome.REJECTED.value) & runs["status"].isna()).to_numpy(dtype=bool)
-    unclaimed = (position(observed["run"], runs["run"]) < 0) & (observed["name"] != "").to_numpy(dtype=bool)
-    named = observed[unclaimed].reset_index(drop=True)
-    if not unanswered.any() or not len(named):
-        return runs
-    at = np.where(unanswered, position(runs["name"], named["name"]), -1)
-    recovered = at >= 0
-    runs.loc[recovered, "run"] = named["run"].take(at[recovered]).to_numpy()
-    runs.loc[recovered, "outcome"] = Outcome.ACCEPTED.value
-    return runs
-
-
-def _unsent(observed: pd.DataFrame) -> pd.DataFrame:
-    """Observed without a load of ours: a run is due, sent and answered when the platform created it."""
-    runs = observed.sort_values(["created_s", "run"], kind="stable", ignore_index=True)
-    count = len(runs)
-    created = floats(runs, "created_s")
-    return runs.assign(
-        seq=pd.array(range(count), dtype="Int64"),
-        scenario_id="",
-        worker=pd.array([0] * count, dtype="Int64"),
-        outcome=Outcome.ACCEPTED.value,
-        status=pd.array([pd.NA] * count, dtype="Int64"),
-        error="",
-        due_s=created,
-        sent_s=created,
-        answered_s=created,
-    )
-
-
-def _pods(spans: pd.DataFrame, of_pod: Bools, runs: "pd.Series[str]", start_at: int) -> pd.DataFrame:
-    """Stretches of pods; texts that repeat are categories, so that millions of rows stay small."""
-    of_category = position(pd.Series(spans["phase"].cat.categories), pd.Series(POD_PHASES, dtype="str"))
-    phase = np.append(of_category, -1).astype(np.int8)[spans["phase"].cat.codes.to_numpy()]
-    kept = of_pod & (phase >= 0)
-    of_run = spans["run"].cat.categories
-    row_of_run = np.where(of_run != "", position(pd.Series(of_run), runs), -1).astype(np.int32)
-    # Column by column: a copy of all columns at once would double the memory of the largest table.
-    return pd.DataFrame(
-        {
-            "row": row_of_run[spans["run"].cat.codes.to_numpy()[kept]],
-            "pod": spans["step"].to_numpy()[kept],
-            "task": _category(spans["task"]).array[kept],
-            "phase": phase[kept],
-            "start_s": after(spans["started_at"], start_at)[kept],
-            "end_s": after(spans["ended_at"], start_at)[kept],
-            "node": _category(spans["node"]).array[kept],
-        },
-        copy=False,
-    )
-
-
-def _category(column: "pd.Series[str]") -> "pd.Series[Any]":
-    """The column as categories, with "" for what is missing."""
-    known = column.astype("category")
-    if "" not in known.cat.categories:
-        known = known.cat.add_categories("")
-    return known.fillna("")
-
-
-def distinct(numbers: "NDArray[np.integer[Any]]") -> int:
-    """How many different numbers; equal ones stand together."""
-    return int(np.count_nonzero(np.diff(numbers))) + 1 if numbers.size else 0
 
 
 def _last(runs: pd.DataFrame, *frames: pd.DataFrame) -> float:

@@ -6,6 +6,7 @@ from heapq import heapify, heapreplace
 
 import numpy as np
 
+from harness.analysis.columns import evenly
 from harness.analysis.curves import mean_active
 from harness.analysis.rework import lost_pods
 from harness.analysis.timeline import Bools, Floats, Ints, floats
@@ -58,7 +59,7 @@ def work(report: Report) -> Figure | None:
     pods = report.timeline.pods.loc[carriers.phases(carriers.working, report), ["node", "start_s", "end_s"]]
     if not carriers.names or not len(pods):
         return None
-    shown = [carriers.names[k] for k in _spread(len(carriers.names), _MOST_ROWS)]
+    shown = [carriers.names[k] for k in evenly(len(carriers.names), _MOST_ROWS).tolist()]
     home, code = pods["node"].cat.codes.to_numpy(), {name: k for k, name in enumerate(pods["node"].cat.categories)}
     start, end = floats(pods, "start_s"), floats(pods, "end_s")
     grid = []
@@ -148,7 +149,7 @@ def _placed(report: Report, carriers: _Carriers) -> tuple[list[int], _Placed]:
     busy = np.bincount(codes[mine], (end - start)[mine], len(homes.categories))
     of_name = dict(zip(homes.categories, busy.tolist(), strict=True))
     order = sorted(range(len(carriers.names)), key=lambda k: -of_name.get(carriers.names[k], 0.0))
-    shown = sorted(order[k] for k in _spread(len(order), _MOST_CARRIERS))
+    shown = sorted(order[k] for k in evenly(len(order), _MOST_CARRIERS).tolist())
     position = {carriers.names[k]: at for at, k in enumerate(shown)}
     on = np.array([position.get(name, -1) for name in homes.categories], dtype=np.int64)[codes]
     row = np.flatnonzero(mine & (on >= 0) & (end >= start))
@@ -161,7 +162,7 @@ def _drawn(found: _Placed, nodes: int) -> tuple[_Placed, bool, dict[int, int], l
     runs = np.unique(found.run)
     count = min(runs.size, max(1, round(runs.size * _MOST_PODS / np.unique(found.pod).size)))
     while True:
-        part = found.of(np.isin(found.run, runs[_spread(runs.size, count)]))
+        part = found.of(np.isin(found.run, runs[evenly(runs.size, count)]))
         lane_of, lanes = _lanes(part, nodes)
         if sum(lanes) <= _MOST_LANES or count == 1:
             return part, count == runs.size, lane_of, lanes
@@ -246,11 +247,6 @@ def _caption(carriers: _Carriers, shown: int, pods: int, *, whole: bool) -> str:
     which = f"{shown} of {count:,} {noun}s, from the busiest to the quietest" if shown < count else f"All {noun}s"
     some = f"all {pods:,} {what} on them" if whole else f"{pods:,} {what} of evenly chosen runs: others ran beside them"
     return f"{which}{order}, with {some}. Drag to look closer, double-click to go back."
-
-
-def _spread(count: int, most: int) -> list[int]:
-    """At most so many positions, evenly over all, the first and the last among them."""
-    return np.unique(np.linspace(0, count - 1, min(most, count)).astype(int)).tolist() if count else []
 
 
 def _short(names: list[str]) -> list[str]:

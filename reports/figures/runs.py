@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from harness.analysis.columns import evenly
 from harness.analysis.timeline import Bools, Floats, Ints, floats
 from harness.analysis.waits import PRECEDENCE, segments
 from harness.model.phases import CANCELED, CONTROLLER, DISPATCH, FAILED, PUBLISHING, RUN_PHASES, SUBMIT
@@ -9,7 +10,7 @@ from reports.figures.figure import Figure, Trace, axis, figure, unit_of
 from reports.figures.phases import color
 from reports.report import Report
 
-_MOST_RUNS = 60
+_MOST_RUNS, _MOST_TICKS = 60, 10
 
 
 def runs(report: Report) -> Figure | None:
@@ -17,7 +18,7 @@ def runs(report: Report) -> Figure | None:
     split, timeline = report.waits, report.timeline
     if not split.row.size or not len(timeline.pods):
         return None
-    chosen = split.row[np.unique(np.linspace(0, split.row.size - 1, min(_MOST_RUNS, split.row.size)).astype(int))]
+    chosen = split.row[evenly(split.row.size, _MOST_RUNS)]
     mask = np.zeros(len(timeline.runs), dtype=bool)
     mask[chosen] = True
     rows, phases, starts, ends = _stretches(report, chosen, mask)
@@ -43,7 +44,7 @@ def runs(report: Report) -> Figure | None:
             "hovertemplate": "failed<extra></extra>",
         })  # fmt: skip
     seq = floats(timeline.runs, "seq")[chosen]
-    ticks = np.unique(np.linspace(0, chosen.size - 1, min(10, chosen.size)).astype(int))
+    ticks = evenly(chosen.size, _MOST_TICKS)
     layout = {
         "barmode": "overlay",
         "xaxis": axis(f"{unit.name} after the run was due"),

@@ -1,0 +1,52 @@
+"""Columns of frames as arrays, and places in them."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+def floats(frame: pd.DataFrame, name: str) -> Floats:
+    """A numeric column as an array, not to be written to; what is missing is NaN."""
+    if frame[name].dtype == np.float64:
+        return frame[name].to_numpy()
+    return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def after(instants: "pd.Series[int]", start_at: int) -> Floats:
+    """UTC nanoseconds (Int64) as seconds after `start_at`; subtracted as integers, so no digit is lost."""
+    missing = instants.isna().to_numpy(dtype=bool)
+    integers = instants.to_numpy(dtype=np.int64, na_value=start_at, copy=True)
+    integers -= start_at
+    seconds: Floats = integers / 1e9
+    seconds[missing] = np.nan
+    return seconds
+
+
+def position(values: "pd.Series[str]", among: "pd.Series[str]") -> Ints:
+    """Where each value first stands in `among`; -1 where it does not."""
+    found = pc.index_in(pa.array(values), value_set=pa.array(among))
+    return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def evenly(count: int, most: int) -> Ints:
+    """At most `most` positions, evenly over `count` ones; the first and the last are among them."""
+    return np.unique(np.linspace(0, max(count - 1, 0), min(most, count)).astype(np.int64))
+
+
+def distinct(numbers: "NDArray[np.integer[Any]]") -> int:
+    """How many different numbers; equal ones stand together."""
+    return int(np.count_nonzero(np.diff(numbers))) + 1 if numbers.size else 0
+
+
+def shifted(frame: pd.DataFrame, start_at: int, **names: str) -> pd.DataFrame:
+    """The frame with columns of UTC nanoseconds as seconds after `start_at`, under new names."""
+    columns = {new: after(frame[old], start_at) for old, new in names.items()}
+    return frame.drop(columns=list(names)).assign(**columns).reset_index(drop=True)
