@@ -74,10 +74,7 @@ class Carrier:
         except (OSError, HTTPParseError) as error:
             if connection is not None:
                 connection.close()
-            what = str(error) or type(error).__name__
-            raise TargetUnreachableError(
-                f"{self._host} does not answer: {what}", "is --host right, and the platform up?"
-            ) from error
+            raise TargetUnreachableError(f"{self._host} does not answer: {_what(error)}", _hint(error)) from error
         if response.should_close():
             connection.close()
         else:
@@ -160,6 +157,18 @@ def _address(host: str) -> SplitResult:
     except ValueError:  # no port, no IPv6 address
         pass
     raise ConfigError(f"'{host}' is not the address of a platform", "give --host https://kfp.example/pipeline")
+
+
+def _what(error: Exception) -> str:
+    if isinstance(error, HTTPParseError):
+        return f"what it says is not HTTP ({error.args[0]})"
+    return str(error) or type(error).__name__
+
+
+def _hint(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return "name the file of its authority in SSL_CERT_FILE, or check no certificate with --insecure"
+    return "is --host right, and the platform up?"
 
 
 def _trust(*, verify: bool) -> ssl.SSLContext:

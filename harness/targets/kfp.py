@@ -188,6 +188,11 @@ class _Api:
                 f"{where} is refused: {answer.status} {error_text(answer)}",
                 "give a bearer token with --token-file or the environment variable PIPESWARM_TOKEN",
             )
+        if answer.status // 100 == 3:
+            raise TargetUnreachableError(
+                f"{where} answered {answer.status} and sends us to {answer.headers.get('location', 'nowhere')}",
+                "where that is a login page: give a bearer token with --token-file; else it may be the right --host",
+            )
         if answer.status == 404 and "/pipelines/" in request.path and _is_json(answer):
             raise ConfigError(f"{where}: {error_text(answer)}", "look up --pipeline-id and --version-id in the KFP UI")
         if answer.status // 100 != 2:

@@ -151,6 +151,7 @@ def test_a_refused_submission_keeps_status_and_words(answer, status, said):
     [
         (HttpAnswer(200, b"<!doctype html><title>Sign in"), "an HTML page"),
         (HttpAnswer(401, b'{"message": "no token"}'), "--token-file"),
+        (HttpAnswer(302, b"", {"location": "/dex/auth"}), "302 and sends us to /dex/auth"),
         (HttpAnswer(403, b"RBAC: access denied"), "RBAC: access denied"),
         (HttpAnswer(404, b"404 page not found"), "404"),
         (HttpAnswer(503, b"upstream"), "503"),
