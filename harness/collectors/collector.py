@@ -78,13 +78,13 @@ class ObserverSettings:
 class Activity:
     """What one collector tells the others of the present.
 
-    `pods` of runs that live now, the runs that pods have worked for, and the runs of whose end the platform has taken
-    note (`kept`); none where that isn't seen.
+    `pods` of runs that live now, the runs that pods have worked for, and of the runs of whose end the platform has
+    taken note (`kept`) whether they ended well; none where that isn't seen.
     """
 
     pods: int | None = None
     worked: AbstractSet[str] | None = None
-    kept: AbstractSet[str] | None = None
+    kept: Mapping[str, bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ class Load(Enum):
     OTHERS = auto()  # whoever observes, without a load of ours
     ARRIVING = auto()  # nobody: more arrivals are to come
     ARRIVED = auto()  # the test, for the last one
-    CLOSED = auto()  # the next arrival, for every one
+    CLOSED = auto()  # the next arrival, for every one: it is told of those that the cluster shows
 
 
 def expected(activity: Activity, runs: AbstractSet[str], going: AbstractSet[str], load: Load) -> Expected:
@@ -42,9 +42,9 @@ def expected(activity: Activity, runs: AbstractSet[str], going: AbstractSet[str]
     quiet = ours and load is Load.ARRIVED and activity.pods == 0
     if activity.kept is None or not ours:
         return Expected.ENDS if quiet else Expected.CHANGES if load is Load.ARRIVING else Expected.PERHAPS
-    ended = sum(run in activity.kept for run in going)
-    if ended and (load is Load.CLOSED or (load is Load.ARRIVED and ended == len(going))):
-        return Expected.ENDS
-    if quiet and runs.isdisjoint(activity.kept):
+    if runs.isdisjoint(activity.kept) and (quiet or load is Load.CLOSED):
         return Expected.PERHAPS  # older platforms do not label a workflow then
+    ended = sum(run in activity.kept for run in going)
+    if load is Load.ARRIVED and ended == len(going):
+        return Expected.ENDS
     return Expected.CHANGES if ended else Expected.NOTHING

@@ -5,6 +5,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 
 from harness.collectors.collector import Observation
 from harness.collectors.contact import Contact
@@ -15,7 +16,7 @@ from harness.collectors.run_details import RunDetails
 from harness.collectors.submitted import Submitted
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange
-from harness.model.phases import LIST_SECONDS, RUN, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES, WRONG_CLUSTER
+from harness.model.phases import FAILED, LIST_SECONDS, RUN, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES, WRONG_CLUSTER
 from harness.model.records import Event, Sample, Span
 from harness.targets.target import ListedRun, Listing, RunPage
 
@@ -34,12 +35,9 @@ class Runs:
     """
 
     def __init__(
-        self,
-        observation: Observation,
-        listing: Listing,
-        exchange: Exchange,
+        self, observation: Observation, listing: Listing, exchange: Exchange,
         clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._observation = observation
         self._listing = listing
         self._exchange = exchange
@@ -53,6 +51,8 @@ class Runs:
             # The next run is sent when an end is seen: how soon is part of the load.
             calm_s, most_s = settings.least_poll_s, calm_s
         self._pace = Pace(settings.request_share, settings.least_poll_s, calm_s, most_s)
+        self._source = observation.plan.target
+        self._told: set[str] = set()  # runs whose end was told before it was listed
         self._open: dict[str, ListedRun] = {}
         self._over: set[str] = set()
         self._succeeded: set[str] = set()  # of those created since the beginning
@@ -124,6 +124,8 @@ class Runs:
     def _standing(self) -> Standing:
         self._submitted.read()
         now_s, load, going = self._clock(), self._submitted.load, self._going()
+        if load is Load.CLOSED:
+            self._tell_ends(going)
         then = expected(self._observation.activity, going | self._over, going, load)
         if then is not self._expected:
             self._expected, self._expected_from_s = then, now_s
@@ -207,6 +209,15 @@ class Runs:
             if before is None:
                 self._write(run, over=False)
 
+    def _tell_ends(self, going: AbstractSet[str]) -> None:
+        """Tell at once of ends that the cluster shows; the listing says later what they were like."""
+        kept = self._observation.activity.kept or {}
+        for run in sorted((going & kept.keys()) - self._told):
+            self._told.add(run)
+            state, kind = (SUCCEEDED, "Normal") if kept[run] else (FAILED, "Warning")
+            journal = self._observation.journal
+            journal.write(Event(journal.now(), "Run", run, state, "", "kubernetes", run, type=kind))
+
     def _doubt_cluster(self, enough: int) -> None:
         """Say once that the cluster is another one, when so many runs have ended well and no pod worked for any."""
         worked, host = self._observation.activity.worked, self._observation.plan.host
@@ -224,7 +235,7 @@ class Runs:
 
         The event is of when the platform knew, the span ends when the run did: between the two a platform may lag.
         """
-        journal, source = self._observation.journal, self._observation.plan.target
+        journal, source = self._observation.journal, self._source
         ended_at = run.ended_at if over else None
         created_at = run.created_at or journal.now()
         resolution_s = run.resolution_s
@@ -268,7 +279,7 @@ class Runs:
         """An observer that was started again knows what the one before it has recorded."""
         folder = self._observation.folder
         for event in folder.records(Event):
-            if event.kind == "Run" and event.reason in TERMINAL_STATES:
+            if event.kind == "Run" and event.reason in TERMINAL_STATES and event.source == self._source:
                 self._over.add(event.object)
                 self._states[event.reason] += 1
         for span in folder.records(Span):

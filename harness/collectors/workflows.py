@@ -6,8 +6,7 @@ on its listing tells of the run's end.
 """
 
 import threading
-from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Mapping
 
 from harness.collectors.events import BEFORE_NS
 from harness.collectors.journal import Journal
@@ -19,7 +18,7 @@ from harness.model.records import Event
 KIND = "Workflow"
 _PHASE = "workflows.argoproj.io/phase"
 _KEPT = "pipeline/persistedFinalState"
-_BAD = frozenset({"Failed", "Error"})
+_GOOD, _BAD = "Succeeded", frozenset({"Failed", "Error"})
 
 
 class Workflows:
@@ -35,7 +34,7 @@ class Workflows:
         self._journal = journal
         self._since = since - BEFORE_NS
         self._recorded = set(recorded)
-        self._kept: set[str] = set()
+        self._kept: dict[str, bool] = {}
         self._lock = threading.Lock()
 
     def see(self, change: str, manifest: Manifest) -> None:
@@ -49,7 +48,7 @@ class Workflows:
         run, phase = str(labels.get(RUN_ID) or name), str(status.get("phase") or labels.get(_PHASE) or "")
         with self._lock:
             if labels.get(_KEPT) == "true":
-                self._kept.add(run)
+                self._kept[run] = phase == _GOOD
             if not phase or (name, phase) in self._recorded:
                 return
             self._recorded.add((name, phase))
@@ -59,6 +58,6 @@ class Workflows:
         self._journal.write(Event(at, KIND, name, phase, message, "kubernetes", run, type=severity))
 
     @property
-    def kept(self) -> AbstractSet[str]:
-        """The runs whose end the platform has taken note of."""
+    def kept(self) -> Mapping[str, bool]:
+        """The runs whose end the platform has taken note of, and whether they ended well."""
         return self._kept

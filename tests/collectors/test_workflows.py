@@ -82,7 +82,7 @@ class TestWorkflows:
         assert not scene.workflows.kept
         scene.workflows.see("MODIFIED", workflow("Succeeded", kept=True))
         scene.workflows.see("DELETED", workflow("Succeeded", kept=True))
-        assert scene.workflows.kept == {RUN}
+        assert scene.workflows.kept == {RUN: True}
 
     def test_those_of_other_tests_and_those_recorded_before_are_left_aside(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path, recorded=((WF, "Running"),))
