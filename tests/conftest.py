@@ -1,5 +1,7 @@
 """What tests of several rooms share: fixtures, and which tests may run beside each other."""
 
+import os
+
 import pytest
 from hypothesis import settings
 
@@ -12,6 +14,11 @@ settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
 
+_USUAL, _POLITE = os.nice(0), 10
+_LOADS = ("whole-load-tests", "more-load-tests")
+_MORE = ("test_docs.py", "e2e/test_hetida*.py", "e2e/test_closed.py", "e2e/test_interrupts.py")  # half of the time
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups for `make test`: a group stays in one process.
@@ -19,13 +26,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Whole load tests mostly wait: two at a time, more would load each other. One real control plane serves all tests
     that need it; of the others each file is a group, so that its fixtures are made once. The long groups begin first.
     """
-    order = {"whole-load-tests": 0, "documented-load-tests": 1, "real-kubernetes": 2}
+    order = {name: rank for rank, name in enumerate((*_LOADS, "real-kubernetes"))}
     ranks = {}
     for item in items:
         if "real_cluster" in getattr(item, "fixturenames", ()):
             group = "real-kubernetes"
-        elif item.path.name == "test_docs.py" or item.path.match("tests/e2e/test_hetida*.py"):
-            group = "documented-load-tests"
+        elif any(item.path.match(f"tests/{name}") for name in _MORE):
+            group = "more-load-tests"
         elif item.path.match("tests/e2e/*.py"):
             group = "whole-load-tests"
         else:
@@ -33,3 +40,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(group))
         ranks[item] = order.get(group, len(order))
     items.sort(key=ranks.__getitem__)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Beside load tests the others give way: on a busy machine arrivals would be late, which is not what is tested."""
+    group = next(item.iter_markers("xdist_group")).args[0]
+    if "PYTEST_XDIST_WORKER" in os.environ and group not in _LOADS and os.nice(0) == _USUAL:
+        os.nice(_POLITE)
