@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.capacity import Observation, fit
+from harness.analysis.capacity import Observation
 from harness.analysis.capacity_check import leave_one_out
+from harness.analysis.capacity_fit import fit
 from harness.analysis.compare import Measurement, compare
 from harness.cli import twin as simulated
 from harness.cli.observations import read_observations

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.capacity import Observation, fit
+from harness.analysis.capacity import Observation
+from harness.analysis.capacity_fit import fit
 from harness.analysis.columns import evenly
 
 _DRAWS = 400

@@ -47,6 +47,8 @@ def judge(timeline: Timeline) -> tuple[SloResult, ...]:
 def _judge(timeline: Timeline, slo: Slo) -> SloResult:
     if slo.quantity:
         values, over = _sample(timeline, slo.quantity)
+        if slo.quantity == RUN_DURATION and values.size and over.all() and not ledger(timeline).succeeded:
+            return SloResult(slo, None, None, why="no run succeeded: how soon they failed says nothing")
         return _statistic(slo, values, over)
     if slo.measure == THROUGHPUT:
         value = throughput(timeline).per_hour / 3600

@@ -53,9 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, fit, answer."""
     import numpy as np
 
-    from harness.analysis.capacity import fit
     from harness.analysis.capacity_answer import Question, answer
     from harness.analysis.capacity_check import leave_one_out
+    from harness.analysis.capacity_fit import fit
     from harness.cli.capacity_answered import Answered
     from harness.cli.capacity_drawn import file_maker
 

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.capacity import Law, Observation, fit
+from harness.analysis.capacity import Law, Observation
 from harness.analysis.capacity_answer import Question, answer
 from harness.analysis.capacity_check import leave_one_out
+from harness.analysis.capacity_fit import fit
 from harness.analysis.capacity_runs import eviction_factor, recorded
 from tests.timelines import burst
 
