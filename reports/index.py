@@ -16,6 +16,8 @@ from reports.page import offline_page, when
 from reports.tables import seconds_text
 
 INDEX = "index.html"
+# What became of runs that did not do what was asked: of the report's ledger.
+_LOST = ("failed", "canceled", "rejected", "missed", "unaccounted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ def _entry(path: Path) -> Entry:
             report["validity"]["verdict"],
             report["headline"],
             ledger["intended"],
-            ledger["failed"],
+            sum(ledger[name] for name in _LOST),
             report["throughput"]["succeeded_per_hour"],
             report["latencies"]["duration_s"]["quantiles"]["p95"]["value"],
             report["throughput"]["peak_nodes"],

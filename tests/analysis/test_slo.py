@@ -83,6 +83,14 @@ def test_with_censored_runs_only_what_is_certain_is_said(tmp_path):
     assert "10 runs were not over" in results[1].why
 
 
+def test_runs_that_all_failed_quickly_meet_no_objective(tmp_path):
+    story = Story(intended=2, slos=("p50(run.duration) < 1h",))
+    for seq in range(2):
+        story.run(story.submit(seq), 0.0, 1.0, FAILED)
+    (result,) = judge(story.timeline(tmp_path))
+    assert (result.met, result.why) == (None, "no run succeeded: how soon they failed says nothing")
+
+
 def test_what_was_never_seen_cannot_be_judged(tmp_path):
     story = Story(intended=1, slos=("p95(run.duration) < 1s",))
     story.submit(0, outcome=Outcome.REJECTED, status=503, error="busy")

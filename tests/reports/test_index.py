@@ -5,7 +5,7 @@ import pytest
 
 import reports
 from harness.cli import main
-from harness.model import ConfigError
+from harness.model import ConfigError, Outcome
 from reports.index import entries, trends, write_index
 from tests.timelines import Story, burst
 
@@ -32,6 +32,15 @@ def test_every_run_is_listed_whatever_state_it_is_in(runs_dir):
     assert "ran out of space" in listed["full"].headline
     assert (listed["fresh-i"].verdict, listed["fresh-i"].intended) == ("no report", 7)
     assert listed["broken"].verdict == "unreadable"
+
+
+def test_refused_runs_count_as_failed_ones(tmp_path):
+    story = burst(20)
+    story.intended = 21
+    story.submit(20, outcome=Outcome.REJECTED, status=500, error="Error 1040: Too many connections")
+    reports.rebuild(story.write(tmp_path, "refused"))
+    (entry,) = entries(tmp_path)
+    assert entry.failed == 1
 
 
 def test_only_runs_of_one_kind_are_joined(runs_dir):
