@@ -24,16 +24,24 @@ def slo_line(result: SloResult) -> str:
 
 
 def measured_text(result: SloResult) -> str:
-    """The measured value in the objective's unit, or why there is none."""
+    """The measured value in the objective's unit with its 95 % interval, or why there is none."""
     if result.value is None or result.met is None:
         return result.why
+    text = _in_unit(result, result.value)
+    if result.low is not None or result.high is not None:
+        low, high = ("…" if end is None else _in_unit(result, end) for end in (result.low, result.high))
+        text += f", 95 % interval {low} to {high}"
+    return text if result.decided else f"{text}, which holds the limit: more runs would decide it"
+
+
+def _in_unit(result: SloResult, value: float) -> str:
     match result.slo.unit:
         case "s":
-            return format_duration(result.value)
+            return format_duration(value)
         case "/s":
-            return f"{result.value * 3600:,.0f}/h"
+            return f"{value * 3600:,.0f}/h"
         case _:
-            return f"{result.value:.2%}"
+            return f"{value:.2%}"
 
 
 def ledger_line(report: Report) -> str:

@@ -84,6 +84,20 @@ def quantile(values: Floats, level: float, over: Bools | None = None) -> Quantil
     )
 
 
+def share_interval(count: int, total: int) -> tuple[float, float]:
+    """The 95 % interval of a share, of which `count` of `total` were seen (Wilson, J. Amer. Statist. Assoc. 22, 1927).
+
+    Raises:
+        ValueError: nothing was seen.
+    """
+    if total <= 0:
+        raise ValueError("a share is of something")
+    z, share = NormalDist().inv_cdf(0.975), count / total
+    centre = (share + z * z / (2 * total)) / (1 + z * z / total)
+    spread = z / (1 + z * z / total) * math.sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
+    return max(0.0, centre - spread), min(1.0, centre + spread)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Survival:
     """Kaplan-Meier: after `times[k]` seconds the share `surviving[k]` still goes on, give or take `deviation`."""

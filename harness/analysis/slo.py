@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.analysis.latency import duration
 from harness.analysis.ledger import ledger
-from harness.analysis.quantiles import quantile
+from harness.analysis.quantiles import quantile, share_interval
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Bools, Floats, Timeline, floats
 from harness.analysis.waits import waits
@@ -34,6 +34,11 @@ class SloResult:
     high: float | None = None
     why: str = ""
 
+    @property
+    def decided(self) -> bool:
+        """The whole interval is on one side of the limit; what has no interval is what it is."""
+        return all(self.slo.holds(end) == self.met for end in (self.low, self.high) if end is not None)
+
 
 def judge(timeline: Timeline) -> tuple[SloResult, ...]:
     """Judge every objective of the plan.
@@ -52,16 +57,17 @@ def _judge(timeline: Timeline, slo: Slo) -> SloResult:
         return _statistic(slo, values, over)
     if slo.measure == THROUGHPUT:
         value = throughput(timeline).per_hour / 3600
-    else:
-        counts = ledger(timeline)
-        value = counts.share({
-            "failed_ratio": counts.failed + counts.canceled,
-            "rejected_ratio": counts.rejected,
-            "missed_ratio": counts.missed,
-            "censored_ratio": counts.in_flight,
-            "succeeded_ratio": counts.succeeded,
-        }[slo.measure])  # fmt: skip
-    return SloResult(slo, value, slo.holds(value))
+        return SloResult(slo, value, slo.holds(value))
+    counts = ledger(timeline)
+    count = {
+        "failed_ratio": counts.failed + counts.canceled,
+        "rejected_ratio": counts.rejected,
+        "missed_ratio": counts.missed,
+        "censored_ratio": counts.in_flight,
+        "succeeded_ratio": counts.succeeded,
+    }[slo.measure]
+    low, high = share_interval(count, counts.intended) if counts.intended else (None, None)
+    return SloResult(slo, counts.share(count), slo.holds(counts.share(count)), low, high)
 
 
 def _sample(timeline: Timeline, quantity: str) -> tuple[Floats, Bools]:

@@ -1,11 +1,10 @@
 import pytest
 
-from benchmarks.detectors import CASES, test
+from benchmarks.planting.case import simulated
+from benchmarks.planting.cases import CASES
 from harness.analysis.bounds import bounds
 from tests.detectors.planted import api_throttled, steady
 from tests.timelines import Story, burst
-
-test.__test__ = False  # it simulates one
 
 
 def test_a_queue_for_nodes_shows_what_the_nodes_can_carry(tmp_path):
@@ -34,7 +33,7 @@ def test_a_token_bucket_shows_the_apis_bound(tmp_path):
     ],
 )
 def test_the_part_that_a_planted_fault_slows_is_the_one_that_binds(fault, part, per_hour):
-    timeline = test(CASES[fault], 1.0, seed=1)
+    timeline = simulated(CASES[fault], 1.0, seed=1)
     first = bounds(timeline)[0]
     assert first.part == part
     assert first.utilisation > (0.9 if per_hour is None else 0.5)
@@ -44,7 +43,7 @@ def test_the_part_that_a_planted_fault_slows_is_the_one_that_binds(fault, part, 
 
 def test_no_bound_is_below_what_was_achieved():
     for fault in ("slow-worker", "parallelism-cap", "nodes-exhausted", "image-pull"):
-        timeline = test(CASES[fault], 1.0, seed=1)
+        timeline = simulated(CASES[fault], 1.0, seed=1)
         assert all(bound.utilisation < 1.05 for bound in bounds(timeline)), fault
         assert "adapters" not in {bound.part for bound in bounds(timeline)}
 

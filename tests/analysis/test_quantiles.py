@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
-from harness.analysis.quantiles import quantile, summarize, survival
+from harness.analysis.quantiles import quantile, share_interval, summarize, survival
 
 
 def test_quantiles_are_the_inverse_of_the_empirical_distribution():
@@ -67,3 +69,10 @@ def test_a_quantile_beyond_the_last_end_is_only_known_to_be_larger():
 def test_nothing_measured_is_nothing_known():
     summary = summarize(np.array([np.nan]))
     assert (summary.count, summary.mean, summary.at(0.5).value) == (0, None, None)
+
+
+@given(total=st.integers(1, 3000), share=st.floats(0, 1))
+def test_the_interval_of_a_share_is_that_of_scipy(total, share):
+    count = round(share * total)
+    known = stats.binomtest(count, total).proportion_ci(0.95, method="wilson")
+    assert share_interval(count, total) == pytest.approx((known.low, known.high), abs=1e-9)

@@ -1,9 +1,7 @@
-from dataclasses import replace
-
 import pytest
-import yaml
 
-from benchmarks.detectors import ORIGIN_AT, PACKAGE
+from benchmarks.planting.case import ORIGIN_AT
+from benchmarks.planting.packages import on_gpus
 from harness.analysis.charges import charges
 from harness.analysis.requested import requested
 from harness.analysis.timeline import Timeline
@@ -12,26 +10,12 @@ from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, RUNNING, U
 from harness.simulator import fast
 from harness.simulator.fast import Arrival, simulate
 from harness.simulator.platform import Platform
-from harness.simulator.profile import Profile
 from harness.simulator.profile_file import load_profile
 from harness.store import RunFolder
 from harness.store.tables import load
 from tests.timelines import Story
 
 RUNS = 60
-
-
-def on_gpus() -> bytes:
-    """The pipeline, its training on a GPU."""
-    spec = yaml.safe_load(PACKAGE)
-    container = spec["deploymentSpec"]["executors"]["exec-train"]["container"]
-    container.setdefault("resources", {})["accelerator"] = {"resourceType": "nvidia.com/gpu", "resourceCount": "1"}
-    return yaml.safe_dump(spec).encode()
-
-
-def untainted() -> Profile:
-    profile = load_profile("gpu-pool")
-    return replace(profile, pools=tuple(replace(pool, taints=()) for pool in profile.pools))
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +31,7 @@ def platform() -> Platform:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fast, "Platform", Remembered)
         arrivals = [Arrival(5.0 + k, Scenario(str(k), "planted", {}, {})) for k in range(RUNS)]
-        records = list(simulate(untainted(), on_gpus(), arrivals, seed=3, origin_at=ORIGIN_AT))
+        records = list(simulate(load_profile("gpu-pool"), on_gpus(), arrivals, seed=3, origin_at=ORIGIN_AT))
     (platform,) = made
     platform.records = records
     return platform

@@ -97,3 +97,11 @@ def test_what_was_never_seen_cannot_be_judged(tmp_path):
     (result,) = judge(story.timeline(tmp_path))
     assert result.met is None
     assert "no run.duration was observed" in result.why
+
+
+def test_a_ratio_has_the_interval_of_so_many_runs_and_may_be_undecided(tmp_path):
+    clear, close = judge(hundred("failed_ratio < 0.5", "failed_ratio < 0.06").timeline(tmp_path))
+    assert (clear.met, clear.decided) == (True, True)
+    assert (close.met, close.decided) == (True, False)
+    assert close.low < 0.05
+    assert close.high > 0.06
