@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _EVERY_S = 0.5
 _QUIET_EVERY_S = 10.0  # where the output is no terminal
-_STALE_S = 60.0  # a load that has not ended so long after its observer is gone
+_STALE_S = 60.0  # whoever goes on says so every second
 _OVER = "over"
 _COUNTS = ("sent", "accepted", "awaited", "in_flight", "done", "failed", "rejected", "missed")
 
@@ -55,8 +55,8 @@ def is_over(load: Mapping[str, Any], observed: Mapping[str, Any], *, reported: b
     """
     if load.get("stage") == _OVER or (reported and not load):
         return True
-    silent_s = (now_at - int(observed.get("at", now_at))) / 1e9
-    return observed.get("stage") == _OVER and silent_s > _STALE_S
+    said_at = max((int(part["at"]) for part in (load, observed) if "at" in part), default=now_at)
+    return (now_at - said_at) / 1e9 > _STALE_S
 
 
 def view(

@@ -5,6 +5,7 @@ a platform's listing of runs (``GET …/runs``), answers of Prometheus to ``quer
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,24 +47,36 @@ def import_files(observation: Observation, paths: Sequence[Path]) -> Mapping[str
     """Record what is in `paths`; returns how many objects of each kind there were.
 
     Raises:
-        ConfigError: a file can't be read, or is none of those that are understood. Nothing has been recorded then.
+        ConfigError: a file can't be read, or is none of those that are understood.
     """
     documents = [(path, _read(path)) for path in paths]
-    objects: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _ORDER}
+    objects: dict[str, list[tuple[Path, dict[str, Any]]]] = {kind: [] for kind in _ORDER}
     counts: dict[str, int] = {}
     for path, document in documents:
         if "items" in document:
-            for each in _items(path, document):
-                objects[str(each["kind"])].append(each)
+            with _reading(path):
+                for each in _items(path, document):
+                    objects[str(each["kind"])].append((path, each))
         elif not _lists_runs(document) and "data" not in document:
             raise _not_understood(path)
     for path, document in documents:
-        if _lists_runs(document):
-            counts["Run"] = counts.get("Run", 0) + _record_runs(observation, path)
-        elif "data" in document:
-            counts["Sample"] = counts.get("Sample", 0) + _record_samples(observation, path, document["data"])
+        with _reading(path):
+            if _lists_runs(document):
+                counts["Run"] = counts.get("Run", 0) + _record_runs(observation, path)
+            elif "data" in document:
+                counts["Sample"] = counts.get("Sample", 0) + _record_samples(observation, path, document["data"])
     _record_objects(observation, objects)
     return counts | {kind: len(found) for kind, found in objects.items() if found}
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """What is in `path` is read here: whatever it lacks is told as its fault."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise ConfigError(f"{path} is damaged, or cut: {what}", "give the whole answer, as it came") from error
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -127,7 +140,7 @@ def _record_samples(observation: Observation, path: Path, data: Mapping[str, Any
     return count
 
 
-def _record_objects(observation: Observation, objects: Mapping[str, Iterable[dict[str, Any]]]) -> None:
+def _record_objects(observation: Observation, objects: Mapping[str, Iterable[tuple[Path, dict[str, Any]]]]) -> None:
     journal, since = observation.journal, observation.plan.started_at
     nodes, pods = Nodes(journal), Pods(journal, since)
     events = Events(journal, pods.see_event, since, set())
@@ -136,6 +149,7 @@ def _record_objects(observation: Observation, objects: Mapping[str, Iterable[dic
         claims.KIND: claims.Claims(journal).see, workflows.KIND: workflows.Workflows(journal, since).see,
     }  # fmt: skip
     for kind in _ORDER:
-        for each in objects[kind]:
-            see[kind]("ADDED", each)
+        for path, each in objects[kind]:
+            with _reading(path):
+                see[kind]("ADDED", each)
     events.release(every=True)

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Mapping
 
 from harness.collectors.collector import Collector, Observation, ObserverSettings, sources
 from harness.collectors.journal import Journal
@@ -88,7 +89,7 @@ def _show(folder: RunFolder, threads: "list[_Supervised]", journal: Journal, sta
     """Say what there is to see now: the collectors' parts, our own requests, and what went wrong last."""
     live: dict[str, object] = {"at": journal.now(), "stage": stage}
     for thread in threads:
-        live |= thread.collector.live()
+        live |= thread.live()
     live["requests"] = journal.requests
     live["last_error"] = journal.last_error
     try:
@@ -106,11 +107,20 @@ class _Supervised(threading.Thread):
         self._journal = journal
         self._stop_all = stop
         self._failed = False
+        self._told = ""
 
     @property
     def has_looked(self) -> bool:
         """It has seen its source, or has found that it can't."""
-        return self._failed or bool(self.collector.live())
+        return self._failed or bool(self.live())
+
+    def live(self) -> Mapping[str, object]:
+        """What the collector knows of the present; nothing where it can't say it."""
+        try:
+            return self.collector.live()
+        except Exception as error:  # noqa: BLE001  # nor must what it says of itself
+            self._tell(error)
+            return {}
 
     def run(self) -> None:
         """Collect, again and again if need be, until all stop."""
@@ -118,11 +128,18 @@ class _Supervised(threading.Thread):
             try:
                 self.collector.collect(self._stop_all)
             except Exception as error:  # noqa: BLE001  # one source's defect must not end the observation of the others
-                # Standard error is kept beside the records, as observer.log.
-                print(self._journal.clean(traceback.format_exc()), file=sys.stderr, flush=True)
-                self._journal.note("Failed", self.name, f"{type(error).__name__}: {error}")
-                self._failed = True
+                self._tell(error)
             else:
                 return
             if self._stop_all.wait(_RESTART_S):
                 return
+
+    def _tell(self, error: Exception) -> None:
+        self._failed = True
+        told = f"{type(error).__name__}: {error}"
+        if told == self._told:
+            return
+        self._told = told
+        # Standard error is kept beside the records, as observer.log.
+        print(self._journal.clean(traceback.format_exc()), file=sys.stderr, flush=True)
+        self._journal.note("Failed", self.name, told)

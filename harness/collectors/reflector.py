@@ -77,6 +77,7 @@ class Reflector:
     def follow(self, stop: threading.Event) -> None:
         """Tell of every change until `stop` is set, and of what happened until then."""
         while not stop.is_set():
+            started_s = time.monotonic()
             try:
                 self._step(stop)
             except GoneError:
@@ -86,13 +87,14 @@ class Reflector:
             except UnreachableError as error:
                 self.looked = True
                 stop.wait(self._contact.failed(error))
+            if time.monotonic() - started_s < _SHORT_S:
+                stop.wait(_SHORT_S)
         self._finish()
 
     def _step(self, stop: threading.Event) -> None:
         resumes = bool(self._version)
         if not resumes:
             self._list()
-        started_s = time.monotonic()
         stream = self._open(_WATCH_S)
         self._contact.made(missed=not resumes)
         self.looked = True
@@ -103,8 +105,6 @@ class Reflector:
         except UnreachableError as error:
             # Nothing is lost: the next watch goes on from the last version seen.
             self._journal.note(RETRY, self._contact.name, f"{error}; resumed")
-        if not stop.is_set() and time.monotonic() - started_s < _SHORT_S:
-            stop.wait(_SHORT_S)
 
     def _finish(self) -> None:
         """What has happened before the end, and was not told yet."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.collectors.collector import Observation
-from harness.collectors.contact import Contact
+from harness.collectors.contact import Contact, UnreachableError
 from harness.collectors.kube_api import KubeApi
 from harness.collectors.polling import Polling
 from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
@@ -40,8 +40,14 @@ class Volumes:
         if self._rounds % _PLACES_EVERY == 0 or not self._nodes or self._polling.lost:
             self._nodes = self._find_nodes()
         self._rounds += 1
+        failed: UnreachableError | None = None
         for node in self._nodes:
-            self._read(node)
+            try:
+                self._read(node)
+            except UnreachableError as error:
+                failed = error  # the other kubelets may answer
+        if failed is not None:
+            raise failed
 
     def _find_nodes(self) -> tuple[str, ...]:
         nodes = set()

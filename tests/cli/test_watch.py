@@ -1,4 +1,5 @@
 import json
+import time
 
 import pytest
 
@@ -30,8 +31,12 @@ OBSERVED = {
         ({}, {}, False, False),
         ({}, {}, True, True),
         ({"stage": "draining"}, {}, True, False),
+        ({}, {"stage": "observing", "at": NOW - 61 * 10**9}, False, True),
+        ({"stage": "draining", "at": NOW}, {"stage": "observing", "at": NOW - 61 * 10**9}, False, False),
+        ({"stage": "draining", "at": NOW - 61 * 10**9}, {"stage": "observing", "at": NOW}, False, False),
     ],
-    ids=["drains", "over", "reports", "killed", "observes", "will report", "observed", "new", "imported", "reported early"],
+    ids=["drains", "over", "reports", "killed", "observes", "will report", "observed", "new", "imported", "reported early",
+         "observer killed", "its observer killed", "late"],
 )  # fmt: skip
 def test_when_a_run_is_over(load, observed, reported, over):
     assert is_over(load, observed, reported=reported, now_at=NOW) is over
@@ -70,9 +75,10 @@ def test_a_run_without_a_live_state_is_over_when_it_has_its_report(tmp_path, cap
 
 def test_a_program_gets_one_object(tmp_path, capsys):
     folder = Story(intended=0).write(tmp_path)
-    folder.write_live("observer", OBSERVED)
+    now = OBSERVED | {"at": time.time_ns()}
+    folder.write_live("observer", now)
     assert main(["watch", str(folder.path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"over": False, "load": {}, "observer": OBSERVED, "findings": []}
+    assert json.loads(capsys.readouterr().out) == {"over": False, "load": {}, "observer": now, "findings": []}
 
 
 def test_what_is_no_run_is_told(tmp_path, capsys):

@@ -105,6 +105,10 @@ def test_a_list_of_one_kind_needs_no_kind_in_its_items(tmp_path: Path) -> None:
         ([1], "neither Kubernetes objects"),
         ({"kind": "List", "items": [{"kind": "Secret", "metadata": {}}]}, r"items\[0\] is a Secret"),
         ({"status": "success", "data": {"resultType": "vector", "result": []}}, "but a vector"),
+        ({"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}}]}}, "'values' is missing"),
+        ({"kind": "PodList", "items": [{"status": {}}]}, "'metadata' is missing"),
+        ({"runs": [{"state": "SUCCEEDED"}]}, "'run_id' is missing"),
+        ({"kind": "List", "items": [1]}, "damaged, or cut"),
     ],
 )
 def test_what_is_not_understood_is_named(tmp_path: Path, document: Any, says: str) -> None:
