@@ -123,6 +123,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     register(defaults := _Defaults(), platform.OPTIONS, platform.DEFAULTS)
     given = settings(argparse.Namespace(**{**defaults.values, **vars(arguments)}), "", platform.OPTIONS)
     checked = check(given, target, platform)
+    sys.stderr.write(given.unheeded())
     assert checked.prepared.inputs is not None  # a pipeline that is at hand says what it takes
     scenarios, kept = scenarios_for(checked, checked.prepared.inputs)
     folder, offsets = _folder(arguments, checked, len(scenarios), kept)

@@ -22,9 +22,19 @@ from harness.targets.cleaning import Cleanup
 V = TypeVar("V")
 N = TypeVar("N", int, float)
 
-SCHEDULES = ("spread", "constant", "burst", "poisson", "ramp", "stages", "replay", "concurrency")
+# Each schedule, and which options say when its runs are due.
+_HEEDED: Mapping[str, frozenset[str]] = {
+    "spread": frozenset({"runs", "over", "jitter"}),
+    "constant": frozenset({"rate", "for"}),
+    "burst": frozenset({"runs", "every", "times", "ramp-in"}),
+    "poisson": frozenset({"rate", "for"}),
+    "ramp": frozenset({"rate", "for"}),
+    "stages": frozenset({"schedule-file"}),
+    "replay": frozenset({"schedule-file"}),
+    "concurrency": frozenset({"runs", "for", "schedule-file"}),
+}
+SCHEDULES = tuple(_HEEDED)
 _DEFAULT_RUNS = 60
-
 
 _OPTIONS: tuple[Option, ...] = (
     (
@@ -111,6 +121,15 @@ class Settings:
             if text and text != default
             for word in ((f"--{name}",) if default is False else (f"--{name}", text))
         ]
+
+    def unheeded(self) -> str:
+        """A sentence on options that were given and say nothing to this schedule; "" without any."""
+        kind = self.text("schedule")
+        others = frozenset().union(*_HEEDED.values()) - _HEEDED[kind]
+        idle = [
+            f"--{name}" for name, default, *_ in _OPTIONS if name in others and self.text(name) not in {"", default}
+        ]
+        return f"note: the schedule '{kind}' does not heed {', '.join(idle)}\n" if idle else ""
 
     def schedule_for(self, scenarios: int) -> Schedule | Concurrency:
         """The schedule; without ``--runs`` one run a scenario."""

@@ -214,7 +214,7 @@ class Desk:
         self._teller.begin()
         try:
             checked = self._check()
-            self._tell_about_users(checked)
+            self._tell_what_is_not_heeded(checked)
             session = self._session = Session(checked, self._means(checked), on_finished=self._statistics.finished)
             self._teller.follow(session)
             try:
@@ -244,7 +244,8 @@ class Desk:
         given = settings(self._environment.parsed_options, host, self._platform.OPTIONS)
         return check(given, self._target, self._platform)
 
-    def _tell_about_users(self, checked: Checked) -> None:
+    def _tell_what_is_not_heeded(self, checked: Checked) -> None:
+        sys.stderr.write(checked.settings.unheeded())
         users = self._environment.parsed_options.num_users or 1
         if users > 1 and not isinstance(checked.settings.schedule, Concurrency):
             kind = checked.settings.text("schedule")

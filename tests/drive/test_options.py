@@ -52,6 +52,12 @@ def test_schedules_as_options(arguments, schedule):
     assert parse(*arguments).schedule_for(42) == schedule
 
 
+def test_what_a_schedule_does_not_heed_is_told():
+    given = parse("--schedule", "constant", "--rate", "1/s", "--runs", "500", "--over", "1h", "--jitter", "0")
+    assert given.unheeded() == "note: the schedule 'constant' does not heed --runs, --over\n"
+    assert parse("--schedule", "burst", "--runs", "5").unheeded() == ""
+
+
 def test_objectives_may_be_given_several_times():
     assert parse("--slo", "a < 1", "--slo", "b < 2").slos == ("a < 1", "b < 2")
     assert parse("--slo", "a < 1; b < 2").slos == ("a < 1", "b < 2")
