@@ -12,6 +12,8 @@ from harness.simulator.kube.view import KubernetesView
 from harness.simulator.kubeapi import ApiError
 from harness.simulator.profile import Taint
 
+_RESTARTED = "kubectl.kubernetes.io/restartedAt"
+
 
 class ClusterActions:
     """Deleting, cordoning, labelling, scaling: done to the model, which shows the outcome."""
@@ -35,8 +37,7 @@ class ClusterActions:
         elif plural == "events":
             self._view.store.delete("events", namespace, name)
         else:
-            message = f'{plural} "{name}" is forbidden: the simulated platform keeps its own installation'
-            raise ApiError(403, "Forbidden", message, {"name": name, "kind": plural})
+            raise _kept(plural, name)
         self._advance()
 
     def evict(self, namespace: str, name: str, grace_s: float | None = None) -> None:
@@ -59,8 +60,8 @@ class ClusterActions:
             pod = self._view.platform.cluster.pods[name]
             pod.labels = _merged(pod.labels, patch.get("metadata", {}).get("labels", {}))
             self._view.pod_changed(pod, Change.LABELLED)
-        elif plural == "deployments" and "replicas" in patch.get("spec", {}):
-            self._scale(name, int(patch["spec"]["replicas"]))
+        elif plural == "deployments":
+            self._patch_deployment(name, patch.get("spec", {}))
         elif plural == "machinedeployments" and "replicas" in patch.get("spec", {}):
             cluster = self._view.platform.cluster
             pool = next(each for each in self._view.platform.profile.pools if each.name == name)
@@ -87,9 +88,19 @@ class ClusterActions:
             cluster.scheduler.room_made(node)
             self._view.node_changed(node)
 
+    def _patch_deployment(self, name: str, spec: Mapping[str, Any]) -> None:
+        template = spec.get("template", {})
+        restarted = template.get("metadata", {}).get("annotations", {}).get(_RESTARTED)
+        if template and template != {"metadata": {"annotations": {_RESTARTED: restarted}}}:
+            raise _kept("deployments", name)
+        if "replicas" in spec:
+            self._scale(name, int(spec["replicas"]))
+        if restarted:
+            self._view.deployments.restart(name, str(restarted))
+
     def _scale(self, name: str, replicas: int) -> None:
         platform = self._view.platform
-        self._view.scale(name, replicas)
+        self._view.deployments.scale(name, replicas)
         if name == "ml-pipeline":  # each replica has a client of its own
             platform.server.bucket.rate = platform.profile.api.qps * max(replicas, 1)
             platform.server.bucket.burst = platform.profile.api.burst * max(replicas, 1)
@@ -113,6 +124,11 @@ class ClusterActions:
         elif name == DATABASE_CLAIM:
             self._view.platform.server.database.capacity = size
         self._view.set_claim(Claim(name, claim.namespace, size))
+
+
+def _kept(plural: str, name: str) -> ApiError:
+    message = f'{plural} "{name}" is forbidden: the simulated platform keeps its own installation'
+    return ApiError(403, "Forbidden", message, {"name": name, "kind": plural})
 
 
 def _merged(labels: Mapping[str, str], patch: Mapping[str, Any]) -> dict[str, str]:

@@ -1,14 +1,11 @@
-"""What a Kubeflow Pipelines installation consists of, besides its runs: namespaces, deployments, volumes."""
+"""What an installation consists of, besides its runs: namespaces, components and their services, volumes."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.simulator.cluster import Pod, Shape, Toleration
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube.pods import quantity
-from harness.simulator.kube.policy import SYSTEM_CLASSES
-from harness.simulator.kube.snapshots import Labels, uid
+from harness.simulator.kube.snapshots import uid
 from harness.simulator.profile import Profile
 from harness.simulator.store_products import Installed
 
@@ -27,17 +24,6 @@ class Component:
     namespace: str = ""  # "" is KFP's own
     claim: str = ""  # of the volume that its pod has mounted
     spread: bool = False  # its pods are on as many nodes as there are
-
-
-@dataclass(frozen=True, slots=True)
-class Deployment:
-    """A deployment at one resource version."""
-
-    component: Component
-    namespace: str
-    replicas: int
-    ready: int = 0  # of its pods
-    generation: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +52,6 @@ COMPONENTS = (
     ),
 )
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-_CRITICAL = SYSTEM_CLASSES["system-cluster-critical"]  # of what is not KFP's but the cluster's
-_EVERYWHERE = (Toleration("CriticalAddonsOnly", "Exists"),)
-
-
 RUNTIME = "hetida-designer-runtime"
 # What a runtime requests: for each worker, of which 60 % is used (210 MiB); and of all nodes' cores this share.
 _WORKER_MEMORY, _RUNTIME_SHARE = 350 * _MI, 0.8
@@ -100,20 +82,65 @@ def store_component(store: Installed) -> Component:
     return Component(store.deployment, store.image, store.cpu, store.memory, claim=store.claim)
 
 
-def system_pod(component: Component, namespace: str, number: int = 0) -> Pod:
-    """One pod of a deployment, as its replica set names it; `number` counts those that it ever had."""
-    replica_set = uid("template", component.name)[:10].replace("-", "7")
-    pod = Pod(
-        f"{component.name}-{replica_set}-{uid(component.name, str(number))[:5]}",
-        namespace,
-        Shape(
-            component.cpu, component.memory, tolerations=_EVERYWHERE, priority=_CRITICAL if component.namespace else 0
-        ),
-        (component.image,),
-        owner=Labels(app=component.name, deployment=component.name, claim=component.claim),
-    )
-    pod.usage_cpu, pod.usage_memory = component.cpu / 4000, component.memory * 0.6
-    return pod
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service of type ClusterIP before the pods of a component; `number` gives its address."""
+
+    name: str
+    namespace: str
+    component: str
+    ports: tuple[tuple[str, int], ...]
+    number: int
+
+
+def services(profile: Profile, store: Installed) -> tuple[Service, ...]:
+    """What other pods connect to."""
+    own = profile.namespace
+    ports: dict[str, tuple[tuple[str, int], ...]] = {
+        "ml-pipeline": (("http", 8888), ("grpc", 8887)),
+        "ml-pipeline-ui": (("http", 80),),
+        "metadata-grpc-service": (("grpc-api", 8080),),
+        "workflow-controller-metrics": (("metrics", 9090),),
+        "mysql": (("mysql", 3306),),
+        store.service: (("http", 9000),),
+    }
+    of = {"metadata-grpc-service": "metadata-grpc-deployment", "workflow-controller-metrics": "workflow-controller",
+          store.service: store.deployment}  # fmt: skip
+    if profile.hetida is not None:
+        ports = {RUNTIME: (("http", 8090),), "hetida-designer-backend": (("http", 8090),)}
+    found: list[tuple[str, str, str, tuple[tuple[str, int], ...]]] = [("kubernetes", "default", "", (("https", 443),))]
+    found += [(name, own, of.get(name, name), each) for name, each in ports.items()]
+    found += [("kube-dns", "kube-system", "coredns", (("dns-tcp", 53),))]
+    found += [("metrics-server", "kube-system", "metrics-server", (("https", 443),))]
+    return tuple(Service(*each, number) for number, each in enumerate(found, start=1))
+
+
+def render_service(service: Service, stamp: Stamp) -> Manifest:
+    """The manifest."""
+    address = f"10.0.{service.number >> 8}.{service.number & 255}"
+    ports = [{"name": name, "protocol": "TCP", "port": port, "targetPort": port} for name, port in service.ports]
+    in_cluster = {"kubernetes.io/cluster-service": "true"} if service.name == "kube-dns" else {}
+    return {
+        "metadata": {
+            "name": service.name,
+            "namespace": service.namespace,
+            "uid": uid("service", service.namespace, service.name),
+            "creationTimestamp": stamp(0.0),
+            "labels": {"app": service.component or service.name, **in_cluster},
+        },
+        "spec": {
+            "type": "ClusterIP",
+            "clusterIP": address,
+            "clusterIPs": [address],
+            "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "internalTrafficPolicy": "Cluster",
+            "ports": ports,
+            "sessionAffinity": "None",
+            **({"selector": {"app": service.component}} if service.component else {}),
+        },
+        "status": {"loadBalancer": {}},
+    }
 
 
 def render_namespace(name: str, stamp: Stamp) -> Manifest:
@@ -127,51 +154,6 @@ def render_namespace(name: str, stamp: Stamp) -> Manifest:
         },
         "spec": {"finalizers": ["kubernetes"]},
         "status": {"phase": "Active"},
-    }
-
-
-def deployment_labels(deployment: Deployment) -> Mapping[str, str]:
-    """The deployment's labels."""
-    return {"app": deployment.component.name, "application-crd-id": "kubeflow-pipelines"}
-
-
-def render_deployment(deployment: Deployment, stamp: Stamp) -> Manifest:
-    """The manifest."""
-    component, replicas = deployment.component, deployment.replicas
-    labels = dict(deployment_labels(deployment))
-    requests = {"cpu": f"{component.cpu}m", "memory": quantity(component.memory)} if component.cpu else {}
-    container = {"name": "main", "image": component.image, "resources": {"requests": requests} if requests else {}}
-    available = deployment.ready >= replicas
-    condition = {
-        "type": "Available",
-        "status": str(available),
-        "reason": f"MinimumReplicas{'Available' if available else 'Unavailable'}",
-        "message": f"Deployment {'has' if available else 'does not have'} minimum availability.",
-        "lastTransitionTime": stamp(0.0),
-        "lastUpdateTime": stamp(0.0),
-    }
-    counts = {"replicas": replicas, "updatedReplicas": replicas, "readyReplicas": deployment.ready,
-              "availableReplicas": deployment.ready, "unavailableReplicas": replicas - deployment.ready}  # fmt: skip
-    return {
-        "metadata": {
-            "name": component.name,
-            "namespace": deployment.namespace,
-            "uid": uid("deployment", deployment.namespace, component.name),
-            "creationTimestamp": stamp(0.0),
-            "generation": deployment.generation,
-            "labels": labels,
-        },
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-        },
-        "status": {
-            "observedGeneration": deployment.generation,
-            **{name: count for name, count in counts.items() if count > 0},
-            "conditions": [condition],
-        },
     }
 
 

@@ -123,11 +123,11 @@ def minio(platform: Platform) -> str:
 
 
 def mysqld(platform: Platform) -> str:
-    """MySQL behind a mysqld_exporter."""
+    """MySQL behind a mysqld_exporter, whose own question is one of those that it counts."""
     database = platform.server.database
     limit = database.settings.connections or _UNLIMITED
     # Other clients have what the API server doesn't get.
-    connected = max(database.held, round(limit * database.crowded))
+    connected = max(database.held + 1, round(limit * database.crowded))
     lines = [
         *family("mysql_up", "gauge", "Whether the MySQL server is up.", [({}, 1)]),
         *family(
@@ -136,7 +136,11 @@ def mysqld(platform: Platform) -> str:
         ),
         *family(
             "mysql_global_status_threads_running", "gauge", "Generic metric from SHOW GLOBAL STATUS.",
-            [({}, database.held)],
+            [({}, database.held + 1)],
+        ),
+        *family(
+            "mysql_global_status_queries", "counter", "Generic metric from SHOW GLOBAL STATUS.",
+            [({}, database.answered)],
         ),
         *family(
             "mysql_global_status_connection_errors_total", "counter", "Total number of MySQL connection errors.",

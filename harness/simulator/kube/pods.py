@@ -16,6 +16,7 @@ from harness.simulator.kube.snapshots import PodSnapshot, pod_uid_of, uid
 
 Manifest = dict[str, Any]
 WAIT = "wait"
+TEMPLATE_HASH = "pod-template-hash"  # which revision of its deployment a pod is of
 
 
 def pod_labels(pod: PodSnapshot) -> Mapping[str, str]:
@@ -29,7 +30,8 @@ def pod_labels(pod: PodSnapshot) -> Mapping[str, str]:
             "workflows.argoproj.io/workflow": owner.workflow,
             **dict(pod.own_labels),
         }
-    return {"app": owner.app, "application-crd-id": "kubeflow-pipelines", **dict(pod.own_labels)}
+    template = {TEMPLATE_HASH: owner.template} if owner.template else {}
+    return {"app": owner.app, "application-crd-id": "kubeflow-pipelines", **template, **dict(pod.own_labels)}
 
 
 def pod_fields(pod: PodSnapshot) -> Mapping[str, str]:
@@ -120,7 +122,7 @@ def _spec(pod: PodSnapshot, classes: Mapping[int, str]) -> Manifest:
         "tolerations": _tolerations(pod),
     }
     if steps:
-        spec["initContainers"] = [_container(name, image, {}) for name, image in _inits(pod)]
+        spec["initContainers"] = [_container(name, image, {}) for name, image in init_containers(pod)]
     selector = {
         each.key: each.values[0] for each in pod.shape.requirements if each.operator == "In" and len(each.values) == 1
     }
@@ -140,7 +142,8 @@ def _spec(pod: PodSnapshot, classes: Mapping[int, str]) -> Manifest:
     return spec
 
 
-def _inits(pod: PodSnapshot) -> list[tuple[str, str]]:
+def init_containers(pod: PodSnapshot) -> list[tuple[str, str]]:
+    """Names and images of those of a workflow's pod."""
     inits = [("init", EXEC_IMAGE)]
     if pod.role == "executor":
         inits.append(("kfp-launcher", pod.images[1]))
@@ -226,7 +229,7 @@ def _status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         status |= {"podIP": _ip(pod), "podIPs": [{"ip": _ip(pod)}]}
     if pod.owner.workflow:
         status["initContainerStatuses"] = [
-            _container_status(pod, name, image, _init_state(pod, stamp)) for name, image in _inits(pod)
+            _container_status(pod, name, image, _init_state(pod, stamp)) for name, image in init_containers(pod)
         ]
         wait = _container_status(pod, WAIT, EXEC_IMAGE, _wait_state(pod, stamp))
         status["containerStatuses"] = [_container_status(pod, "main", pod.images[0], _main_state(pod, stamp)), wait]
@@ -278,7 +281,7 @@ def _main_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         return {"waiting": {"reason": "PodInitializing"}}
     if pod.main_ended is None:
         return {"running": {"startedAt": stamp(pod.started)}}
-    code, reason, message = (0, "Completed", "") if _failed_later(pod) else (pod.exit_code, pod.reason, pod.message)
+    code, reason, message = (0, "Completed", "") if failed_later(pod) else (pod.exit_code, pod.reason, pod.message)
     return _terminated(code, reason, message, stamp(pod.started), stamp(pod.main_ended))
 
 
@@ -287,11 +290,11 @@ def _wait_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         return {"waiting": {"reason": "PodInitializing"}}
     if pod.finished is None:
         return {"running": {"startedAt": stamp(pod.started)}}
-    code, reason, message = (pod.exit_code, "Error", pod.message) if _failed_later(pod) else (0, "Completed", "")
+    code, reason, message = (pod.exit_code, "Error", pod.message) if failed_later(pod) else (0, "Completed", "")
     return _terminated(code, reason, message, stamp(pod.started), stamp(pod.finished))
 
 
-def _failed_later(pod: PodSnapshot) -> bool:
+def failed_later(pod: PodSnapshot) -> bool:
     """The main container went well, but what came after it did not."""
     return (
         bool(pod.exit_code)

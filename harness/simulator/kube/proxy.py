@@ -1,4 +1,4 @@
-"""What is reached through the Kubernetes API's proxies: kubelets' statistics, components' metrics, pods' logs."""
+"""What is reached through the Kubernetes API's proxies: kubelets' statistics and components' metrics."""
 
 from collections.abc import Awaitable, Callable
 
@@ -38,7 +38,6 @@ class Proxies:
         proxied = f"{api}/namespaces/{{namespace}}/services/{{service}}/proxy"
         router.add_get(f"{proxied}/metrics", self._service)
         router.add_get(f"{proxied}/minio/v2/metrics/cluster", self._minio)
-        router.add_get(f"{api}/namespaces/{{namespace}}/pods/{{pod}}/log", self._log)
 
     def _kubelet(self, request: web.Request) -> Kubelet:
         self._advance()
@@ -87,20 +86,3 @@ class Proxies:
 
     def _has(self, product: StoreProduct) -> bool:
         return self._view.platform.store.settings.product is product
-
-    async def _log(self, request: web.Request) -> web.Response:
-        self._advance()
-        name = request.match_info["pod"]
-        pod = self._view.platform.cluster.pods.get(name)
-        if pod is None:
-            raise ApiError(404, "NotFound", f'pods "{name}" not found', {"name": name, "kind": "pods"})
-        if pod.started is None:
-            message = f'container "main" in pod "{name}" is waiting to start: PodInitializing'
-            raise ApiError(400, "BadRequest", message)
-        stamp = self._view.calendar.stamp
-        lines = [f'time="{stamp(pod.started)}" level=info msg="{pod.task or pod.name} started"']
-        if pod.finished is not None:
-            level = "error" if pod.exit_code else "info"
-            text = pod.message.replace('"', "'") or f"exit code {pod.exit_code}"
-            lines.append(f'time="{stamp(pod.finished)}" level={level} msg="{text}"')
-        return web.Response(text="\n".join(lines) + "\n")

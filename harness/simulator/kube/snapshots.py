@@ -19,6 +19,7 @@ class Labels(NamedTuple):
     over: bool = False
     app: str = ""
     deployment: str = ""
+    template: str = ""  # the hash of the deployment's template
     claim: str = ""  # of the volume that the pod has mounted
 
 

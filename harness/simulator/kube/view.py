@@ -1,8 +1,7 @@
 """The model as the Kubernetes API shows it: every change becomes an object's next version and the events it makes."""
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from harness.simulator.cluster import Change, Node, Pod
@@ -10,19 +9,19 @@ from harness.simulator.cluster.quota import NAME as QUOTA
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube import usage
+from harness.simulator.kube.deployments import Deployments, render_deployment, render_replica_set
 from harness.simulator.kube.events import event_fields, pod_events, render_event
 from harness.simulator.kube.installation import (
     DATABASE_CLAIM,
     NAMESPACES,
     RUNTIME,
     Claim,
-    Deployment,
     components,
     render_claim,
-    render_deployment,
     render_namespace,
-    system_pod,
-)  # fmt: skip
+    render_service,
+    services,
+)
 from harness.simulator.kube.nodes import (
     LEASES,
     POOLS,
@@ -70,9 +69,7 @@ class KubernetesView:
         self._events = 0
         self._kept: deque[tuple[float, str, str]] = deque()
         self._explanations: dict[str, str] = {}
-        self.deployments: dict[str, Deployment] = {}
-        self.replicas: dict[str, list[Pod]] = {}
-        self._replicas_made: Counter[str] = Counter()  # ever
+        self._deployments: Deployments | None = None
         self.claims: dict[str, Claim] = {}
         self._quota_since: float | None = None
         self._priorities: dict[int, str] = {}  # value → class
@@ -83,6 +80,12 @@ class KubernetesView:
         """What is shown."""
         assert self._platform is not None
         return self._platform
+
+    @property
+    def deployments(self) -> Deployments:
+        """Those of the installation."""
+        assert self._deployments is not None
+        return self._deployments
 
     @property
     def meter(self) -> usage.Meter:
@@ -97,15 +100,17 @@ class KubernetesView:
     def follow(self, platform: Platform) -> None:
         """Show this platform: its installation runs from now on."""
         self._platform = platform
-        self._meter = usage.Meter(platform, self.replicas)
+        self._deployments = Deployments(platform, self.store, self._scaled)
+        self._meter = usage.Meter(platform, self._deployments.pods)
         for pool in platform.profile.pools:
             self._pool_changed(pool)
         own = platform.profile.namespace
         for name in (*NAMESPACES, own):
             self.store.put("namespaces", "", name, name)
         for component, replicas in components(platform.profile, platform.store.installed):
-            self.set_deployment(Deployment(component, component.namespace or own, 0))
-            self.scale(component.name, replicas)
+            self._deployments.install(component, component.namespace or own, replicas)
+        for service in services(platform.profile, platform.store.installed):
+            self.store.put("services", service.namespace, service.name, service)
         if platform.hetida is None:
             self.set_claim(Claim(platform.store.installed.claim, own, platform.store.capacity))
             self.set_claim(Claim(DATABASE_CLAIM, own, platform.server.database.capacity))
@@ -126,50 +131,14 @@ class KubernetesView:
             "resourcequotas", namespace, QUOTA, QuotaSnapshot(QUOTA, namespace, hard, used, self._quota_since)
         )
 
-    def set_deployment(self, deployment: Deployment) -> None:
-        """Show a deployment as it is now."""
-        self.deployments[deployment.component.name] = deployment
-        self.store.put("deployments", deployment.namespace, deployment.component.name, deployment)
+    def _scaled(self, name: str, running: int) -> None:
+        if name == RUNTIME and self.platform.hetida is not None:
+            self.platform.hetida.scale(running)
 
     def set_claim(self, claim: Claim) -> None:
         """Show a volume claim as it is now."""
         self.claims[claim.name] = claim
         self.store.put("persistentvolumeclaims", claim.namespace, claim.name, claim)
-
-    def scale(self, name: str, replicas: int) -> None:
-        """Bring a deployment to so many pods."""
-        before = self.deployments[name]
-        pods = self.replicas.setdefault(name, [])
-        while len(pods) > replicas:
-            self.platform.cluster.kubelet.delete(pods.pop())
-        self.set_deployment(replace(before, replicas=replicas, generation=before.generation + 1))
-        while len(pods) < replicas:
-            self._add_replica(name)
-        self._count_ready(name)
-
-    def _add_replica(self, name: str) -> None:
-        """A pod more: of the installation, it runs already; later on it has to find a node and start."""
-        deployment, cluster = self.deployments[name], self.platform.cluster
-        self._replicas_made[name] += 1
-        pod = system_pod(deployment.component, deployment.namespace, self._replicas_made[name])
-        self.replicas[name].append(pod)
-        if self.platform.loop.now > 0 or not cluster.place_system_pod(pod, spread=deployment.component.spread):
-            cluster.create(pod)
-
-    def _count_ready(self, name: str) -> None:
-        ready = sum(pod.started is not None for pod in self.replicas[name])
-        if ready != self.deployments[name].ready:
-            self.set_deployment(replace(self.deployments[name], ready=ready))
-        if name == RUNTIME and self.platform.hetida is not None:
-            self.platform.hetida.scale(ready)
-
-    def _replica_changed(self, pod: Pod, name: str, change: Change) -> None:
-        """A deployment's pod that starts is counted; one that goes is replaced."""
-        pods = self.replicas[name]
-        if change in {Change.TERMINATING, Change.GONE} and pod in pods:
-            pods.remove(pod)
-            self._add_replica(name)
-        self._count_ready(name)
 
     # --- witness ------------------------------------------------------------------------------------------------
 
@@ -198,7 +167,7 @@ class KubernetesView:
         else:
             self.store.put("pods", pod.namespace, pod.name, snapshot)
         if isinstance(pod.owner, Labels) and change in {Change.STARTED, Change.TERMINATING, Change.GONE}:
-            self._replica_changed(pod, pod.owner.deployment, change)
+            self.deployments.pod_changed(pod, pod.owner.deployment, change)
         host = pod.node.name if pod.node is not None else ""
         for worded in pod_events(pod, change, detail):
             self._event(Subject("Pod", pod.namespace, pod.name, pod_uid(snapshot)), worded, host)
@@ -274,7 +243,9 @@ class KubernetesView:
             resources.resource_quotas(**resources.shown(lambda quota: render_quota(quota, stamp))),
             resources.priority_classes(**resources.shown(lambda each: render_priority_class(each, stamp))),
             resources.leases(**resources.shown(lambda lease: render_lease(lease, calendar)), listing=self._leases),
+            resources.services(**resources.shown(lambda service: render_service(service, stamp))),
             resources.deployments(**resources.shown(lambda deployment: render_deployment(deployment, stamp))),
+            resources.replica_sets(**resources.shown(lambda these: render_replica_set(these, stamp))),
             resources.workflows(**resources.shown(lambda workflow: render_workflow(workflow, calendar))),
             resources.machine_deployments(**resources.shown(lambda pool: render_pool(pool, stamp))),
             resources.node_metrics(

@@ -180,6 +180,39 @@ DEPLOYMENT_COLUMNS = (
     Column("Selector", "string", _selector, priority=1),
 )
 
+REPLICA_SET_COLUMNS = (
+    NAME,
+    Column("Desired", "integer", lambda it: it.get("spec", {}).get("replicas", 1), description="Wanted pods."),
+    Column("Current", "integer", _replicas("replicas"), description="Pods there are."),
+    Column("Ready", "integer", _replicas("readyReplicas"), description="Pods that are ready."),
+    AGE,
+    Column("Containers", "string", _containers("name"), priority=1),
+    Column("Images", "string", _containers("image"), priority=1),
+    Column("Selector", "string", _selector, priority=1),
+)
+
+
+def _service_ports(manifest: Manifest) -> str:
+    ports = manifest.get("spec", {}).get("ports") or []
+    nodes = (f":{each['nodePort']}" if each.get("nodePort") else "" for each in ports)
+    return ",".join(f"{each['port']}{node}/{each['protocol']}" for each, node in zip(ports, nodes, strict=True)) or NONE
+
+
+def _service_selector(manifest: Manifest) -> str:
+    labels = manifest.get("spec", {}).get("selector") or {}
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or NONE
+
+
+SERVICE_COLUMNS = (
+    NAME,
+    Column("Type", "string", lambda it: text_at(it, "spec.type", ""), description="How it is reached."),
+    Column("Cluster-IP", "string", lambda it: text_at(it, "spec.clusterIP"), description="Its address within."),
+    Column("External-IP", "string", lambda _: NONE, description="Its addresses from without: it has none."),
+    Column("Port(s)", "string", _service_ports, description="What it listens on."),
+    AGE,
+    Column("Selector", "string", _service_selector, priority=1, description="The pods behind it."),
+)
+
 NAMESPACE_COLUMNS = (
     NAME,
     Column("Status", "string", lambda it: text_at(it, "status.phase", ""), description="Active or Terminating."),

@@ -13,6 +13,7 @@ from harness.simulator.kubeapi.pod_columns import POD_COLUMNS, pod_completion
 from harness.simulator.kubeapi.resource import ALL_VERBS, Manifest, Resource, Snapshot
 
 _NAMED = ("metadata.name", "metadata.namespace")
+_ONE_BY_ONE = tuple(each for each in ALL_VERBS if each != "deletecollection")
 _EVENT_FIELDS = (
     *_NAMED, "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
     "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
@@ -40,7 +41,7 @@ events = partial(
 namespaces = partial(
     Resource, group="", version="v1", plural="namespaces", kind="Namespace", namespaced=False, short_names=("ns",),
     singular="namespace", columns=columns.NAMESPACE_COLUMNS, selectable=("metadata.name", "status.phase"),
-    subresources=("status",), verbs=tuple(each for each in ALL_VERBS if each != "deletecollection"),
+    subresources=("status",), verbs=_ONE_BY_ONE,
 )  # fmt: skip
 persistent_volume_claims = partial(
     Resource, group="", version="v1", plural="persistentvolumeclaims", kind="PersistentVolumeClaim", namespaced=True,
@@ -51,6 +52,15 @@ deployments = partial(
     Resource, group="apps", version="v1", plural="deployments", kind="Deployment", namespaced=True,
     short_names=("deploy",), singular="deployment", columns=columns.DEPLOYMENT_COLUMNS, categories=("all",),
     subresources=("scale", "status"),
+)  # fmt: skip
+replica_sets = partial(
+    Resource, group="apps", version="v1", plural="replicasets", kind="ReplicaSet", namespaced=True, short_names=("rs",),
+    singular="replicaset", columns=columns.REPLICA_SET_COLUMNS, categories=("all",), subresources=("status",),
+)  # fmt: skip
+services = partial(
+    Resource, group="", version="v1", plural="services", kind="Service", namespaced=True, short_names=("svc",),
+    singular="service", columns=columns.SERVICE_COLUMNS, categories=("all",), returns_deleted=True,
+    subresources=("status",), selectable=(*_NAMED, "spec.clusterIP", "spec.type"), verbs=_ONE_BY_ONE,
 )  # fmt: skip
 resource_quotas = partial(
     Resource, group="", version="v1", plural="resourcequotas", kind="ResourceQuota", namespaced=True,

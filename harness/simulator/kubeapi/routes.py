@@ -15,6 +15,7 @@ from harness.simulator.kubeapi.errors import ApiError, method_not_allowed, not_f
 from harness.simulator.kubeapi.listing import read_page
 from harness.simulator.kubeapi.options import ListOptions, parse_options
 from harness.simulator.kubeapi.resource import Resource
+from harness.simulator.kubeapi.reviews import add_reviews
 from harness.simulator.kubeapi.shapes import TAIL, Plain, Shape, negotiate
 from harness.simulator.kubeapi.store import ObjectStore, ObjectVersion
 from harness.simulator.kubeapi.watching import watch
@@ -42,6 +43,7 @@ def mount(app: web.Application, store: ObjectStore, actions: Actions, now: Calla
         app.router.add_get(path, _healthy)
     _add_discovery(app.router, store.resources)
     _add_openapi(app.router, store.resources)
+    add_reviews(app.router, store.resources)
     for resource in store.resources:
         _Served(resource, store, actions, now).add_routes(app.router)
 

@@ -61,13 +61,13 @@ def test_metrics_tell_which_pods_and_nodes_compute() -> None:
         platform.hetida.replicas[0].connect(lambda worker, execution=execution: worker.accept(execution))  # type: ignore[misc]
     platform.loop.run(5.0)
     pods, nodes = listed(view, "pods", "PodMetrics"), listed(view, "nodes", "NodeMetrics")
-    first = view.replicas[RUNTIME][0]
+    first = view.deployments.pods[RUNTIME][0]
     assert first.node is not None
     busy = platform.hetida.replicas[0].cores
     assert busy >= 1.0
     assert cores(pods[first.name]) == pytest.approx(busy)
     assert cores(nodes[first.node.name]) == pytest.approx(min(4.0, cores(idle[first.node.name]) + busy))
-    for other in view.replicas[RUNTIME][1:]:
+    for other in view.deployments.pods[RUNTIME][1:]:
         assert cores(pods[other.name]) == 0.0
     platform.loop.run(100.0)
     assert len(over) == 4
@@ -91,7 +91,7 @@ def test_a_deleted_runtime_is_replaced_and_misses_until_then() -> None:
     platform, view = shown("hetida-pattern-1")
     assert platform.hetida is not None
     actions = ClusterActions(view, lambda: None)
-    actions.delete("pods", "kubeflow", view.replicas[RUNTIME][0].name, 0)
+    actions.delete("pods", "kubeflow", view.deployments.pods[RUNTIME][0].name, 0)
     assert len(platform.hetida.replicas) == 2
     platform.loop.run(120.0)
     assert len(platform.hetida.replicas) == len(runtimes(view)) == 3

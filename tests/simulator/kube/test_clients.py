@@ -1,69 +1,17 @@
-"""The simulated platform through the real Kubernetes client, kubectl, and plain scrapes."""
+"""The simulated platform through the real Kubernetes client, and plain scrapes."""
 
 import json
 import re
-import shutil
-import subprocess
 import time
-import urllib.request
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 import kfp
 import pytest
 from kubernetes import client as kubernetes
-from kubernetes import config, watch
+from kubernetes import watch
 
-from tests.simulator.conftest import QUICK, Serve, Served
-
-
-@pytest.fixture(scope="module")
-def platform(serve: Serve) -> Served:
-    return serve(profile=QUICK + "quota: {pods: 500}\n")
-
-
-@pytest.fixture(scope="module")
-def core(platform: Served) -> kubernetes.CoreV1Api:
-    return kubernetes.CoreV1Api(config.new_client_from_config(platform.kubeconfig))
-
-
-@pytest.fixture(scope="module")
-def pipelines(platform: Served) -> kfp.Client:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return kfp.Client(host=platform.url)
-
-
-@pytest.fixture
-def run(pipelines: kfp.Client, training: Path) -> str:
-    """A run that is over."""
-    return finished(pipelines, training)
-
-
-def started(pipelines: kfp.Client, training: Path) -> str:
-    experiment = pipelines.create_experiment(f"e-{uuid4()}").experiment_id
-    made = pipelines.run_pipeline(experiment, "run", pipeline_package_path=str(training), enable_caching=False)
-    return str(made.run_id)
-
-
-def finished(pipelines: kfp.Client, training: Path) -> str:
-    run_id, deadline = started(pipelines, training), time.monotonic() + 30
-    while pipelines.get_run(run_id).state not in {"SUCCEEDED", "FAILED"}:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return run_id
-
-
-def pods_of(core: kubernetes.CoreV1Api, run_id: str, **more: str) -> list[Any]:
-    return list(core.list_namespaced_pod("kubeflow", label_selector=f"pipeline/runid={run_id}", **more).items)
-
-
-def fetch(platform: Served, path: str) -> str:
-    with urllib.request.urlopen(platform.url + path) as answer:
-        return str(answer.read().decode())
+from tests.simulator.conftest import Served
+from tests.simulator.kube.driving import fetch, finished, pods_of, started
 
 
 def test_a_runs_pods_are_found_by_its_label_and_named_as_argo_names_them(core: kubernetes.CoreV1Api, run: str) -> None:
@@ -202,64 +150,3 @@ def test_components_expose_metrics_by_their_own_names(core: kubernetes.CoreV1Api
     node = core.list_namespaced_pod("kubeflow", label_selector="app=seaweedfs").items[0].spec.node_name
     kubelet = fetch(platform, f"/api/v1/nodes/{node}/proxy/metrics")
     assert 'kubelet_volume_stats_available_bytes{namespace="kubeflow",persistentvolumeclaim="seaweedfs-pvc"}' in kubelet
-
-
-@pytest.fixture(scope="module")
-def kubectl(platform: Served) -> Iterator[Any]:
-    if shutil.which("kubectl") is None:
-        pytest.skip("kubectl is not installed")
-
-    def call(*arguments: str) -> str:
-        command = ["kubectl", "--kubeconfig", platform.kubeconfig, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return call
-
-
-def test_kubectl_reads_what_operators_read(kubectl: Any, core: kubernetes.CoreV1Api, run: str) -> None:
-    pod = pods_of(core, run)[0].metadata.name
-    assert "Ready" in kubectl("get", "nodes", "-o", "wide")
-    assert re.search(rf"{pod}\s+0/2\s+Completed", kubectl("get", "pods"))
-    assert "20Gi" in kubectl("get", "pvc") or "30Gi" in kubectl("get", "pvc")
-    assert re.search(r"ml-pipeline\s+1/1", kubectl("get", "deployments"))
-    assert re.search(r"training-\w{5}\s+Succeeded", kubectl("get", "workflows"))
-    assert "Successfully assigned" in kubectl("get", "events")
-    assert "%" in kubectl("top", "nodes")
-    assert "seaweedfs" in kubectl("top", "pods")
-    described = kubectl("describe", "pod", pod)
-    assert "Started container main" in described
-    node = core.list_node().items[0].metadata.name
-    described = kubectl("describe", "node", node)
-    assert "Allocatable" in described
-    assert re.search(rf"HolderIdentity:\s+{node}\s", described)
-    assert re.search(r"RenewTime:\s+\w{3}, ", described)
-    assert "started" in kubectl("logs", pod, "-c", "main")
-
-
-def test_kubectl_describes_what_bounds_and_holds_the_platform(kubectl: Any, run: str) -> None:
-    assert re.search(r"workflows\s+\S+\s+pods: \d+/500", kubectl("get", "quota"))
-    assert re.search(r"pods\s+\d+\s+500", kubectl("describe", "quota", "workflows"))
-    namespace = kubectl("describe", "namespace", "kubeflow")
-    assert re.search(r"Resource Quotas\s+Name:\s+workflows", namespace)
-    assert re.search(r"Used By:\s+mysql-", kubectl("describe", "pvc", "mysql-pv-claim"))
-    assert "1 desired | 1 updated" in kubectl("describe", "deployment", "mysql")
-    assert re.search(r"system-cluster-critical\s+2000000000\s+false", kubectl("get", "priorityclasses"))
-    assert re.search(r"main\s+\d+m\s+\d+Mi", kubectl("top", "pods", "--containers"))
-
-
-def test_kubectl_scales_a_node_pool(kubectl: Any) -> None:
-    assert re.search(r"pool\s+simulated\s+2\s+2", kubectl("get", "machinedeployments", "-n", "kube-system"))
-    kubectl("scale", "machinedeployment", "pool", "-n", "kube-system", "--replicas", "3")
-    assert len(kubectl("get", "nodes", "-o", "name").split()) == 3
-    kubectl("scale", "machinedeployment", "pool", "-n", "kube-system", "--replicas", "2")
-    assert len(kubectl("get", "nodes", "-o", "name").split()) == 2
-
-
-def test_kubectl_scales_the_api_server(kubectl: Any) -> None:
-    kubectl("scale", "deployment", "ml-pipeline", "--replicas", "2")
-    kubectl("wait", "deployment/ml-pipeline", "--for=jsonpath={.status.readyReplicas}=2", "--timeout=20s")
-    assert re.search(r"ml-pipeline\s+2/2", kubectl("get", "deployments"))
-    kubectl("scale", "deployment", "ml-pipeline", "--replicas", "1")
-    assert kubectl("get", "pods", "-l", "app=ml-pipeline", "-o", "name").count("pod/") <= 2

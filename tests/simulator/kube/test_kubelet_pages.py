@@ -67,7 +67,7 @@ def test_no_counter_ever_falls(page: Any) -> None:
     for look in range(1, 240):
         platform.loop.run(look / 2)
         if look == 120:
-            ClusterActions(view, lambda: None).delete("pods", "kubeflow", view.replicas["mysql"][0].name, None)
+            ClusterActions(view, lambda: None).delete("pods", "kubeflow", view.deployments.pods["mysql"][0].name, None)
         looks.append(parse(page(Kubelet(view, node))))
     names = [name for name in looks[-1] if name.endswith("_total")]
     assert "container_cpu_usage_seconds_total" in names
@@ -82,7 +82,7 @@ def test_a_nodes_counter_is_the_sum_of_all_that_ever_ran_on_it() -> None:
     platform.loop.run(300.0)
     steps, drivers = 9 * 20.0 * 0.8, 12 * 3.0 * 0.05
     waiting = sum(0.005 * (pod.finished - pod.started) for pod in platform.cluster.pods.values() if pod.role)  # type: ignore[operator]
-    standing = sum(pod.usage_cpu * 300.0 for pods in view.replicas.values() for pod in pods)
+    standing = sum(pod.usage_cpu * 300.0 for pods in view.deployments.pods.values() for pod in pods)
     expected = steps + drivers + waiting + standing + 0.08 * 300.0
     assert view.meter.node(node).core_s == pytest.approx(expected)
 

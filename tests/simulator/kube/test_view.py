@@ -11,7 +11,7 @@ from harness.simulator.distributions import fixed
 from harness.simulator.faults import parse_fault, plant
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kube.actions import ClusterActions
-from harness.simulator.kube.installation import render_deployment
+from harness.simulator.kube.deployments import render_deployment
 from harness.simulator.kube.nodes import LEASES
 from harness.simulator.kube.view import KubernetesView
 from harness.simulator.platform import Platform
@@ -30,7 +30,7 @@ def shown(nodes: int) -> tuple[Platform, KubernetesView, ClusterActions]:
 
 
 def mysql(view: KubernetesView) -> Pod:
-    (pod,) = view.replicas["mysql"]
+    (pod,) = view.deployments.pods["mysql"]
     return pod
 
 
@@ -49,7 +49,7 @@ def drain(platform: Platform, actions: ClusterActions, node: str) -> None:
 def test_the_installation_runs_from_the_start() -> None:
     _, view, _ = shown(1)
     assert ready(view) == 1
-    assert all(pod.started == 0.0 for pods in view.replicas.values() for pod in pods)
+    assert all(pod.started == 0.0 for pods in view.deployments.pods.values() for pod in pods)
 
 
 def test_a_drained_nodes_pods_are_replaced_on_another() -> None:
@@ -84,17 +84,17 @@ def test_a_node_that_is_lost_takes_no_deployment_with_it() -> None:
     assert node is not None
     platform.cluster.remove_node(node)
     platform.loop.run(platform.loop.now + 60)
-    assert all(len(pods) == 1 and pods[0].started is not None for pods in view.replicas.values())
+    assert all(len(pods) == 1 and pods[0].started is not None for pods in view.deployments.pods.values())
 
 
 def test_fewer_replicas_are_not_made_again() -> None:
     platform, view, _ = shown(1)
-    view.scale("mysql", 3)
+    view.deployments.scale("mysql", 3)
     platform.loop.run(platform.loop.now + 60)
     assert ready(view) == 3
-    view.scale("mysql", 1)
+    view.deployments.scale("mysql", 1)
     platform.loop.run(platform.loop.now + 60)
-    assert (len(view.replicas["mysql"]), ready(view)) == (1, 1)
+    assert (len(view.deployments.pods["mysql"]), ready(view)) == (1, 1)
 
 
 def test_every_node_has_a_lease() -> None:
@@ -174,4 +174,4 @@ def test_a_node_pool_is_scaled_as_cluster_apis_machine_deployments_are() -> None
     actions.patch("machinedeployments", "kube-system", "pool", {"spec": {"replicas": 1}})
     platform.loop.run(platform.loop.now + 120)
     assert len(objects(view, "nodes")) == 1
-    assert all(pods[0].started is not None for pods in view.replicas.values())  # moved to the node that is left
+    assert all(pods[0].started is not None for pods in view.deployments.pods.values())  # moved to the node that is left

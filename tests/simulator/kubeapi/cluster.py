@@ -107,6 +107,8 @@ def types() -> list[Resource]:
         event,
         resources.events_v1(event),
         resources.deployments(**shown(as_is)),
+        resources.replica_sets(**shown(as_is)),
+        resources.services(**shown(as_is, "spec.clusterIP", "spec.type")),
         resources.resource_quotas(**shown(as_is)),
         resources.priority_classes(**shown(as_is)),
         resources.workflows(**shown(as_is)),

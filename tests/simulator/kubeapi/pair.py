@@ -34,6 +34,8 @@ COPIED = {
     "events": f"/api/v1/namespaces/{NAMESPACE}/events",
     "persistentvolumeclaims": f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims",
     "deployments": DEPLOYMENTS,
+    "replicasets": f"/apis/apps/v1/namespaces/{NAMESPACE}/replicasets",
+    "services": f"/api/v1/namespaces/{NAMESPACE}/services",
 }
 
 Answer = tuple[int, str, Any]
@@ -209,3 +211,22 @@ def furnish(real: RealCluster) -> None:
             "spec": {"replicas": 2, "paused": True, "selector": {"matchLabels": {"a": "b"}}, "template": template},
         },
     )
+    labels = {"matchLabels": {"a": "b", "c": "d"}}
+    client.AppsV1Api(real.client()).create_namespaced_replica_set(
+        NAMESPACE,
+        {
+            "metadata": {"name": "web-1"},
+            "spec": {
+                "replicas": 0,
+                "selector": labels,
+                "template": {**template, "metadata": {"labels": labels["matchLabels"]}},
+            },
+        },
+    )
+    ports = [{"name": "http", "port": 80, "targetPort": 8080}, {"name": "dns", "port": 53, "protocol": "UDP"}]
+    for name, spec in (
+        ("web", {"ports": ports, "selector": {"a": "b", "c": "d"}}),
+        ("alone", {"ports": ports[:1]}),
+        ("headless", {"clusterIP": "None", "ports": ports[:1], "selector": {"a": "b"}}),
+    ):
+        core.create_namespaced_service(NAMESPACE, {"metadata": {"name": name}, "spec": spec})

@@ -150,3 +150,24 @@ def test_our_types_are_described_as_the_real_ones(pair: Pair) -> None:
             for key in ("namespaced", "kind", "shortNames", "categories", "group"):
                 assert entry.get(key) == known.get(key)
             assert set(entry["verbs"]) <= set(known["verbs"])
+
+
+ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"resourceAttributes": {"verb": "list", "resource": "pods", "namespace": NAMESPACE}},
+        {"resourceAttributes": {"verb": "delete", "resource": "nodes"}},
+        {"nonResourceAttributes": {"verb": "get", "path": "/metrics"}},
+    ],
+)
+def test_who_may_do_everything_is_told_so(pair: Pair, spec: dict[str, object]) -> None:
+    review = {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "spec": spec}
+    pair.compare("POST", ACCESS, review)
+
+
+def test_a_review_of_another_kind_is_refused(pair: Pair) -> None:
+    theirs, ours = (side.ask("POST", ACCESS, {"kind": "Pod", "apiVersion": "v1"}) for side in (pair.real, pair.ours))
+    assert (theirs[0], theirs[2]["reason"]) == (ours[0], ours[2]["reason"]) == (400, "BadRequest")
