@@ -7,6 +7,7 @@ is imported, so that every start is quick.
 import argparse
 import importlib
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Protocol, cast
 
 VERBS: tuple[tuple[str, str, str], ...] = (
@@ -57,6 +58,8 @@ def parse(given: Sequence[str]) -> tuple[Verb, argparse.Namespace]:
         description="Load tests and capacity planning for ML pipeline platforms on Kubernetes.",
         epilog="Loads are started with locust -f locustfiles/kfp.py; scenarios are made with generate-scenarios.",
     )
+    number = version("pipeswarm") if given[:1] == ["--version"] else ""  # looking it up takes a moment
+    parser.add_argument("--version", action="version", version=f"pipeswarm {number}", help="print the version and end")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
     modules = {}
     for name, text, module in VERBS:

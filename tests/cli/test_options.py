@@ -1,4 +1,5 @@
 import json
+from importlib.metadata import version
 
 import pytest
 
@@ -22,3 +23,10 @@ def test_an_unknown_target_is_refused_with_the_list(capsys):
         main(["options", "moon"])
     assert ended.value.code == 2
     assert "kfp" in capsys.readouterr().err
+
+
+def test_the_version_is_told_as_other_tools_tell_it(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"pipeswarm {version('pipeswarm')}\n"
