@@ -89,7 +89,7 @@ def tiles(report: Report) -> list[Tile]:
         Tile("Run, typical", seconds_text(p50.value) or "unknown", "half of the runs took longer"),
         Tile("Run, p95", seconds_text(p95.value) or "unknown", since),
         _machines(report),
-        *(() if report.observed else (answered,)),
+        *(() if report.observed or report.timeline.answers_are_results else (answered,)),
     ]  # fmt: skip
 
 
