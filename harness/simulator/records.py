@@ -27,7 +27,7 @@ class Stamps:
 
     def at(self, t: float) -> int:
         """What the clock shows at `t`."""
-        if self.skew is not None and self.skew.by_s:
+        if self.skew is not None:
             t += self.skew.at(t)
         return self.origin_at + round(t * 1e9)
 

@@ -69,7 +69,7 @@ class SharedCapacity:
         self._loop = loop
         self._capacity = capacity
         self._virtual = 0.0
-        self._work = 0.0
+        self._work = 0.0  # of jobs that are over, or were stopped
         self._updated = loop.now
         self._armed = inf
         self._heap: list[tuple[float, int, Job]] = []  # by the job's end in virtual time
@@ -97,7 +97,7 @@ class SharedCapacity:
     def work(self) -> float:
         """Capacity × seconds that all jobs ever got: of a CPU, core-seconds."""
         self._advance()
-        return self._work
+        return self._work + sum(self.work_of(job) for _, _, job in self._heap if job.done is not None)
 
     def work_of(self, job: Job) -> float:
         """What of it a job got that is under way."""
@@ -127,6 +127,7 @@ class SharedCapacity:
 
     def _leave(self, job: Job) -> None:
         job.done = None
+        self._work += (self._virtual - job.begun) * job.demand
         self.jobs -= 1
         # An empty station forgets the rounding errors of its sum.
         self.demand = self.demand - job.demand if self.jobs else 0.0
@@ -136,12 +137,7 @@ class SharedCapacity:
         if now > self._updated:
             passed = now - self._updated
             demand, capacity = self.demand, self._capacity
-            if demand <= capacity:
-                self._virtual += passed
-                self._work += passed * demand
-            else:
-                self._virtual += passed * capacity / demand
-                self._work += passed * capacity
+            self._virtual += passed if demand <= capacity else passed * capacity / demand
             self._updated = now
 
     def _arm(self) -> None:
@@ -164,7 +160,7 @@ class SharedCapacity:
         self._advance()
         heap = self._heap
         due = self._virtual + 1e-9
-        while heap and (heap[0][0] <= due or heap[0][2].done is None):
+        while heap and heap[0][0] <= due:
             job = heappop(heap)[2]
             done = job.done
             if done is not None:

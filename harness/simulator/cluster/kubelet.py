@@ -9,6 +9,9 @@ from harness.simulator.cluster.witness import Witness
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import Kubelet as Settings
 
+# Looked up once: a member of an enumeration costs as much as a call.
+_SCHEDULED, _PULLING, _PULLED = Change.SCHEDULED, Change.PULLING, Change.PULLED
+_STARTED, _MAIN_ENDED, _OVER = Change.STARTED, Change.MAIN_ENDED, Change.OVER
 SIGKILLED = 137
 GRACE_S = 30.0  # terminationGracePeriodSeconds, where a pod says nothing
 
@@ -43,14 +46,14 @@ class Kubelet:
 
     def bind(self, pod: Pod, node: Node) -> None:
         """The scheduler chose this node."""
-        self._witness.pod_changed(pod, Change.SCHEDULED)
+        self._witness.pod_changed(pod, _SCHEDULED)
         now = self._loop.now
         ready = node.complete.get(pod.images)
         if ready is None:
             ready = max((self._image_ready(node, image) for image in pod.images), default=now)
             node.complete[pod.images] = ready
         if ready > now:
-            self._witness.pod_changed(pod, Change.PULLING)
+            self._witness.pod_changed(pod, _PULLING)
             self._loop.at(ready, self._pulled, pod)
         else:
             self._pulled(pod)
@@ -70,7 +73,7 @@ class Kubelet:
         if pod.deleting is not None or pod.finished is not None:
             return
         pod.pulled = self._loop.now
-        self._witness.pod_changed(pod, Change.PULLED)
+        self._witness.pod_changed(pod, _PULLED)
         self._loop.after(self.settings.start.sample(self._random, {}), self._start, pod)
 
     def _start(self, pod: Pod) -> None:
@@ -78,7 +81,7 @@ class Kubelet:
             return
         pod.started = self._loop.now
         pod.phase = "Running"
-        self._witness.pod_changed(pod, Change.STARTED)
+        self._witness.pod_changed(pod, _STARTED)
         if pod.on_running is not None:
             pod.on_running(pod)
 
@@ -86,7 +89,7 @@ class Kubelet:
         """The main container ended; the pod goes on until `finish`."""
         pod.main_ended = self._loop.now
         pod.exit_code, pod.reason, pod.message = exit_code, reason, message
-        self._witness.pod_changed(pod, Change.MAIN_ENDED)
+        self._witness.pod_changed(pod, _MAIN_ENDED)
 
     def finish(self, pod: Pod, exit_code: int = 0, reason: str = "Completed", message: str = "") -> None:
         """All containers ended; with the main container still running, it ends this way too."""
@@ -97,7 +100,7 @@ class Kubelet:
         pod.finished = self._loop.now
         pod.phase = "Failed" if pod.exit_code else "Succeeded"
         pod.station = pod.job = None
-        self._witness.pod_changed(pod, Change.OVER)
+        self._witness.pod_changed(pod, _OVER)
         self._leave(pod)
 
     def delete(self, pod: Pod, grace_s: float = GRACE_S) -> None:

@@ -9,10 +9,10 @@ NAME = "workflows"
 
 
 class Quota:
-    """Counts requests against limits. A limit of 0 is none; with all of them 0 nothing is refused."""
+    """Counts requests against limits. A limit of 0 is none; with all of them 0 nothing is refused, nor counted."""
 
     def __init__(self, limits: Limits) -> None:
-        self._cpu = self._memory = self._gpu = self._pods = 0
+        self._inside: set[Pod] = set()
         self.changed: Callable[[], None] | None = None  # called after every change
         self.limit_to(limits)
 
@@ -20,6 +20,9 @@ class Quota:
         """Change the limits; pods that are there stay."""
         self.limits = limits
         self._none = limits == Limits()
+        self._cpu = self._memory = self._gpu = 0
+        for pod in self._inside:
+            self._count(pod, 1)
         if self.changed is not None:
             self.changed()
 
@@ -29,7 +32,7 @@ class Quota:
             return ""
         shape, limits = pod.shape, self.limits
         asked = (
-            ("pods", 1, self._pods, limits.pods, str),
+            ("pods", 1, len(self._inside), limits.pods, str),
             ("requests.cpu", shape.cpu, self._cpu, round(limits.cpu * 1000), _cores),
             ("requests.memory", shape.memory, self._memory, int(limits.memory), _bytes),
             ("requests.nvidia.com/gpu", shape.gpu, self._gpu, limits.gpu, str),
@@ -45,26 +48,31 @@ class Quota:
 
     def take(self, pod: Pod) -> None:
         """The pod is there."""
-        self._count(pod, 1)
+        self._inside.add(pod)
+        if not self._none:
+            self._count(pod, 1)
+            if self.changed is not None:
+                self.changed()
 
     def give_back(self, pod: Pod) -> None:
         """The pod is over, or gone."""
-        self._count(pod, -1)
+        self._inside.remove(pod)
+        if not self._none:
+            self._count(pod, -1)
+            if self.changed is not None:
+                self.changed()
 
     def _count(self, pod: Pod, sign: int) -> None:
         shape = pod.shape
-        self._pods += sign
         self._cpu += sign * shape.cpu
         self._memory += sign * shape.memory
         self._gpu += sign * shape.gpu
-        if self.changed is not None:
-            self.changed()
 
     @property
     def used(self) -> dict[str, str]:
         """What is requested now of what is limited, as the object's status shows it."""
         written = {
-            "pods": str(self._pods),
+            "pods": str(len(self._inside)),
             "requests.cpu": _cores(self._cpu),
             "requests.memory": _bytes(self._memory),
             "requests.nvidia.com/gpu": str(self._gpu),

@@ -1,7 +1,7 @@
 """Which node suits pods of a shape best, without looking at every node for every pod."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
 from harness.simulator.cluster.nodes import HOSTNAME, Node, admits, untolerated
@@ -111,17 +111,17 @@ class Ranks:
                 each.seen = _NEVER
         new = changes[ranking.seen :] if ranking.seen != _NEVER else ()
         if ranking.seen == _NEVER or len(ranking.heap) + len(new) > most:
-            ranking.heap = list(self._entries(ranking, self.nodes.values()))
+            ranking.heap = self._entries(ranking, self.nodes.values())
             heapify(ranking.heap)
         else:
             for entry in self._entries(ranking, new if len(new) < 2 else dict.fromkeys(new)):
                 heappush(ranking.heap, entry)
         ranking.seen = len(changes)
 
-    def _entries(self, ranking: _Ranking, nodes: Iterable[Node]) -> Iterator[_Entry]:
+    def _entries(self, ranking: _Ranking, nodes: Iterable[Node]) -> list[_Entry]:
         # The busiest lines of a simulation: `Node.fits` and `Node.schedulable`, with nothing looked up twice.
         cpu, memory, gpu, *_ = ranking.shape
-        sign, costs = self._sign, ranking.costs
+        sign, costs, entries = self._sign, ranking.costs, []
         for node in nodes:
             if node.cpu_free >= cpu and node.memory_free >= memory and node.gpu_free >= gpu and node.pods_free:
                 if node.cordoned or node.ready is None or node.gone is not None:
@@ -129,7 +129,8 @@ class Ranks:
                 pool = "" if node.special else node.pool.name
                 cost = costs[pool] if pool in costs else ranking.cost(node)
                 if cost is not None:
-                    yield sign * (node.free - cost), node.index, node.version, node
+                    entries.append((sign * (node.free - cost), node.index, node.version, node))
+        return entries
 
     def explain(self, shape: Shape) -> str:
         """Why no node fits, worded as kube-scheduler words its FailedScheduling events."""

@@ -50,7 +50,8 @@ class Scheduler:
         else:
             behind = next(index for index, each in enumerate(queue) if each.shape.priority < priority)
             queue.insert(behind, pod)
-        self._go_on()
+        if not self._busy:
+            self._go_on()
 
     def blocked(self) -> Iterable[tuple[Shape, list[Pod]]]:
         """The pods that fit nowhere, by shape, oldest first."""
@@ -91,7 +92,8 @@ class Scheduler:
                 pod.node = node
                 pod.scheduled = self._loop.now
                 self._bind(pod, node)
-        self._go_on()
+        if self._queue:
+            self._go_on()
 
     def _block(self, pod: Pod) -> None:
         self._blocked.setdefault(pod.shape, deque()).append(pod)

@@ -77,7 +77,8 @@ class Agent:
         run = self._server.runs.get(workflow.run_id)
         if run is not None and run.workflow is workflow:
             self._learn(run, workflow, phase, known_at)
-        self._work()
+        if self._queue:
+            self._work()
 
     def _learn(self, run: Run, workflow: Workflow, phase: str, known_at: float) -> None:
         now = self._loop.now

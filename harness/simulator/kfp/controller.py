@@ -129,7 +129,8 @@ class Controller:
 
     def _free_worker(self) -> None:
         self.busy -= 1
-        self._work()
+        if self._queue:
+            self._work()
 
     # --- one reconciliation -------------------------------------------------------------------------------------
 

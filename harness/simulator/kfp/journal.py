@@ -1,6 +1,8 @@
 """What is recorded of pods, nodes and runs, as it happens."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, make_dataclass
+from typing import Any
 
 from harness.model import Event, Node, Sample, Span
 from harness.model.phases import (
@@ -24,6 +26,7 @@ from harness.simulator.platform import Platform
 from harness.simulator.records import SOURCE, Record, Stamps
 
 _EXPLAINED_ANEW_S = 1.0
+_PHASES: tuple[str, ...] = (SCHEDULING, PULLING, STARTING, RUNNING, STORING)
 _ALWAYS_SHOWN = {SCHEDULING, UNSCHEDULABLE, RUNNING}  # phases of no length, too
 # Reason and type of the events that changes of pods are recorded as.
 _REASONS: Mapping[Change, tuple[str, str]] = {
@@ -33,6 +36,9 @@ _REASONS: Mapping[Change, tuple[str, str]] = {
     Change.REFUSED: ("FailedCreate", "Warning"),
     Change.PREEMPTED: ("Preempted", "Normal"),
 }
+# Frozen dataclasses set each field through `object.__setattr__`, which takes four times as long as everything else.
+# There are millions of spans: they are made as one that is not frozen, of the same slots, and then become a span.
+_Unfrozen = make_dataclass("_Unfrozen", [(each.name, each.type, each) for each in fields(Span)], slots=True)
 _CREATED, _ENDS = Change.CREATED, {Change.OVER, Change.GONE}
 _NOTED = {_CREATED, *_ENDS, *_REASONS}  # most changes are none of these, and change what spans will tell
 
@@ -83,7 +89,8 @@ class Journal:
 
     @property
     def _stamps(self) -> Stamps:
-        return Stamps(self._origin_at, self.platform.skew)
+        skew = self.platform.skew
+        return Stamps(self._origin_at, skew if skew.by_s else None)
 
     @property
     def _now_at(self) -> int:
@@ -157,23 +164,29 @@ def _run(run: Run, stamps: Stamps) -> Iterator[Record]:
         yield Event(learned_at, "Run", run.id, run.state, run.error, SOURCE, run.id, type=kind)
 
 
+def _span(*values: Any) -> Span:
+    span: Any = _Unfrozen(*values)
+    span.__class__ = Span
+    return span  # type: ignore[no-any-return]
+
+
 def _life(pod: Pod, task: str, run_id: str, stamps: Stamps) -> list[Record]:
     """The phases of a pod's life so far, one after the other; a pod that was lost ends in whichever it was."""
     found: list[Record] = []
-    node, name, over = pod.node.name if pod.node is not None else None, pod.name, pod.finished
-    phases = [(SCHEDULING, pod.scheduled), (PULLING, pod.pulled), (STARTING, pod.started)]
-    phases += (RUNNING, pod.main_ended), (STORING, over)
+    at, over, name, node = stamps.at, pod.finished, pod.name, pod.node.name if pod.node is not None else None
+    ends: tuple[float | None, ...]
+    phases, ends = _PHASES, (pod.scheduled, pod.pulled, pod.started, pod.main_ended, over)
     if pod.unschedulable is not None:
-        phases[:1] = (SCHEDULING, pod.unschedulable), (UNSCHEDULABLE, pod.scheduled)
+        phases, ends = (SCHEDULING, UNSCHEDULABLE, *phases[1:]), (pod.unschedulable, *ends)
     # Where one phase ends, the next one begins: each instant is made a stamp once.
-    begun, begun_at = pod.created, stamps.at(pod.created)
-    for phase, end in phases:
+    begun, begun_at = pod.created, at(pod.created)
+    for phase, end in zip(phases, ends, strict=True):
         until = over if end is None else end
         if until is None:
-            found.append(Span(run_id, name, phase, begun_at, None, task, 0, node, SOURCE))
+            found.append(_span(run_id, name, phase, begun_at, None, task, 0, node, SOURCE))
         elif until > begun or phase in _ALWAYS_SHOWN:
-            until_at = stamps.at(until)
-            found.append(Span(run_id, name, phase, begun_at, until_at, task, 0, node, SOURCE))
+            until_at = at(until)
+            found.append(_span(run_id, name, phase, begun_at, until_at, task, 0, node, SOURCE))
             begun, begun_at = until, until_at
         if end is None:
             break
