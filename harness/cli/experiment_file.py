@@ -85,7 +85,7 @@ def read_experiment(path: Path) -> ExperimentFile:
         raise ConfigError(
             f"{path}, key 'variants': not a mapping of names to options", "write it as {a: {}, b: {…: …}}"
         )
-    slos = tuple(map(str, given.get("slos") or ()))
+    slos = _texts(path, "slos", given.get("slos") or [])
     for slo in slos:
         parse_slo(slo)
     experiment = _experiment(path, given, tuple(map(str, variants)))
@@ -99,11 +99,26 @@ def read_experiment(path: Path) -> ExperimentFile:
         simulate=str(given.get("simulate") or ""),
         pipeline=path.parent / str(pipeline) if pipeline else None,
         locustfile=path.parent / str(given.get("locustfile") or "locustfiles/kfp.py"),
-        options=dict(given.get("options") or {}),
+        options=_mapping(path, "options", given.get("options") or {}),
         variants={str(name): dict(more or {}) for name, more in variants.items()},
-        hooks=_hooks(path, given.get("hooks") or {}),
+        hooks=_hooks(path, _mapping(path, "hooks", given.get("hooks") or {})),
         digest=hashlib.sha256(text).hexdigest(),
     )
+
+
+def _texts(path: Path, key: str, value: object) -> tuple[str, ...]:
+    """A list of texts, or a single one."""
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list):
+        raise ConfigError(f"{path}, key '{key}': '{value}' is not a list", "write it as [one, another]")
+    return tuple(map(str, value))
+
+
+def _mapping(path: Path, key: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}, key '{key}': '{value}' is not a mapping", "write it as {name: value}")
+    return {str(name): each for name, each in value.items()}
 
 
 def _experiment(path: Path, given: Mapping[str, Any], variants: tuple[str, ...]) -> Experiment:

@@ -4,7 +4,9 @@ import argparse
 import json
 import os
 import sys
+from collections import defaultdict
 from dataclasses import asdict
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--repetitions", type=int, default=3, metavar="R", help="of the trials that decide (default: 3)"
     )
     parser.add_argument("--trial", default="1h", metavar="T", help="longest time for one trial (default: 1h)")
+    parser.add_argument("--token-file", default="", help="file with the bearer token (or environment PIPESWARM_TOKEN)")
     parser.add_argument("--settle", default="30m", metavar="T", help="longest wait for an empty pool (default: 30m)")
     printing.configure(parser)
 
@@ -43,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.pool import ClusterPool, PoolSettings
     from harness.experiment import jobs_per_node as machine
     from harness.experiment.search import Tally
+    from harness.targets.bearer import read_token
 
     host = arguments.host or os.environ.get("KF_PIPELINES_ENDPOINT", "")
     if not host:
@@ -50,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.repetitions < 1 or (arguments.most is not None and arguments.most < 1):
         raise ConfigError("--repetitions and --most are at least 1", "leave them out for the defaults")
     settings = PoolSettings(
-        host, os.environ.get("PIPESWARM_TOKEN", ""), arguments.namespace, arguments.kube_context, arguments.pool,
+        host, read_token(arguments.token_file, os.environ), arguments.namespace, arguments.kube_context, arguments.pool,
         arguments.pipeline, parse_duration(arguments.trial), parse_duration(arguments.settle),
     )  # fmt: skip
     pool = ClusterPool(settings, lambda text: print(text, file=sys.stderr, flush=True))
@@ -79,23 +83,20 @@ def run_room(package: bytes) -> "Room":
     spec = next(yaml.load_all(package, Loader=yaml.CSafeLoader))
     asked = current_resources(package)
     tasks: dict[str, Any] = spec.get("root", {}).get("dag", {}).get("tasks", {})
-    levels: dict[int, list[tuple[float, float]]] = {}
-    for name in tasks:
+    before = {name: task.get("dependentTasks", ()) for name, task in tasks.items()}
+    level: dict[str, int] = {}  # how many tasks have to be over, one after the other, before this one
+    rows: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
+    for name in TopologicalSorter(before).static_order():
+        level[name] = 1 + max((level[other] for other in before[name]), default=-1)
         needs = asked.get(name)
         cpu, memory = (needs.cpu_request or 0.0, needs.memory_request or 0.0) if needs else (0.0, 0.0)
-        levels.setdefault(_level(tasks, name), []).append((max(cpu, _DRIVER[0]), max(memory, _DRIVER[1])))
-    rows = list(levels.values()) or [[_DRIVER]]
+        rows[level[name]].append((max(cpu, _DRIVER[0]), max(memory, _DRIVER[1])))
+    together = rows.values() or [[_DRIVER]]
     return Room(
-        max(sum(cpu for cpu, _ in row) for row in rows),
-        max(sum(memory for _, memory in row) for row in rows),
-        max(map(len, rows)),
+        max(sum(cpu for cpu, _ in row) for row in together),
+        max(sum(memory for _, memory in row) for row in together),
+        max(map(len, together)),
     )
-
-
-def _level(tasks: dict[str, Any], name: str) -> int:
-    """How many tasks have to be over, one after the other, before this one."""
-    before = tasks[name].get("dependentTasks", ())
-    return 1 + max((_level(tasks, other) for other in before), default=-1)
 
 
 def _json(pool: str, found: "JobsPerNode", room: "Room | None", one: "Room") -> str:

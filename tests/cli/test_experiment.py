@@ -119,6 +119,9 @@ def test_hooks_that_fail_or_hang_end_the_experiment(tmp_path, capsys, before, co
         ("loads: 1\nnodes: 1\nhooks: {set_nodes: 'x {node}'}", "hooks.set_nodes"),
         ("loads: 1\nnodes: 1\nhooks: {set_nodes: x, pool: y}", "give one of them"),
         ("loads: 1\nnodes: 1\nvariants: [a]", "key 'variants'"),
+        ("loads: 1\nnodes: 1\noptions: [a]", "key 'options'"),
+        ("loads: 1\nnodes: 1\nhooks: before", "key 'hooks'"),
+        ("loads: 1\nnodes: 1\nslos: 5", "key 'slos'"),
         ("[]", "not a mapping"),
         ("a: [", "can't be read"),
     ],
@@ -129,6 +132,12 @@ def test_a_wrong_plan_is_refused_with_its_key(tmp_path, text, said):
     with pytest.raises(ConfigError) as caught:
         read_experiment(path)
     assert said in str(caught.value)
+
+
+def test_a_single_objective_needs_no_list(tmp_path):
+    path = tmp_path / "plan.yaml"
+    path.write_text("loads: 1\nnodes: 1\nslos: 'failed_ratio < 0.1'")
+    assert read_experiment(path).slos == ("failed_ratio < 0.1",)
 
 
 def test_axes_are_written_in_three_ways(tmp_path):
