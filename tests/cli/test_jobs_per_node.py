@@ -35,7 +35,7 @@ def test_steps_that_wait_for_all_before_them_are_alone_on_their_level():
     tasks = {name: {"dependentTasks": names[:k]} for k, name in enumerate(names)}
     room = run_room(yaml.dump({"root": {"dag": {"tasks": tasks}}}).encode())
     assert room == Room(0.1, 64 * MI, 1)
-    assert run_room(yaml.dump({"root": {"dag": {"tasks": dict.fromkeys(names, {})}}}).encode()).pods == 40
+    assert run_room(yaml.dump({"root": {"dag": {"tasks": {name: {} for name in names}}}}).encode()).pods == 40
 
 
 @pytest.mark.parametrize(
