@@ -73,9 +73,8 @@ def _groups(timeline: Timeline, metric: str, mine: Bools) -> list[tuple[float, B
         return None
     of_task = np.array([by_task.get(str(name), 0.0) for name in tasks.categories])
     apart = np.zeros(len(timeline.names), dtype=bool)
-    if by_pod:
-        apart = timeline.names.isin(list(by_pod)).to_numpy(dtype=bool)
-    usual = mine & ~apart[number]
+    apart[timeline.numbers_of(by_pod)] = True
+    usual = mine & ~apart[number] if by_pod else mine
     groups = [(amount, usual & (of_task == amount)[code]) for amount in np.unique(of_task[there]).tolist() if amount]
     of_pod = np.array([by_pod[str(name)] for name in timeline.names[apart]])
     for amount in np.unique(of_pod[of_pod > 0]).tolist():
