@@ -19,9 +19,10 @@ import simpy
 
 from harness.simulator.cluster import Pod, Shape
 from harness.simulator.cluster.kubelet import SIGKILLED
-from harness.simulator.cluster.nodes import Node, admits
+from harness.simulator.cluster.objects import Node
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.cluster.ranking import Ranks
+from harness.simulator.cluster.shapes import admits
 from harness.simulator.events import EventLoop
 from harness.simulator.kfp.controller import DRIVER_IMAGE, EXEC_IMAGE, LAUNCHER_IMAGE
 from harness.simulator.kfp.database import Database

@@ -5,10 +5,10 @@ from random import Random
 
 from harness.simulator.cluster.autoscaler import Autoscaler
 from harness.simulator.cluster.kubelet import Kubelet
-from harness.simulator.cluster.nodes import Node
-from harness.simulator.cluster.pods import Change, Pod, Shape
+from harness.simulator.cluster.objects import Node, Pod
 from harness.simulator.cluster.scheduler import Scheduler
-from harness.simulator.cluster.witness import Witness
+from harness.simulator.cluster.shapes import Shape
+from harness.simulator.cluster.witness import Change, Witness
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import Pool, Profile, Taint
 

@@ -3,9 +3,8 @@
 from random import Random
 from typing import Protocol
 
-from harness.simulator.cluster.nodes import Node
-from harness.simulator.cluster.pods import Change, Pod
-from harness.simulator.cluster.witness import Witness
+from harness.simulator.cluster.objects import Node, Pod
+from harness.simulator.cluster.witness import Change, Witness
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import Kubelet as Settings
 

@@ -6,8 +6,8 @@ important ones spared first; then the node whose victims are least important.
 
 from collections.abc import Callable, Iterable
 
-from harness.simulator.cluster.nodes import Node
-from harness.simulator.cluster.pods import Pod, Shape
+from harness.simulator.cluster.objects import Node, Pod
+from harness.simulator.cluster.shapes import Shape
 
 _OFFSET = 2**31  # so that more victims are worse, whatever the sign of their priorities
 

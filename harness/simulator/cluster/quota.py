@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from harness.simulator.cluster.pods import Pod
+from harness.simulator.cluster.objects import Pod
 from harness.simulator.profile import Quota as Limits
 
 NAME = "workflows"

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
-from harness.simulator.cluster.nodes import HOSTNAME, Node, admits, untolerated
-from harness.simulator.cluster.pods import Shape
+from harness.simulator.cluster.objects import Node
+from harness.simulator.cluster.shapes import HOSTNAME, Shape, admits, untolerated
 
 _MOST_SHAPES = 64
 _MOST_CHANGES = 100_000  # of nodes, that are kept for shapes which do not come

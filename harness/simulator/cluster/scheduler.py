@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 
-from harness.simulator.cluster.nodes import Node
-from harness.simulator.cluster.pods import Change, Pod, Shape
+from harness.simulator.cluster.objects import Node, Pod
 from harness.simulator.cluster.preemption import choose, fits_beside
 from harness.simulator.cluster.ranking import Ranks
-from harness.simulator.cluster.witness import Witness
+from harness.simulator.cluster.shapes import Shape
+from harness.simulator.cluster.witness import Change, Witness
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import Scheduler as Settings
 

@@ -1,9 +1,31 @@
 """Who is told what happens in the cluster: the Kubernetes API in served mode, a recorder in fast mode."""
 
+from enum import StrEnum
 from typing import Protocol
 
-from harness.simulator.cluster.nodes import Node
-from harness.simulator.cluster.pods import Change, Pod
+from harness.simulator.cluster.objects import Node, Pod
+
+
+class Change(StrEnum):
+    """What happened to a pod, as witnesses are told."""
+
+    __hash__ = str.__hash__  # Enum's own is slow, and these are looked up with every change of every pod
+
+    REFUSED = "refused"  # by a quota: the pod does not exist
+    CREATED = "created"
+    UNSCHEDULABLE = "unschedulable"
+    SCHEDULED = "scheduled"
+    PULLING = "pulling"
+    PULLED = "pulled"
+    STARTED = "started"
+    MAIN_ENDED = "main ended"
+    OVER = "over"
+    SCALE_UP = "scale up"
+    NO_SCALE_UP = "no scale up"
+    PREEMPTED = "preempted"
+    TERMINATING = "terminating"
+    LABELLED = "labelled"
+    GONE = "gone"
 
 
 class Witness(Protocol):

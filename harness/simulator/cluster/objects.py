@@ -1,0 +1,212 @@
+"""Pods and the nodes they are on; each knows the other."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from harness.simulator.cluster.shapes import HOSTNAME, Shape, allocatable, labels_of, taints_of
+from harness.simulator.events import EventLoop
+from harness.simulator.profile import Pool, Taint
+from harness.simulator.stations import Job, SharedCapacity
+
+_NO_LABELS: Mapping[str, str] = MappingProxyType({})
+
+
+class Pod:
+    """A pod, from its creation to its end. Instants are seconds of simulated time; none is "not yet".
+
+    Attributes:
+        owner: what made it (a workflow); witnesses read names and labels from it.
+        index: which node of its owner's graph it is.
+        role: ``dag-driver``, ``container-driver``, ``executor``, ``importer``.
+        task: the step's name in the pipeline, "" for the root driver.
+        path: where it stands in its workflow (with the workflow's name before it, Argo's node name).
+        images: of its containers; the first one is the main container's.
+        on_running: called when the main container runs; calls `Kubelet.end_main` and `Kubelet.finish` in its turn.
+        on_over: called once, when the pod is over or lost.
+    """
+
+    __slots__ = (
+        "attempts",
+        "created",
+        "deleting",
+        "exit_code",
+        "finished",
+        "grace_s",
+        "images",
+        "index",
+        "job",
+        "labels",
+        "leaves",
+        "limit_cpu",
+        "limit_memory",
+        "main_ended",
+        "message",
+        "name",
+        "namespace",
+        "node",
+        "nominated",
+        "on_over",
+        "on_running",
+        "owner",
+        "path",
+        "phase",
+        "preemptor",
+        "pulled",
+        "reason",
+        "retry_at",
+        "role",
+        "scale_up",
+        "scheduled",
+        "shape",
+        "started",
+        "station",
+        "task",
+        "unschedulable",
+        "usage_cpu",
+        "usage_memory",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        namespace: str,
+        shape: Shape,
+        images: tuple[str, ...],
+        *,
+        on_running: "Callable[[Pod], None] | None" = None,
+        on_over: "Callable[[Pod], None] | None" = None,
+        owner: object = None,
+        index: int = 0,
+        role: str = "",
+        task: str = "",
+        path: str = "",
+    ) -> None:
+        self.name = name
+        self.namespace = namespace
+        self.shape = shape
+        self.images = images
+        self.on_running = on_running
+        self.on_over = on_over
+        self.owner = owner
+        self.index = index
+        self.role = role
+        self.task = task
+        self.path = path
+        self.phase = "Pending"
+        self.created = 0.0
+        self.unschedulable: float | None = None  # since when no node fits
+        self.scheduled: float | None = None
+        self.pulled: float | None = None
+        self.started: float | None = None
+        self.main_ended: float | None = None
+        self.finished: float | None = None
+        self.attempts = 0  # to find it a node that were in vain
+        self.retry_at = 0.0  # when it may be tried again
+        self.deleting: float | None = None
+        self.grace_s = 0.0  # between its deletion and its being killed
+        self.leaves: float | None = None  # when its deletion is done
+        self.preemptor: Pod | None = None  # for whom it had to make way
+        self.nominated = ""  # the node on which room is being made for it
+        self.node: Node | None = None
+        self.exit_code = 0
+        self.reason = ""  # of the main container's end
+        self.message = ""
+        self.limit_cpu = 0  # thousandths of a core; 0 is none
+        self.limit_memory = 0
+        self.usage_cpu = 0.0  # cores it uses while it computes
+        self.usage_memory = 0.0
+        self.station: SharedCapacity | None = None  # where its current work is done
+        self.job: Job | None = None
+        self.scale_up = ""  # which scale-up it triggered
+        self.labels = _NO_LABELS  # of its own, besides the owner's
+
+    @property
+    def over(self) -> bool:
+        """Whether it will do nothing any more."""
+        return self.finished is not None
+
+
+class Node:
+    """A machine. Free amounts are whole thousandths of a core and bytes, so that nothing is lost to rounding.
+
+    `free` is the share of the cores plus the share of the memory that is free.
+    """
+
+    __slots__ = (
+        "complete", "cordoned", "cpu", "cpu_free", "created", "free", "gone", "gpu", "gpu_free", "idle_since",
+        "images", "index", "labels", "memory", "memory_free", "name", "pods", "pods_free", "pool",
+        "processor", "pull_free", "ready", "special", "taints", "version",
+    )  # fmt: skip
+
+    def __init__(self, name: str, index: int, pool: Pool, loop: EventLoop) -> None:
+        self.name = name
+        self.index = index
+        self.pool = pool
+        self.cpu, self.memory, self.gpu = allocatable(pool)
+        self.cpu_free, self.memory_free, self.gpu_free, self.pods_free = self.cpu, self.memory, self.gpu, pool.pods
+        self.labels: Mapping[str, str] = labels_of(pool) | {HOSTNAME: name}
+        self.taints: tuple[Taint, ...] = taints_of(pool)
+        self.created = loop.now
+        self.ready: float | None = None
+        self.gone: float | None = None
+        self.cordoned = False
+        self.special = False  # its labels or taints are no longer its pool's
+        self.idle_since: float | None = None
+        self.pods: dict[str, Pod] = {}
+        self.images: dict[str, float] = {}  # name → from when on it is there
+        self.complete: dict[tuple[str, ...], float] = {}  # images of a pod → from when on all of them are there
+        self.pull_free = 0.0  # when the pulls under way are over
+        self.processor = SharedCapacity(loop, pool.cpu)
+        self.version = 0  # counts changes of what is free
+        self._count_free()
+
+    def fits(self, shape: Shape) -> bool:
+        """Whether there is room; labels and taints are another question."""
+        return (
+            self.cpu_free >= shape.cpu
+            and self.memory_free >= shape.memory
+            and self.pods_free > 0
+            and self.gpu_free >= shape.gpu
+        )
+
+    def room(self, shape: Shape) -> int:
+        """How many such pods fit."""
+        room = self.pods_free
+        if shape.cpu:
+            room = min(room, self.cpu_free // shape.cpu)
+        if shape.memory:
+            room = min(room, self.memory_free // shape.memory)
+        if shape.gpu:
+            room = min(room, self.gpu_free // shape.gpu)
+        return room
+
+    def take(self, pod: Pod) -> None:
+        """Reserve what the pod requests."""
+        shape = pod.shape
+        self.cpu_free -= shape.cpu
+        self.memory_free -= shape.memory
+        self.gpu_free -= shape.gpu
+        self.pods_free -= 1
+        self.pods[pod.name] = pod
+        self.idle_since = None
+        self._count_free()
+        roomy = self.cpu_free >= 0 and self.memory_free >= 0 and self.gpu_free >= 0 and self.pods_free >= 0
+        assert roomy, f"{self.name} is overcommitted"
+
+    def give_back(self, pod: Pod) -> None:
+        """Free what the pod requested."""
+        shape = pod.shape
+        self.cpu_free += shape.cpu
+        self.memory_free += shape.memory
+        self.gpu_free += shape.gpu
+        self.pods_free += 1
+        self._count_free()
+        del self.pods[pod.name]
+
+    def _count_free(self) -> None:
+        self.free = self.cpu_free / (self.cpu or 1) + self.memory_free / (self.memory or 1)
+
+    @property
+    def schedulable(self) -> bool:
+        """Whether pods may be placed here at all."""
+        return self.ready is not None and self.gone is None and not self.cordoned
