@@ -1,17 +1,20 @@
 """Calls of the REST gateway for experiments, pipelines and their versions."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
+from typing import TypeVar
 
 from aiohttp import web
 
 from harness.simulator.kfp import tables, view, wire
 from harness.simulator.kfp.errors import RpcError, invalid
-from harness.simulator.kfp.listing import read_page
-from harness.simulator.kfp.records import AVAILABLE
+from harness.simulator.kfp.listing import Table, read_page
+from harness.simulator.kfp.records import AVAILABLE, Experiment, Pipeline
 from harness.simulator.kfp.server import Server
 
 _EXPERIMENT_FIELDS = frozenset(("experiment_id", "display_name", "description", "namespace", "storage_state"))
+Row = TypeVar("Row")
+Placed = TypeVar("Placed", Experiment, Pipeline)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -47,14 +50,22 @@ class CatalogueCalls:
         yield "GET", one_version, "GetPipelineVersion", self._get_pipeline_version
         yield "DELETE", one_version, "DeletePipelineVersion", self._delete_pipeline_version
 
+    def _listed(
+        self,
+        name: str,
+        table: Table[Row],
+        rows: list[Row],
+        render: Callable[[Row, view.Stamp], view.Document],
+        request: web.Request,
+    ) -> web.Response:
+        page = read_page(table, rows, request.query)
+        return wire.listing(name, [render(each, self._stamp) for each in page.rows], page.total, page.next_token)
+
     # --- experiments --------------------------------------------------------------------------------------------
 
     async def _list_experiments(self, request: web.Request) -> web.Response:
-        namespace = request.query.get("namespace", "")
-        rows = [each for each in self._catalogue.experiments.values() if namespace in {"", each.namespace}]
-        page = read_page(self._experiments, rows, request.query)
-        rendered = [view.experiment(each, self._stamp) for each in page.rows]
-        return wire.listing("experiments", rendered, page.total, page.next_token)
+        rows = _of_namespace(self._catalogue.experiments.values(), request)
+        return self._listed("experiments", self._experiments, rows, view.experiment, request)
 
     async def _create_experiment(self, request: web.Request) -> web.Response:
         body = await wire.body(request, _EXPERIMENT_FIELDS)
@@ -102,11 +113,8 @@ class CatalogueCalls:
         return wire.answer(view.version(row, self._stamp))
 
     async def _list_pipelines(self, request: web.Request) -> web.Response:
-        namespace = request.query.get("namespace", "")
-        rows = [each for each in self._catalogue.pipelines.values() if namespace in {"", each.namespace}]
-        page = read_page(self._pipelines, rows, request.query)
-        rendered = [view.pipeline(each, self._stamp) for each in page.rows]
-        return wire.listing("pipelines", rendered, page.total, page.next_token)
+        rows = _of_namespace(self._catalogue.pipelines.values(), request)
+        return self._listed("pipelines", self._pipelines, rows, view.pipeline, request)
 
     async def _get_pipeline(self, request: web.Request) -> web.Response:
         return wire.answer(view.pipeline(self._catalogue.pipeline(request.match_info["pipeline"]), self._stamp))
@@ -124,9 +132,8 @@ class CatalogueCalls:
 
     async def _list_pipeline_versions(self, request: web.Request) -> web.Response:
         pipeline = self._catalogue.pipeline(request.match_info["pipeline"])
-        page = read_page(self._versions, self._catalogue.versions_of(pipeline.id), request.query)
-        rendered = [view.version(each, self._stamp) for each in page.rows]
-        return wire.listing("pipeline_versions", rendered, page.total, page.next_token)
+        rows = self._catalogue.versions_of(pipeline.id)
+        return self._listed("pipeline_versions", self._versions, rows, view.version, request)
 
     async def _get_pipeline_version(self, request: web.Request) -> web.Response:
         at = request.match_info
@@ -135,6 +142,11 @@ class CatalogueCalls:
     async def _delete_pipeline_version(self, request: web.Request) -> web.Response:
         self._catalogue.delete_version(request.match_info["pipeline"], request.match_info["version"])
         return wire.answer({})
+
+
+def _of_namespace(rows: Iterable[Placed], request: web.Request) -> list[Placed]:
+    namespace = request.query.get("namespace", "")
+    return [each for each in rows if namespace in {"", each.namespace}]
 
 
 def _name(request: web.Request) -> str:

@@ -74,27 +74,20 @@ def experiment(row: Experiment, stamp: Stamp) -> Document:
 
 def pipeline(row: Pipeline, stamp: Stamp) -> Document:
     """A Pipeline message."""
-    return _set(
-        pipeline_id=row.id,
-        display_name=row.name,
-        name=row.name,
-        description=row.description,
-        created_at=stamp(row.created),
-        namespace=row.namespace,
-    )
+    return _set(pipeline_id=row.id, namespace=row.namespace, **_described(row, stamp))
 
 
 def version(row: Version, stamp: Stamp) -> Document:
     """A PipelineVersion message."""
     return _set(
-        pipeline_id=row.pipeline_id,
-        pipeline_version_id=row.id,
-        display_name=row.name,
-        name=row.name,
-        description=row.description,
-        created_at=stamp(row.created),
-        pipeline_spec=_source(row),
+        pipeline_id=row.pipeline_id, pipeline_version_id=row.id, pipeline_spec=_source(row), **_described(row, stamp)
     )
+
+
+def _described(row: Pipeline | Version, stamp: Stamp) -> Document:
+    return {
+        "display_name": row.name, "name": row.name, "description": row.description, "created_at": stamp(row.created),
+    }  # fmt: skip
 
 
 def _source(row: Version) -> Document:

@@ -11,7 +11,7 @@ from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube.installation import Component
 from harness.simulator.kube.pods import TEMPLATE_HASH, quantity
 from harness.simulator.kube.policy import SYSTEM_CLASSES
-from harness.simulator.kube.snapshots import Labels, uid
+from harness.simulator.kube.snapshots import Labels, metadata, uid
 from harness.simulator.kubeapi import ObjectStore
 from harness.simulator.platform import Platform
 
@@ -178,19 +178,16 @@ def _template(deployment: Deployment, labels: Manifest) -> Manifest:
     component = deployment.component
     requests = {"cpu": f"{component.cpu}m", "memory": quantity(component.memory)} if component.cpu else {}
     container = {"name": "main", "image": component.image, "resources": {"requests": requests} if requests else {}}
-    metadata: Manifest = {"labels": labels}
-    if deployment.restarted:
-        metadata["annotations"] = {"kubectl.kubernetes.io/restartedAt": deployment.restarted}
-    return {"metadata": metadata, "spec": {"containers": [container]}}
+    restarted = {"kubectl.kubernetes.io/restartedAt": deployment.restarted}
+    annotations = {"annotations": restarted} if deployment.restarted else {}
+    return {"metadata": {"labels": labels, **annotations}, "spec": {"containers": [container]}}
 
 
-def _metadata(deployment: Deployment, stamp: Stamp) -> Manifest:
-    return {
-        "namespace": deployment.namespace,
-        "creationTimestamp": stamp(0.0),
-        "generation": deployment.generation,
-        "annotations": {"deployment.kubernetes.io/revision": str(deployment.revision)},
-    }
+def _metadata(kind: str, name: str, deployment: Deployment, stamp: Stamp, **more: Any) -> Manifest:
+    revision = {"deployment.kubernetes.io/revision": str(deployment.revision)}
+    return metadata(
+        kind, name, stamp(0.0), deployment.namespace, generation=deployment.generation, annotations=revision, **more
+    )
 
 
 def render_deployment(deployment: Deployment, stamp: Stamp) -> Manifest:
@@ -217,12 +214,7 @@ def render_deployment(deployment: Deployment, stamp: Stamp) -> Manifest:
         "availableReplicas": deployment.ready, "unavailableReplicas": max(pods, wanted) - deployment.ready,
     }  # fmt: skip
     return {
-        "metadata": {
-            **_metadata(deployment, stamp),
-            "name": deployment.component.name,
-            "uid": uid("deployment", deployment.namespace, deployment.component.name),
-            "labels": labels,
-        },
+        "metadata": _metadata("deployment", deployment.component.name, deployment, stamp, labels=labels),
         "spec": {
             "replicas": wanted,
             "selector": {"matchLabels": labels},
@@ -263,13 +255,7 @@ def render_replica_set(these: ReplicaSet, stamp: Stamp) -> Manifest:
     }  # fmt: skip
     counts = {"fullyLabeledReplicas": these.pods, "readyReplicas": these.ready, "availableReplicas": these.ready}
     return {
-        "metadata": {
-            **_metadata(deployment, stamp),
-            "name": these.name,
-            "uid": uid("replicaset", deployment.namespace, these.name),
-            "labels": labels,
-            "ownerReferences": [owner],
-        },
+        "metadata": _metadata("replicaset", these.name, deployment, stamp, labels=labels, ownerReferences=[owner]),
         "spec": {
             "replicas": these.wanted,
             "selector": {"matchLabels": labels},

@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.kfp.view import Calendar
-from harness.simulator.kube.snapshots import WARNING, EventSnapshot, Worded, pod_uid_of, uid
+from harness.simulator.kube.snapshots import WARNING, EventSnapshot, Worded, metadata, pod_uid_of
 
 Manifest = dict[str, Any]
 _MAIN = "spec.containers{main}"
@@ -86,12 +86,7 @@ def render_event(event: EventSnapshot, calendar: Calendar) -> Manifest:
     if what.field:
         involved["fieldPath"] = what.field
     manifest: Manifest = {
-        "metadata": {
-            "name": event.name,
-            "namespace": about.namespace,
-            "uid": uid("event", about.namespace, event.name),
-            "creationTimestamp": calendar.stamp(event.at),
-        },
+        "metadata": metadata("event", event.name, calendar.stamp(event.at), about.namespace),
         "involvedObject": involved,
         "reason": what.reason,
         "message": what.message,

@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube.pods import quantity
-from harness.simulator.kube.snapshots import uid
+from harness.simulator.kube.snapshots import metadata, uid
 from harness.simulator.profile import Profile
 from harness.simulator.store_products import Installed
 
@@ -121,13 +121,13 @@ def render_service(service: Service, stamp: Stamp) -> Manifest:
     ports = [{"name": name, "protocol": "TCP", "port": port, "targetPort": port} for name, port in service.ports]
     in_cluster = {"kubernetes.io/cluster-service": "true"} if service.name == "kube-dns" else {}
     return {
-        "metadata": {
-            "name": service.name,
-            "namespace": service.namespace,
-            "uid": uid("service", service.namespace, service.name),
-            "creationTimestamp": stamp(0.0),
-            "labels": {"app": service.component or service.name, **in_cluster},
-        },
+        "metadata": metadata(
+            "service",
+            service.name,
+            stamp(0.0),
+            service.namespace,
+            labels={"app": service.component or service.name, **in_cluster},
+        ),
         "spec": {
             "type": "ClusterIP",
             "clusterIP": address,
@@ -146,12 +146,7 @@ def render_service(service: Service, stamp: Stamp) -> Manifest:
 def render_namespace(name: str, stamp: Stamp) -> Manifest:
     """The manifest."""
     return {
-        "metadata": {
-            "name": name,
-            "uid": uid("namespace", name),
-            "creationTimestamp": stamp(0.0),
-            "labels": {"kubernetes.io/metadata.name": name},
-        },
+        "metadata": metadata("namespace", name, stamp(0.0), labels={"kubernetes.io/metadata.name": name}),
         "spec": {"finalizers": ["kubernetes"]},
         "status": {"phase": "Active"},
     }
@@ -161,14 +156,14 @@ def render_claim(claim: Claim, stamp: Stamp) -> Manifest:
     """The manifest."""
     storage = quantity(claim.capacity)
     return {
-        "metadata": {
-            "name": claim.name,
-            "namespace": claim.namespace,
-            "uid": uid("claim", claim.namespace, claim.name),
-            "creationTimestamp": stamp(0.0),
-            "finalizers": ["kubernetes.io/pvc-protection"],
-            "labels": {"application-crd-id": "kubeflow-pipelines"},
-        },
+        "metadata": metadata(
+            "claim",
+            claim.name,
+            stamp(0.0),
+            claim.namespace,
+            finalizers=["kubernetes.io/pvc-protection"],
+            labels={"application-crd-id": "kubeflow-pipelines"},
+        ),
         "spec": {
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": storage}},

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from harness.simulator.kfp.view import Calendar, Stamp
 from harness.simulator.kube.pods import cores, quantity
-from harness.simulator.kube.snapshots import NodeSnapshot, address, uid
+from harness.simulator.kube.snapshots import NodeSnapshot, address, metadata, uid
 
 Manifest = dict[str, Any]
 LEASES = "kube-node-lease"  # the namespace of the nodes' leases
@@ -44,13 +44,13 @@ def render_node(node: NodeSnapshot, stamp: Stamp) -> Manifest:
     if node.cordoned:
         spec["unschedulable"] = True
     return {
-        "metadata": {
-            "name": node.name,
-            "uid": uid("node", node.name),
-            "creationTimestamp": stamp(node.created),
-            "labels": dict(node.labels),
-            "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
-        },
+        "metadata": metadata(
+            "node",
+            node.name,
+            stamp(node.created),
+            labels=dict(node.labels),
+            annotations={"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+        ),
         "spec": spec,
         "status": _status(node, stamp),
     }
@@ -69,13 +69,7 @@ def render_pool(pool: PoolSnapshot, stamp: Stamp) -> Manifest:
     labels = {"cluster.x-k8s.io/cluster-name": CLUSTER, "cluster.x-k8s.io/deployment-name": pool.name}
     unready = {"unavailableReplicas": pool.nodes - pool.ready} if pool.nodes > pool.ready else {}
     return {
-        "metadata": {
-            "name": pool.name,
-            "namespace": POOLS,
-            "uid": uid("pool", pool.name),
-            "creationTimestamp": stamp(0.0),
-            "labels": labels,
-        },
+        "metadata": metadata("pool", pool.name, stamp(0.0), POOLS, labels=labels),
         "spec": {
             "clusterName": CLUSTER,
             "replicas": pool.nodes,
@@ -95,14 +89,9 @@ def render_pool(pool: PoolSnapshot, stamp: Stamp) -> Manifest:
 
 def render_lease(node: NodeSnapshot, calendar: Calendar) -> Manifest:
     """The lease that the node's kubelet renews every ten seconds."""
+    owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": uid("node", node.name)}
     return {
-        "metadata": {
-            "name": node.name,
-            "namespace": LEASES,
-            "uid": uid("lease", node.name),
-            "creationTimestamp": calendar.stamp(node.created),
-            "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": uid("node", node.name)}],
-        },
+        "metadata": metadata("lease", node.name, calendar.stamp(node.created), LEASES, ownerReferences=[owner]),
         "spec": {
             "holderIdentity": node.name,
             "leaseDurationSeconds": 40,

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from harness.simulator.kfp.view import Stamp
-from harness.simulator.kube.snapshots import uid
+from harness.simulator.kube.snapshots import metadata
 
 Manifest = dict[str, Any]
 
@@ -35,12 +35,7 @@ def render_quota(quota: QuotaSnapshot, stamp: Stamp) -> Manifest:
     """The manifest."""
     hard = dict(quota.hard)
     return {
-        "metadata": {
-            "name": quota.name,
-            "namespace": quota.namespace,
-            "uid": uid("quota", quota.namespace, quota.name),
-            "creationTimestamp": stamp(quota.since),
-        },
+        "metadata": metadata("quota", quota.name, stamp(quota.since), quota.namespace),
         "spec": {"hard": hard},
         "status": {"hard": hard, "used": dict(quota.used)},
     }
@@ -50,12 +45,7 @@ def render_priority_class(priority: PriorityClass, stamp: Stamp) -> Manifest:
     """The manifest."""
     own = priority.name in SYSTEM_CLASSES
     return {
-        "metadata": {
-            "name": priority.name,
-            "uid": uid("priority class", priority.name),
-            "creationTimestamp": stamp(0.0),
-            "generation": 1,
-        },
+        "metadata": metadata("priority class", priority.name, stamp(0.0), generation=1),
         "value": priority.value,
         "preemptionPolicy": "PreemptLowerPriority",
         **({"description": "Used for critical pods; comes with the cluster."} if own else {}),

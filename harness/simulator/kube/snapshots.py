@@ -1,7 +1,7 @@
 """What the Kubernetes API keeps of the model's changing objects: immutable copies, rendered when they are read."""
 
 from hashlib import md5
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from harness.simulator.cluster import Node, Pod, Shape
@@ -105,6 +105,13 @@ class EventSnapshot(NamedTuple):
 def uid(*parts: str) -> str:
     """A UUID that is the same for the same object."""
     return str(UUID(bytes=md5("/".join(parts).encode(), usedforsecurity=False).digest(), version=4))
+
+
+def metadata(kind: str, name: str, created: str, namespace: str = "", **more: Any) -> dict[str, Any]:
+    """What every object has, and `more` of it. `created` is a stamp, `namespace` "" for those of the cluster."""
+    place = {"namespace": namespace} if namespace else {}
+    its = uid(kind, namespace, name) if namespace else uid(kind, name)
+    return {"name": name, **place, "uid": its, "creationTimestamp": created, **more}
 
 
 def pod_uid_of(namespace: str, name: str, created: float) -> str:

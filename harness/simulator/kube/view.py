@@ -46,6 +46,7 @@ from harness.simulator.kube.snapshots import (
     Subject,
     Worded,
     WorkflowSnapshot,
+    metadata,
     node_snapshot,
     pod_snapshot,
     uid,
@@ -292,13 +293,7 @@ def render_workflow(workflow: WorkflowSnapshot, calendar: Calendar) -> dict[str,
     if workflow.kept:
         labels["pipeline/persistedFinalState"] = "true"
     return {
-        "metadata": {
-            "name": workflow.name,
-            "namespace": workflow.namespace,
-            "uid": uid("workflow", workflow.namespace, workflow.name),
-            "creationTimestamp": stamp(workflow.created),
-            "labels": labels,
-        },
+        "metadata": metadata("workflow", workflow.name, stamp(workflow.created), workflow.namespace, labels=labels),
         "spec": {"entrypoint": "entrypoint", "serviceAccountName": "pipeline-runner"},
         "status": status,
     }

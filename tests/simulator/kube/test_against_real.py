@@ -212,77 +212,33 @@ def both(real: RealCluster, cores: int, script: Callable[[Side], Any]) -> tuple[
 # --- deletion ---------------------------------------------------------------------------------------------------------
 
 
-def deleted_running(side: Side) -> Trace:
-    side.create("a")
-    side.run("a")
-    with side.watched("a") as trace:
-        side.delete("a")
-        side.kubelet_ends("a")
-    return trace
+Acts = tuple[tuple[Any, ...], ...]  # methods of a side, with what they take besides the pod's name
+RUNS: Acts = (("create",), ("run",))
+# What is done to a pod before anybody watches, and then.
+ENDS: dict[str, tuple[Acts, Acts]] = {
+    "running": (RUNS, (("delete",), ("kubelet_ends",))),
+    "at once": (RUNS, (("delete", 0),)),
+    "pending": ((("create", 9),), (("delete",),)),
+    "completed": ((*RUNS, ("finish",)), (("delete",),)),
+    # More time than it has already holds nothing up.
+    "hurried": (RUNS, (("delete", 40), ("delete", 600), ("delete", 5), ("kubelet_ends",))),
+    "evicted": (RUNS, (("evict", 7), ("kubelet_ends",))),
+    "evicted with its own grace": (RUNS, (("evict",), ("kubelet_ends",))),
+}
 
 
-def deleted_at_once(side: Side) -> Trace:
-    side.create("a")
-    side.run("a")
-    with side.watched("a") as trace:
-        side.delete("a", 0)
-    return trace
+@pytest.mark.parametrize("end", ENDS)
+def test_a_client_sees_a_pod_end_in_the_same_steps(real: RealCluster, end: str) -> None:
+    def ended(side: Side) -> Trace:
+        before, acts = ENDS[end]
+        for name, *arguments in before:
+            getattr(side, name)("a", *arguments)
+        with side.watched("a") as trace:
+            for name, *arguments in acts:
+                getattr(side, name)("a", *arguments)
+        return trace
 
-
-def deleted_pending(side: Side) -> Trace:
-    side.create("a", cores=9)
-    with side.watched("a") as trace:
-        side.delete("a")
-    return trace
-
-
-def deleted_completed(side: Side) -> Trace:
-    side.create("a")
-    side.run("a")
-    side.finish("a")
-    with side.watched("a") as trace:
-        side.delete("a")
-    return trace
-
-
-def hurried(side: Side) -> Trace:
-    side.create("a")
-    side.run("a")
-    with side.watched("a") as trace:
-        side.delete("a", 40)
-        side.delete("a", 600)  # holds nothing up
-        side.delete("a", 5)
-        side.kubelet_ends("a")
-    return trace
-
-
-def evicted(side: Side) -> Trace:
-    side.create("a")
-    side.run("a")
-    with side.watched("a") as trace:
-        side.evict("a", 7)
-        side.kubelet_ends("a")
-    return trace
-
-
-def evicted_with_its_own_grace(side: Side) -> Trace:
-    side.create("a")
-    side.run("a")
-    with side.watched("a") as trace:
-        side.evict("a")
-        side.kubelet_ends("a")
-    return trace
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        deleted_running, deleted_at_once, deleted_pending, deleted_completed, hurried, evicted,
-        evicted_with_its_own_grace,
-    ],
-)  # fmt: skip
-def test_a_client_sees_a_pod_end_in_the_same_steps(real: RealCluster, script: Callable[[Side], Trace]) -> None:
-    ours, theirs = both(real, 2, script)
+    ours, theirs = both(real, 2, ended)
     assert ours == theirs
     assert theirs[-1][0] == "DELETED"
 
