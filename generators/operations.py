@@ -16,6 +16,7 @@ from generators import portable
 from generators.columns import Text, as_text, join
 
 INT_LIMIT = 2.0**63
+_HIGHEST_EXPONENT = 709  # of e: beyond, a number is infinite
 _HIGHEST = 64  # of the exponents that are multiplied out
 
 
@@ -105,7 +106,8 @@ def power(base: pl.Series, exponent: pl.Series, *, whole: bool) -> pl.Series:
 def _real_power(base: NDArray[Any], exponent: NDArray[Any]) -> NDArray[Any]:
     small = (exponent == np.rint(exponent)) & (np.abs(exponent) <= _HIGHEST)
     product = _whole_power(base, np.where(small, np.abs(exponent), 0.0))
-    smooth = portable.exp(exponent * portable.log(np.where(small, 1.0, base)))
+    logarithm = exponent * portable.log(np.where(small, 1.0, base))
+    smooth = np.where(logarithm > _HIGHEST_EXPONENT, np.inf, portable.exp(np.minimum(logarithm, _HIGHEST_EXPONENT)))
     return np.where(small, np.where(exponent < 0, 1.0 / product, product), smooth)
 
 
@@ -186,7 +188,7 @@ def _logarithm(value: pl.Series) -> pl.Series:
 
 
 def _exponential(value: pl.Series) -> pl.Series:
-    if (number(value) > 709).any():
+    if (number(value) > _HIGHEST_EXPONENT).any():
         raise FormulaError("an exponential too large for a number")
     return _on_arrays(portable.exp, _to_float(value))
 

@@ -116,7 +116,7 @@ def _from_run(options: argparse.Namespace) -> _Inferred:
     sources = Sources()
     # What arrived, in the order of arrival, stands for the file: it may have rows that never did.
     sources.adopt(file, as_frame(rows, header))
-    return _Inferred(replayed(header, len(rows), wanted, file), file, sources, len(rows))
+    return _Inferred(replayed(options.from_run, header, len(rows), wanted), file, sources, len(rows))
 
 
 def _merged(inferred: _Inferred, given: Document | None) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Runs in the order in which they are due: `due_s` after the start, index of the tenant, id of the scenario."""
+    """Runs in the order in which they are due: `due_s` after the start, name of the tenant, id of the scenario."""
 
     due_s: Floats
     tenants: tuple[str, ...]

@@ -46,7 +46,7 @@ def read_recorded(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     file = scenarios_of(path)
     if not file.is_file():
         raise ConfigError(f"{path} has no {SCENARIOS}", "the run was recorded without its scenarios")
-    header, rows = read_sample(file)
+    header, rows = read_sample(file, most=None)
     by_id = {row["id"]: row for row in rows} if "id" in header else {}
     wanted = dict.fromkeys(arrival.scenario_id for arrival in arrivals)
     found = [by_id[key] for key in wanted if key in by_id]
@@ -55,12 +55,14 @@ def read_recorded(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     return header, found
 
 
-def replayed(header: list[str], recorded: int, rows: int, path: Path) -> Draft:
+def replayed(run: Path, header: list[str], recorded: int, rows: int) -> Draft:
     """A draft that writes the recorded rows in order; when more are wanted, whole rows are drawn again.
 
     Then `id` is counted anew, so that no id comes twice.
     """
-    draft = Draft(reserved=frozenset(header))
+    draft, path = Draft(reserved=frozenset(header)), scenarios_of(run)
+    if hidden := [name for name in RunFolder.open(run).read_plan().redact if name in header]:
+        draft.notes.append(f"the run was recorded without the values of {', '.join(hidden)}: give them with --spec")
     more = rows > recorded
     how = "in_order_then_random" if more else "in_order"
     for name in header:

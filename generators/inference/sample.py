@@ -21,15 +21,15 @@ _FEWEST_PAIRS = 30
 _MONOTONE = ("uniform", "normal", "lognormal", "quantiles")
 
 
-def read_sample(path: Path) -> tuple[list[str], list[dict[str, str]]]:
-    """Header and rows of a CSV, at most the first 100,000.
+def read_sample(path: Path, most: int | None = _MOST_ROWS) -> tuple[list[str], list[dict[str, str]]]:
+    """Header and rows of a CSV, at most the first `most`.
 
     Raises:
         ConfigError: it is not a CSV with a header and rows of one length.
     """
     lines = rows_of(path, "check the sample's file name")
     _, header = next(lines, (0, []))
-    rows = list(itertools.islice(lines, _MOST_ROWS))
+    rows = list(itertools.islice(lines, most))
     if not header or not rows:
         raise ConfigError(f"{path} has {'no rows' if header else 'no header'}", "a sample is a header and some rows")
     doubled = [name for name, count in Counter(header).items() if count > 1 or not name]

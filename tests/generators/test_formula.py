@@ -95,6 +95,8 @@ def test_what_each_function_gives(source, expected):
         "min(a, key=b)",
         "abs()",
         "10 ** 30",
+        "10 ** 10 ** 10",
+        "1.5 ** 100000",
         "(1).__class__",
         "a @ b",
         "a & b",

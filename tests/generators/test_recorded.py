@@ -55,6 +55,13 @@ def test_more_repeat_whole_rows_under_new_ids(run, capsys):
     assert "repeats them under new ids" in capsys.readouterr().err
 
 
+def test_of_values_that_were_hidden_it_is_said_so(run, capsys):
+    folder = RunFolder.open(run)
+    folder.write_plan(Plan("kfp", "http://127.0.0.1", {}, 5, 1, simulated=True, redact=("x", "never")))
+    assert main(["--from-run", str(run), "-o", "again.csv"]) == 0
+    assert "without the values of x: give them with --spec" in capsys.readouterr().err
+
+
 def test_the_arrivals_become_a_schedule(run):
     assert main(["workload", "--from-run", str(run), "-o", "s.csv", "--plot", "w.svg"]) == 0
     rows = [(float(row["due_s"]), row["scenario_id"]) for row in table("s.csv")]
