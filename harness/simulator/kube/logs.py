@@ -8,7 +8,7 @@ from aiohttp import web
 
 from harness.simulator.cluster import Pod
 from harness.simulator.kfp.workflow import Workflow
-from harness.simulator.kube.pods import WAIT, failed_later, init_containers
+from harness.simulator.kube.pod_status import WAIT, failed_later, init_containers
 from harness.simulator.kube.snapshots import pod_snapshot
 from harness.simulator.kube.view import KubernetesView
 from harness.simulator.kubeapi import ApiError

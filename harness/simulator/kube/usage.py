@@ -10,7 +10,8 @@ from harness.simulator.hetida import Replica
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube.installation import RUNTIME
-from harness.simulator.kube.pods import WAIT, pod_labels
+from harness.simulator.kube.pod_status import WAIT
+from harness.simulator.kube.pods import pod_labels
 from harness.simulator.kube.snapshots import pod_snapshot
 from harness.simulator.platform import Platform
 

@@ -32,7 +32,8 @@ from harness.simulator.kube.nodes import (
     render_node,
     render_pool,
 )
-from harness.simulator.kube.pods import pod_fields, pod_labels, pod_uid, render_pod
+from harness.simulator.kube.pod_status import pod_uid
+from harness.simulator.kube.pods import pod_fields, pod_labels, render_pod
 from harness.simulator.kube.policy import (
     SYSTEM_CLASSES,
     PriorityClass,
