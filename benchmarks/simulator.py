@@ -39,7 +39,8 @@ from harness.simulator.kfp.records import OVER
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
 from harness.simulator.profile_file import load_profile
-from tests.simulator.on_simpy import Search, simulated
+from tests.simulator.on_simpy import simulated
+from tests.simulator.simpy_parts import Search
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "harness" / "targets" / "training.yaml"

@@ -9,8 +9,6 @@ Left out is what a test with this model has to leave out, too: the autoscaler, e
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from heapq import heappop, heappush
-from math import inf
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -22,85 +20,19 @@ from harness.simulator.cluster.kubelet import SIGKILLED
 from harness.simulator.cluster.objects import Node
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.cluster.ranking import Ranks
-from harness.simulator.cluster.shapes import admits
 from harness.simulator.events import EventLoop
-from harness.simulator.kfp.controller import DRIVER_IMAGE, EXEC_IMAGE, LAUNCHER_IMAGE
 from harness.simulator.kfp.database import Database
-from harness.simulator.kfp.graph import EXECUTOR, TEMPLATES, fnv1a_on
+from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.records import Run
 from harness.simulator.kfp.server import Server
 from harness.simulator.kfp.steps import Steps
+from harness.simulator.kfp.templates import Templates
 from harness.simulator.kfp.workflow import FAILED, PENDING, RUNNING, SUCCEEDED, Step, Workflow
 from harness.simulator.profile import Profile
 from harness.simulator.stations import TokenBucket
+from tests.simulator.simpy_parts import Search, Shared
 
 Process = Iterator[simpy.Event]
-_DRIVER_IMAGES = (DRIVER_IMAGE, EXEC_IMAGE)
-
-
-class Shared:
-    """Processor sharing in virtual time, as `harness.simulator.stations.SharedCapacity`, on simpy's events."""
-
-    def __init__(self, env: simpy.Environment, capacity: float) -> None:
-        self.env, self.capacity, self.demand = env, capacity, 0.0
-        self.virtual, self.updated, self.armed = 0.0, 0.0, inf
-        self.jobs: list[tuple[float, int, float, simpy.Event]] = []
-        self.count = 0
-
-    def add(self, alone_s: float, demand: float) -> simpy.Event:
-        self.advance()
-        done = self.env.event()
-        heappush(self.jobs, (self.virtual + alone_s, self.count, demand, done))
-        self.count += 1
-        self.demand += demand
-        self.arm()
-        return done
-
-    def advance(self) -> None:
-        self.virtual += (self.env.now - self.updated) * min(1.0, self.capacity / (self.demand or 1.0))
-        self.updated = self.env.now
-
-    def arm(self) -> None:
-        if self.jobs:
-            when = self.env.now + (self.jobs[0][0] - self.virtual) * max(1.0, self.demand / self.capacity)
-            if when < self.armed:
-                self.armed = when
-                self.env.timeout(max(0.0, when - self.env.now)).callbacks.append(self.wake)
-
-    def wake(self, _: simpy.Event) -> None:
-        if self.env.now >= self.armed:
-            self.armed = inf
-        self.advance()
-        while self.jobs and self.jobs[0][0] <= self.virtual + 1e-9:
-            _, _, demand, done = heappop(self.jobs)
-            self.demand = self.demand - demand if self.jobs else 0.0
-            done.succeed()
-        self.arm()
-
-
-class Search:
-    """The best node for a shape by looking at each: to be held against `Ranks`, which does not."""
-
-    def __init__(self, *, packing: bool) -> None:
-        self.nodes: dict[str, Node] = {}
-        self.sign = 1 if packing else -1
-
-    def changed(self, node: Node) -> None:
-        """Nothing is remembered."""
-
-    def cost(self, shape: Shape, node: Node) -> float | None:
-        if not admits(node.labels, node.taints, shape):
-            return None
-        return shape.cpu / node.cpu + shape.memory / node.memory
-
-    def best(self, shape: Shape) -> Node | None:
-        roomy = [node for node in self.nodes.values() if node.fits(shape)]
-        ranked = [
-            (self.sign * (node.free - cost), node.index, node)
-            for node in roomy
-            if (cost := self.cost(shape, node)) is not None
-        ]
-        return min(ranked)[2] if ranked else None
 
 
 class OnSimpy:
@@ -139,7 +71,7 @@ class OnSimpy:
         self.ranks = ranks(packing=profile.scheduler.packing)
         self.processors: dict[str, Shared] = {}
         self.link, self.stored = Shared(self.env, profile.store.bytes_per_s), profile.store.used
-        self.driver_shape = Shape(round(profile.controller.driver_cpu * 1000), int(profile.controller.driver_memory))
+        self.templates = Templates(profile.controller, self.steps)
         self.woken: dict[str, simpy.Event] = {}
         self.pods: dict[str, Pod] = {}
         self.runs: list[Run] = []
@@ -274,7 +206,7 @@ class OnSimpy:
         yield env.timeout(at - env.now)
         step = workflow.steps[index]
         assert step is not None
-        pod = self.new_pod(workflow, index, step.attempts)
+        pod = self.templates.pod(workflow, index, step.attempts)
         while self.quota.refusal(pod):
             yield env.timeout(max(1.0, self.profile.controller.requeue_s))
             yield env.timeout(self.calls.take(env.now) - env.now)
@@ -295,7 +227,9 @@ class OnSimpy:
         if pod.role == EXECUTOR:
             yield from self.compute(pod, workflow, node)
         else:
-            yield self.processors[node.name].add(self.profile.controller.driver.sample(self.driver_random, {}), 0.05)
+            yield self.processors[node.name].add(
+                self.profile.controller.driver.sample(self.driver_random, {}), pod.usage_cpu
+            )
             pod.main_ended, pod.reason = env.now, "Completed"
         pod.finished = env.now
         pod.phase = "Failed" if pod.exit_code else "Succeeded"
@@ -305,24 +239,6 @@ class OnSimpy:
         self.quota.give_back(pod)
         workflow.news.append(pod)
         self.wake(workflow)
-
-    def new_pod(self, workflow: Workflow, index: int, attempt: int) -> Pod:
-        plan = workflow.graph.plans[index]
-        container, retried = plan.container, plan.container.retries
-        own = f"{plan.path}({attempt - 1})" if retried else plan.path
-        number = fnv1a_on(workflow.hash, own if attempt == 1 or retried else f"{own}{attempt}")
-        executor = plan.role == EXECUTOR
-        pod = Pod(
-            f"{workflow.name}-{TEMPLATES[plan.role]}-{number}",
-            workflow.namespace,
-            self.steps.shape(plan) if executor else self.driver_shape,
-            (container.image, LAUNCHER_IMAGE, EXEC_IMAGE) if executor else _DRIVER_IMAGES,
-            owner=workflow, index=index, role=plan.role, task=plan.task, path=own,
-        )  # fmt: skip
-        pod.limit_cpu, pod.limit_memory = (
-            (container.limit_cpu, container.limit_memory) if executor else (500, 512 * 2**20)
-        )
-        return pod
 
     def images_ready(self, node: Node, pod: Pod) -> float:
         """Each image is pulled once on a node, one after the other."""

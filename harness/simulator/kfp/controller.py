@@ -2,24 +2,20 @@
 
 from collections import deque
 from collections.abc import Callable
-from functools import cache
 from random import Random
 
-from harness.simulator.cluster import Change, Cluster, Pod, Shape
+from harness.simulator.cluster import Change, Cluster, Pod
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.events import EventLoop
 from harness.simulator.kfp.conditions import Condition, Given, Known, Source
-from harness.simulator.kfp.graph import CONTAINER_DRIVER, DAG_DRIVER, IMPORTER, TEMPLATES, Plan, fnv1a_on
+from harness.simulator.kfp.graph import EXECUTOR, Plan
 from harness.simulator.kfp.steps import Steps
+from harness.simulator.kfp.templates import Templates
 from harness.simulator.kfp.workflow import ERROR, FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
 from harness.simulator.profile import Controller as Settings
 from harness.simulator.profile import Quota as Limits
 from harness.simulator.stations import TokenBucket
 
-DRIVER_IMAGE = "ghcr.io/kubeflow/kfp-driver:2.17.0"
-LAUNCHER_IMAGE = "ghcr.io/kubeflow/kfp-launcher:2.17.0"
-EXEC_IMAGE = "quay.io/argoproj/argoexec:v4.0.8"
-_DRIVER_IMAGES = (DRIVER_IMAGE, EXEC_IMAGE)
 _PATIENCE_S = 1.0  # at least so long until a pod that a quota refused is asked for again
 POSTPONED = "Workflow processing has been postponed because too many workflows are already running"
 _NO_LIMITS = Limits()
@@ -65,7 +61,7 @@ class Controller:
         self._postponed: deque[Workflow] = deque()
         self.quota = Quota(quota)
         self.caching = caching
-        self._driver_shape = Shape(round(settings.driver_cpu * 1000), int(settings.driver_memory))
+        self._templates = Templates(settings, steps)
         # Bound once: every pod keeps them.
         self._on_over, self._on_driver, self._on_step = self._pod_over, self._run_driver, steps.run
         self._cache: set[tuple[object, ...]] = set()
@@ -197,9 +193,10 @@ class Controller:
             workflow.active -= 1
             self._requeue(workflow)
             return
-        plan, step = workflow.graph.plans[index], workflow.steps[index]
+        step = workflow.steps[index]
         assert step is not None
-        pod = self._pod(workflow, plan, index, step.attempts)
+        pod = self._templates.pod(workflow, index, step.attempts)
+        pod.on_over, pod.on_running = self._on_over, self._on_step if pod.role == EXECUTOR else self._on_driver
         refusal = self.quota.refusal(pod)
         if refusal:  # Argo takes it for a passing trouble and tries again
             if not step.message:
@@ -214,34 +211,6 @@ class Controller:
 
     def _ask_again(self, workflow: Workflow, index: int) -> None:
         self._loop.at(self.bucket.take(self._loop.now), self._make_pod, workflow, index)
-
-    def _pod(self, workflow: Workflow, plan: Plan, index: int, attempt: int) -> Pod:
-        own = f"{plan.path}({attempt - 1})" if plan.container.retries else plan.path
-        # An attempt that the pipeline did not ask for has the same path, but another name.
-        number = fnv1a_on(workflow.hash, own if attempt == 1 or plan.container.retries else f"{own}{attempt}")
-        name = f"{workflow.name}-{TEMPLATES[plan.role]}-{number}"
-        container = plan.container
-        driver = plan.role in {DAG_DRIVER, CONTAINER_DRIVER, IMPORTER}
-        pod = Pod(
-            name,
-            workflow.namespace,
-            self._driver_shape if driver else self._steps.shape(plan),
-            _DRIVER_IMAGES if driver else _step_images(container.image),
-            owner=workflow,
-            index=index,
-            on_over=self._on_over,
-            role=plan.role,
-            task=plan.task,
-            path=own,
-        )
-        if driver:
-            pod.limit_cpu, pod.limit_memory = 500, 512 * 2**20
-            pod.usage_cpu, pod.usage_memory = 0.05, 40.0 * 2**20
-            pod.on_running = self._on_driver
-        else:
-            pod.limit_cpu, pod.limit_memory = container.limit_cpu, container.limit_memory
-            pod.on_running = self._on_step
-        return pod
 
     def _run_driver(self, pod: Pod) -> None:
         takes = self.settings.driver.sample(self._random, {}) * self.driver_factor
@@ -328,11 +297,6 @@ class Controller:
 
 def _cache_key(workflow: Workflow, plan: Plan) -> tuple[str, ...]:
     return (plan.cache_key, *(repr(workflow.parameters.get(name)) for name in plan.varies))
-
-
-@cache
-def _step_images(image: str) -> tuple[str, ...]:
-    return (image, LAUNCHER_IMAGE, EXEC_IMAGE)
 
 
 def _failure(pod: Pod) -> str:

@@ -25,13 +25,6 @@ DAG_DRIVER, CONTAINER_DRIVER, EXECUTOR, IMPORTER, JOIN = (
     "importer",
     "join",
 )
-# The Argo templates behind the roles: part of the pods' names.
-TEMPLATES = {
-    DAG_DRIVER: "system-dag-driver",
-    CONTAINER_DRIVER: "system-container-driver",
-    EXECUTOR: "system-container-impl",
-    IMPORTER: "system-importer",
-}
 # Images of tasks that the driver itself does (kfp-kubernetes' CreatePVC and DeletePVC): they have no executor.
 _DRIVER_ONLY = {"argostub/createpvc", "argostub/deletepvc"}
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from harness.simulator.kfp.controller import EXEC_IMAGE
+from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube.pod_status import WAIT, init_containers, pod_ip, pod_uid, render_status
 from harness.simulator.kube.snapshots import PodSnapshot, uid

@@ -1,0 +1,58 @@
+"""The Argo templates that KFP's compiler writes, as far as they become pods: names, images, requests and limits."""
+
+from functools import cache
+
+from harness.simulator.cluster import Pod, Shape
+from harness.simulator.kfp.graph import CONTAINER_DRIVER, DAG_DRIVER, EXECUTOR, IMPORTER, fnv1a_on
+from harness.simulator.kfp.steps import Steps
+from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.profile import Controller as Settings
+
+DRIVER_IMAGE = "ghcr.io/kubeflow/kfp-driver:2.17.0"
+LAUNCHER_IMAGE = "ghcr.io/kubeflow/kfp-launcher:2.17.0"
+EXEC_IMAGE = "quay.io/argoproj/argoexec:v4.0.8"
+_DRIVER_IMAGES = (DRIVER_IMAGE, EXEC_IMAGE)
+_DRIVER_LIMITS = 500, 512 * 2**20  # thousandths of a core, bytes
+_DRIVER_CPU, _DRIVER_MEMORY = 0.05, 40.0 * 2**20  # what it uses
+# Part of the pods' names, by role.
+_NAMES = {
+    DAG_DRIVER: "system-dag-driver",
+    CONTAINER_DRIVER: "system-container-driver",
+    EXECUTOR: "system-container-impl",
+    IMPORTER: "system-importer",
+}
+
+
+class Templates:
+    """Makes pods of one installation's pipelines. What they do when they run is somebody else's matter."""
+
+    def __init__(self, settings: Settings, steps: Steps) -> None:
+        self._driver_shape = Shape(round(settings.driver_cpu * 1000), int(settings.driver_memory))
+        self._steps = steps
+
+    def pod(self, workflow: Workflow, index: int, attempt: int) -> Pod:
+        """The pod of a node of the workflow's graph; attempts count from 1."""
+        plan = workflow.graph.plans[index]
+        container, role = plan.container, plan.role
+        path = f"{plan.path}({attempt - 1})" if container.retries else plan.path
+        # An attempt that the pipeline did not ask for has the same path, but another name.
+        number = fnv1a_on(workflow.hash, path if attempt == 1 or container.retries else f"{path}{attempt}")
+        executes = role == EXECUTOR
+        pod = Pod(
+            f"{workflow.name}-{_NAMES[role]}-{number}",
+            workflow.namespace,
+            self._steps.shape(plan) if executes else self._driver_shape,
+            _step_images(container.image) if executes else _DRIVER_IMAGES,
+            owner=workflow, index=index, role=role, task=plan.task, path=path,
+        )  # fmt: skip
+        if executes:
+            pod.limit_cpu, pod.limit_memory = container.limit_cpu, container.limit_memory
+        else:
+            pod.limit_cpu, pod.limit_memory = _DRIVER_LIMITS
+            pod.usage_cpu, pod.usage_memory = _DRIVER_CPU, _DRIVER_MEMORY
+        return pod
+
+
+@cache
+def _step_images(image: str) -> tuple[str, ...]:
+    return (image, LAUNCHER_IMAGE, EXEC_IMAGE)
