@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from generators.inference.parameter import Parameter, Parameters
 from harness.model.errors import ConfigError
+from harness.targets.kfp_pipeline import read_ir
 from harness.targets.scenarios import InputType
 
-_COMPILE = "compile it: kfp dsl compile --py pipeline.py --output pipeline.yaml"
 _OLD_TYPES = {"STRING": InputType.STRING, "INT": InputType.INTEGER, "DOUBLE": InputType.DOUBLE}  # IR before 2.0
 
 
@@ -20,37 +18,11 @@ def read_pipeline(path: Path) -> Parameters:
     Raises:
         ConfigError: the file is not a compiled pipeline, or needs an artifact, which no CSV can hold.
     """
-    spec = _first_document(path)
-    spec = spec.get("pipeline_spec", spec)
-    root, info = spec.get("root"), spec.get("pipelineInfo")
-    if not isinstance(root, Mapping) or not isinstance(info, Mapping):
-        if str(spec.get("apiVersion", "")).startswith("argoproj.io/"):
-            raise ConfigError(f"{path} is the output of KFP v1 (an Argo Workflow)", "compile it with the KFP SDK v2")
-        raise ConfigError(f"{path} is not a compiled pipeline: it has no pipelineInfo and root", _COMPILE)
-    definitions = root.get("inputDefinitions") or {}
+    _, (spec, *_) = read_ir(path)
+    definitions = spec["root"].get("inputDefinitions") or {}
     notes = _artifacts(path, definitions.get("artifacts") or {})
     found = (_parameter(path, str(name), given or {}) for name, given in (definitions.get("parameters") or {}).items())
-    return Parameters(str(info.get("name", path.stem)), tuple(p for p in found if p is not None), str(path), notes)
-
-
-def _first_document(path: Path) -> Mapping[str, Any]:
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror}", "check the pipeline's file name") from error
-    if path.suffix == ".py":
-        raise ConfigError(f"{path} is Python source, not a compiled pipeline", _COMPILE)
-    try:
-        # The second document, where there is one, is the platform spec: nothing in it is an input.
-        documents = yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        first = next(iter(documents), None)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", None)
-        where = f"{path}:{line + 1}" if line is not None else str(path)
-        raise ConfigError(f"{where}: not YAML, so not a compiled pipeline", _COMPILE) from error
-    if not isinstance(first, Mapping):
-        raise ConfigError(f"{path} is not a compiled pipeline", _COMPILE)
-    return first
+    return Parameters(str(spec["pipelineInfo"]["name"]), tuple(p for p in found if p is not None), str(path), notes)
 
 
 def _artifacts(path: Path, artifacts: Mapping[str, Any]) -> tuple[str, ...]:

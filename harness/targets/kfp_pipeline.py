@@ -42,17 +42,7 @@ def read_pipeline(path: Path, *, keep_caching: bool = False) -> Pipeline:
     Raises:
         ConfigError: no such file, or not compiled IR.
     """
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        raise ConfigError(
-            f"there is no pipeline file {path}", f"compile it: {_COMPILE} --py pipeline.py --output {path}"
-        ) from None
-    except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror}", "give a readable IR YAML file") from error
-    if path.suffix == ".py":
-        raise ConfigError(f"{path} is a pipeline's source, not yet compiled", f"{_COMPILE} --py {path} --output …")
-    documents = _documents(path, text)
+    text, documents = read_ir(path)
     spec = documents[0]
     if not keep_caching and _switch_caching_off(spec):
         text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=True).encode()
@@ -64,17 +54,32 @@ def read_pipeline(path: Path, *, keep_caching: bool = False) -> Pipeline:
     )
 
 
-def _documents(path: Path, text: bytes) -> list[dict[str, Any]]:
+def read_ir(path: Path) -> tuple[bytes, list[dict[str, Any]]]:
+    """A compiled pipeline as it is, and its documents: the pipeline, and the platform's where there is one.
+
+    Raises:
+        ConfigError: no such file, or not compiled IR.
+    """
     hint = f"compile the pipeline with kfp 2: {_COMPILE} --py pipeline.py --output pipeline.yaml"
     try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        raise ConfigError(f"there is no pipeline file {path}", hint) from None
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}", "give a readable IR YAML file") from error
+    if path.suffix == ".py":
+        raise ConfigError(f"{path} is Python source, not a compiled pipeline", hint)
+    try:
         documents = [d for d in yaml.load_all(text, Loader=yaml.CSafeLoader) if d is not None]  # safe C loader
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not YAML: {error}", hint) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", None)
+        where = f"{path}:{line + 1}" if line is not None else str(path)
+        raise ConfigError(f"{where}: not YAML, so not a compiled pipeline", hint) from error
     spec = documents[0] if documents else None
     if not _is_ir(spec):
-        found = " (it is an Argo Workflow, the output of kfp 1)" if _is_argo(spec) else ""
-        raise ConfigError(f"{path} is not a compiled KFP v2 pipeline{found}", hint)
-    return documents
+        found = " (it is an Argo Workflow, the output of KFP v1)" if _is_argo(spec) else ""
+        raise ConfigError(f"{path} is not a compiled pipeline{found}", hint)
+    return text, documents
 
 
 def _is_ir(spec: object) -> bool:

@@ -218,10 +218,10 @@ def test_caching_may_be_kept_and_then_the_bytes_are_the_files_own(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: [", "is not YAML"),
-        ("just text", "is not a compiled KFP v2 pipeline"),
-        ("", "is not a compiled KFP v2 pipeline"),
-        ("apiVersion: argoproj.io/v1alpha1\nkind: Workflow\n", "output of kfp 1"),
+        ("a: [", "not YAML"),
+        ("just text", "is not a compiled pipeline"),
+        ("", "is not a compiled pipeline"),
+        ("apiVersion: argoproj.io/v1alpha1\nkind: Workflow\n", "output of KFP v1"),
         (
             [{"pipelineInfo": {"name": "x"}, "root": {"inputDefinitions": {"artifacts": {"data": {}}}}}],
             "needs the artifact data",
@@ -238,7 +238,7 @@ def test_a_missing_file_and_a_source_file_say_how_to_compile(tmp_path):
         read_pipeline(tmp_path / "none.yaml")
     source = tmp_path / "p.py"
     source.write_text("from kfp import dsl")
-    with pytest.raises(ConfigError, match="not yet compiled"):
+    with pytest.raises(ConfigError, match="is Python source"):
         read_pipeline(source)
 
 
