@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.simulator.kfp.controller import EXEC_IMAGE
+from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube.snapshots import PodSnapshot, pod_uid_of, uid
 
