@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Mapping
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +123,9 @@ def read_replay(path: Path) -> Replay:
         try:
             due_s.append(float(row["due_s"]))
         except (TypeError, ValueError):
-            raise ConfigError(
-                f"{path}, row {rows.line_num}: '{row['due_s']}' is not a number of seconds", "mend due_s"
-            ) from None
+            due_s.append(inf)
+        if not isfinite(due_s[-1]):
+            raise ConfigError(f"{path}, row {rows.line_num}: '{row['due_s']}' is not a number of seconds", "mend due_s")
     try:
         return Replay(tuple(due_s), str(path), tuple(scenarios) if any(scenarios) else ())
     except ConfigError as error:

@@ -323,8 +323,9 @@ def _listed(run: Mapping[str, Any]) -> ListedRun:
 
 
 def _said(run: Mapping[str, Any], state: str) -> int | None:
-    """When the API server learned of a state: its history is stamped by the reports of the persistence agent."""
-    return next(
-        (instant(each.get("update_time")) for each in run.get("state_history") or () if each.get("state") == state),
-        None,
-    )
+    """When the API server learned of a state: its history is stamped by the reports of the persistence agent.
+
+    A run that was tried again has come to the same state before; the last time counts.
+    """
+    stamps = [each.get("update_time") for each in run.get("state_history") or () if each.get("state") == state]
+    return instant(stamps[-1]) if stamps else None

@@ -60,6 +60,8 @@ def test_a_replay_takes_its_times_from_a_csv_or_from_a_run(tmp_path):
     [
         ("seq,when\n0,1\n", "no column due_s"),
         ("seq,due_s\n0,soon\n", "row 2: 'soon' is not a number"),
+        ("seq,due_s\n0,0\n1,nan\n", "row 3: 'nan' is not a number"),
+        ("seq,due_s\n0,inf\n", "row 2: 'inf' is not a number"),
         ("seq,due_s\n", "holds no arrival"),
         ("seq,due_s\n0,5\n1,2\n", "go back in time"),
     ],

@@ -193,6 +193,20 @@ def test_an_empty_listing_is_an_empty_object():
     assert KfpTarget(OPTIONS | {"experiment_id": "e1"}).list_runs(Server()).runs == ()
 
 
+def test_of_a_run_that_was_tried_again_the_last_report_counts():
+    times = [("RUNNING", "10:00:01"), ("FAILED", "10:00:30"), ("RUNNING", "10:02:00"), ("FAILED", "10:03:00")]
+    history = [{"state": state, "update_time": f"2026-11-21T{time}Z"} for state, time in times]
+    run = {
+        "run_id": "a",
+        "state": "FAILED",
+        "created_at": "2026-11-21T10:00:00Z",
+        "finished_at": "2026-11-21T10:02:58Z",
+    }
+    server = Server(**{"GET /runs": {"runs": [run | {"state_history": history}]}})
+    (listed,) = KfpTarget(OPTIONS | {"experiment_id": "e1"}).list_runs(server).runs
+    assert listed.said_at == instant("2026-11-21T10:03:00Z")
+
+
 # --- the pipeline file ------------------------------------------------------------------------------------------------
 
 
