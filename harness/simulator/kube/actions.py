@@ -12,6 +12,14 @@ from harness.simulator.kube.view import KubernetesView
 from harness.simulator.kubeapi import ApiError
 from harness.simulator.profile import Taint
 
+# What of each type a client can change; the rest is refused rather than ignored.
+_CHANGEABLE: Mapping[str, frozenset[str]] = {
+    "nodes": frozenset({"metadata.labels", "spec.taints", "spec.unschedulable"}),
+    "pods": frozenset({"metadata.labels"}),
+    "deployments": frozenset({"spec.replicas", "spec.template"}),
+    "machinedeployments": frozenset({"spec.replicas"}),
+    "persistentvolumeclaims": frozenset({"spec.resources"}),
+}
 _RESTARTED = "kubectl.kubernetes.io/restartedAt"
 
 
@@ -54,20 +62,22 @@ class ClusterActions:
         """See `Actions.patch`."""
         del namespace
         self._advance()
-        if plural == "nodes":
-            self._patch_node(name, patch)
-        elif plural == "pods":
-            pod = self._view.platform.cluster.pods[name]
-            pod.labels = _merged(pod.labels, patch.get("metadata", {}).get("labels", {}))
-            self._view.pod_changed(pod, Change.LABELLED)
-        elif plural == "deployments":
-            self._patch_deployment(name, patch.get("spec", {}))
-        elif plural == "machinedeployments" and "replicas" in patch.get("spec", {}):
-            cluster = self._view.platform.cluster
-            pool = next(each for each in self._view.platform.profile.pools if each.name == name)
-            cluster.scale_pool(pool, int(patch["spec"]["replicas"]))
-        elif plural == "persistentvolumeclaims":
-            self._resize(name, patch)
+        _check_changeable(plural, name, patch)
+        spec = patch.get("spec", {})
+        match plural:
+            case "nodes":
+                self._patch_node(name, patch)
+            case "pods":
+                pod = self._view.platform.cluster.pods[name]
+                pod.labels = _merged(pod.labels, patch["metadata"]["labels"])
+                self._view.pod_changed(pod, Change.LABELLED)
+            case "deployments":
+                self._patch_deployment(name, spec)
+            case "machinedeployments":
+                pool = next(each for each in self._view.platform.profile.pools if each.name == name)
+                self._view.platform.cluster.scale_pool(pool, int(spec["replicas"]))
+            case "persistentvolumeclaims":
+                self._resize(name, patch)
         self._advance()
 
     def _patch_node(self, name: str, patch: Mapping[str, Any]) -> None:
@@ -129,6 +139,15 @@ class ClusterActions:
 def _kept(plural: str, name: str) -> ApiError:
     message = f'{plural} "{name}" is forbidden: the simulated platform keeps its own installation'
     return ApiError(403, "Forbidden", message, {"name": name, "kind": plural})
+
+
+def _check_changeable(plural: str, name: str, patch: Mapping[str, Any]) -> None:
+    parts = {f"{part}.{field}" for part, fields in patch.items() if isinstance(fields, dict) for field in fields}
+    parts |= {part for part, fields in patch.items() if not isinstance(fields, dict)}
+    others = sorted(parts - _CHANGEABLE.get(plural, frozenset()))
+    if others:
+        message = f'{plural} "{name}" is forbidden: the simulated platform can\'t change {", ".join(others)}'
+        raise ApiError(403, "Forbidden", message, {"name": name, "kind": plural})
 
 
 def _merged(labels: Mapping[str, str], patch: Mapping[str, Any]) -> dict[str, str]:

@@ -71,6 +71,8 @@ def test_metrics_tell_which_pods_and_nodes_compute() -> None:
         assert cores(pods[other.name]) == 0.0
     platform.loop.run(100.0)
     assert len(over) == 4
+    assert view.meter.pod(first).core_s == pytest.approx(4 * 10.0)
+    assert sum(view.meter.node(node).core_s for node in platform.cluster.nodes.values()) > 40.0
     assert cores(listed(view, "pods", "PodMetrics")[first.name]) == 0.0
 
 

@@ -163,6 +163,8 @@ def test_kubectl_is_told_what_can_not_be(kubectl: Any, platform: Served) -> None
         (("get", "pods", "-l", "a in"), "unable to parse requirement"),
         (("delete", "deployment", "mysql"), "keeps its own installation"),
         (("set", "image", "deployment/mysql", "main=mysql:9"), "keeps its own installation"),
+        (("annotate", "deployment", "mysql", "a=b"), "can't change metadata.annotations"),
+        (("label", "service", "mysql", "a=b"), "can't change metadata.labels"),
         (("create", "namespace", "new"), "does not allow this method"),
         (("scale", "deployment", "mysql", "--current-replicas=5", "--replicas=2"), "Expected replicas to be 5"),
         (("wait", "deployment/mysql", "--for=condition=Nothing", "--timeout=1s"), "timed out waiting"),
