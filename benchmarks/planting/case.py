@@ -83,7 +83,7 @@ def profile_of(case: Case) -> Profile:
     return replace(profile, steps=tuple(replace(step, duration=duration) for step in profile.steps))
 
 
-def test(case: Case, strength: float, seed: int, profile: Profile | None = None) -> Timeline:
+def simulated(case: Case, strength: float, seed: int, profile: Profile | None = None) -> Timeline:
     """Simulate a case and read it back from its run folder."""
     profile = profile or profile_of(case)
     due = tuple(_FIRST_S + at for at in _due(case, seed))

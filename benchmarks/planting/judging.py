@@ -9,11 +9,12 @@ planted: who names it first is right if mending it would help as much.
 """
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
 
-from benchmarks.planting.case import Case, profile_of, test
+from benchmarks.planting.case import Case, profile_of, simulated
 from benchmarks.planting.mending import MENDED
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors import diagnose
@@ -47,6 +48,19 @@ class Outcomes:
         return max(again / LOST, waited / WAITED_S, (self.lost - twin.lost) / LOST, slowed / SLOWED)
 
 
+class Answer(StrEnum):
+    """What the first finding of a test is worth: of one with a fault that binds, and of one without."""
+
+    RIGHT = "right"  # it is the planted fault
+    LARGER = "larger"  # it is another one, and mending that helps as much
+    LESSER = "lesser"  # it is another one, mending that helps, if less; the planted fault follows
+    UNJUDGED = "unjudged"  # the planted fault's detector said that it can't tell, and nothing wrong came first
+    WRONG = "wrong"
+    QUIET = "quiet"  # nothing was named, and nothing planted binds
+    OTHER = "other"  # nothing planted binds, and mending what was named helps
+    FALSE = "false"
+
+
 @dataclass(frozen=True)
 class Named:
     """A finding: how sure it is of itself, and whether it is right."""
@@ -61,6 +75,7 @@ class Verdict:
     """One test: what was planted, what of it took effect, what was named in which order, and what could not be judged.
 
     Attributes:
+        unjudged: detectors that said that they can't tell.
         larger: the first finding is another than the planted one, and at least as costly.
     """
 
@@ -74,6 +89,21 @@ class Verdict:
     def first(self) -> str:
         """The name of the first finding; "" when there is none."""
         return self.named[0].name if self.named else ""
+
+    @property
+    def outcome(self) -> "Answer":
+        """What the answer is worth."""
+        true = not self.named or self.named[0].right
+        if not self.binding:
+            return Answer.QUIET if not self.named else Answer.OTHER if true else Answer.FALSE
+        if self.first in self.binding:
+            return Answer.RIGHT
+        if self.larger:
+            return Answer.LARGER
+        if true and self.unjudged.intersection(self.binding):
+            return Answer.UNJUDGED
+        later = {each.name for each in self.named[:3]}
+        return Answer.LESSER if true and later.intersection(self.binding) else Answer.WRONG
 
 
 def outcomes(timeline: Timeline) -> Outcomes:
@@ -94,8 +124,8 @@ def outcomes(timeline: Timeline) -> Outcomes:
 
 def judge(case: Case, strength: float, seed: int) -> Verdict:
     """Test a case, and its twins."""
-    timeline = test(case, strength, seed)
-    here = outcomes(timeline if not case.without else test(_observed(case), strength, seed))
+    timeline = simulated(case, strength, seed)
+    here = outcomes(timeline if not case.without else simulated(_observed(case), strength, seed))
     harm = {name: here.harm(_without(_observed(case), name, strength, seed)) for name in case.planted}
     binding = tuple(name for name in case.planted if name in HARMLESS or harm[name] >= 1)
     diagnosis = diagnose(timeline)
@@ -127,7 +157,7 @@ def _without(case: Case, fault: str, strength: float, seed: int) -> Outcomes:
 
 @lru_cache(maxsize=64)
 def _clean(case: Case, strength: float, seed: int) -> Outcomes:
-    return outcomes(test(case, strength, seed))
+    return outcomes(simulated(case, strength, seed))
 
 
 def _gain(case: Case, name: str, strength: float, seed: int, here: Outcomes) -> float:
@@ -141,4 +171,4 @@ def _gain(case: Case, name: str, strength: float, seed: int, here: Outcomes) -> 
 
 @lru_cache(maxsize=64)
 def _mended(case: Case, name: str, strength: float, seed: int) -> Outcomes:
-    return outcomes(test(case, strength, seed, MENDED[name](profile_of(case))))
+    return outcomes(simulated(case, strength, seed, MENDED[name](profile_of(case))))

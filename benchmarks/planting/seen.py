@@ -32,7 +32,7 @@ def _of_pod(record: Any) -> bool:
 
 
 def _of_node(record: Any) -> bool:
-    return isinstance(record, Node) or isinstance(record, Event) and record.kind == "Node"
+    return isinstance(record, Node) or (isinstance(record, Event) and record.kind == "Node")
 
 
 def _pod_event(record: Any) -> bool:

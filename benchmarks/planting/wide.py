@@ -39,7 +39,7 @@ _CORES_OF_A_RUN, _STEPS_OF_A_RUN = 0.6, 3  # about, of the pipelines here
 def draw(fault: str, number: int) -> tuple[Case, float]:
     """The `number`-th test of a fault ("" for none), and its strength; the same for the same arguments."""
     random = Random(f"{fault}/{number}")
-    if fault in OF_HETIDA or not fault and random.random() < 0.2:
+    if fault in OF_HETIDA or (not fault and random.random() < 0.2):
         return _hetida(fault, random), random.choice((0.5, 1.0, 2.0))
     profiles = [name for name in _PLATFORMS if fault not in _AUTOSCALED or load_profile(name).autoscaler is not None]
     profile = "spot-pool" if fault == "spot-evictions" and random.random() < 0.5 else random.choice(profiles)
@@ -66,11 +66,7 @@ def _spacing_s(profile: str, step_s: float | None) -> float:
     pools = [pool for pool in platform.pools if not pool.taints]
     cores = sum(pool.cpu - 1 for pool in pools for _ in range(max(pool.initial, pool.max)))
     length_s = step_s or sum(step.duration.distribution.mean for step in platform.steps) / len(platform.steps)
-    return  # What only shows when more is asked for than the platform takes.
-
-
-_UNDER_LOAD = _AUTOSCALED | {"api-throttled", "controller-backlog", "parallelism-cap", "quota"}
-_CORES_OF_A_RUN * _STEPS_OF_A_RUN * (length_s + 5) / cores
+    return _CORES_OF_A_RUN * _STEPS_OF_A_RUN * (length_s + 5) / cores
 
 
 def _hetida(fault: str, random: Random) -> Case:

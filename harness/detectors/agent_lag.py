@@ -51,9 +51,8 @@ def detect(timeline: Timeline) -> list[Finding]:
                     float(late[-quarter:].mean()), "s", "events", "kind = Run",
                 ),
             ),
-            "Give the persistence agent more workers and a higher client rate, and let finished workflows "
-            "go sooner: it "
-            "looks at every one that is still there.",
+            "Give the persistence agent more workers and a higher client rate (--clientQPS, --clientBurst), and let "
+            "finished workflows go sooner: it looks at every one that is still there.",
             (
                 f"kubectl set env {agent} -n {timeline.namespace} NUM_WORKERS=10 TTL_SECONDS_AFTER_WORKFLOW_FINISH=600",
                 f"kubectl rollout status {agent} -n {timeline.namespace}",

@@ -25,8 +25,9 @@ def detect(timeline: Timeline) -> list[Finding]:
             "waiting for room",
             sure(0.9, found),
             waiting_evidence(timeline, found),
-            f"Raise the maximum of {group} (az aks nodepool update --max-count, gcloud container clusters update "
-            "--max-nodes, eksctl scale nodegroup --nodes-max), or let the steps request less.",
+            f"Raise the maximum of {group} (az aks nodepool update --update-cluster-autoscaler --min-count "
+            "--max-count, gcloud container clusters update --enable-autoscaling --node-pool --max-nodes, eksctl scale "
+            "nodegroup --nodes-max), or let the steps request less.",
             ("kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml",),
             slowed(found.share * found.working),
         )

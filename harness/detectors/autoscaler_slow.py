@@ -3,8 +3,8 @@
 from harness.analysis.autoscaling import provisioning_times
 from harness.analysis.room import room
 from harness.analysis.timeline import Timeline
-from harness.detectors.detector import NODES, PODS, RUNS, slowed
-from harness.detectors.nodes_exhausted import SHARE, sure, waiting_evidence
+from harness.detectors.detector import NODES, PODS, RUNS, CannotJudgeError, slowed
+from harness.detectors.nodes_exhausted import SHARE, decisions_seen, sure, waiting_evidence
 from harness.model.findings import Evidence, Finding
 from harness.model.units import format_duration
 
@@ -15,6 +15,8 @@ NEEDS = (RUNS, PODS, NODES)
 def detect(timeline: Timeline) -> list[Finding]:
     """Provisioning takes more of the runs' time than waiting with no node on its way."""
     found = room(timeline)
+    if found.share >= SHARE and not decisions_seen(timeline) and not found.refused:
+        raise CannotJudgeError("whether nodes were on their way is known from events of pods, and none were observed")
     if found.share < SHARE or found.provisioning <= found.unschedulable or found.refused:
         return []
     times = provisioning_times(timeline)

@@ -20,6 +20,12 @@ TARGETS = ("kfp",)
 
 _SHARE = 0.15
 _ARGUMENTS = ("--qps=100", "--burst=150", "--workflow-workers=64")
+_MORE = (
+    "Give the controller more workers and a higher client rate (--workflow-workers, --qps, --burst), more CPU, and "
+    "fewer finished workflows to look at (a shorter time to live)."
+)
+# As it waits alike however many runs there are, it is for its next look at the workflow, by default after 10 s.
+_SOONER = "Let the controller look at a workflow sooner after a change (DEFAULT_REQUEUE_TIME). "
 # Between two steps a healthy controller takes about a second, and platforms stamp whole seconds.
 _A_POD_S = 2.0
 _GROWTH = 2.0
@@ -40,11 +46,12 @@ def detect(timeline: Timeline) -> list[Finding]:
     found = starts(timeline)
     if not found.before.size or not found.between.size:
         raise CannotJudgeError("no run was seen with one pod after another")
+    what = "can't keep up" if grows else "is slow to go on"
     return [
         Finding(
             NAME,
-            f"The workflow controller can't keep up: runs spent {share:.0%} of their time waiting for their next pod",
-            _confidence(timeline, share, grows=grows),
+            f"The workflow controller {what}: runs spent {share:.0%} of their time waiting for their next pod",
+            _confidence(timeline, share),
             (
                 Evidence(f"{share:.1%} of the runs' time passed with no pod of theirs alive", share, "share", "spans"),
                 Evidence(
@@ -58,15 +65,14 @@ def detect(timeline: Timeline) -> list[Finding]:
                     late, "s", "spans",
                 ),
             ),
-            "Give the controller more workers and a higher client rate (--workflow-workers, --qps, --burst), more CPU, "
-            "and fewer finished workflows to look at (a shorter time to live).",
-            _commands(timeline.namespace),
+            _MORE if grows else _SOONER + _MORE,
+            (*(() if grows else _sooner(timeline.namespace)), *_more(timeline.namespace)),
             slowed(share),
         )
     ]  # fmt: skip
 
 
-def _confidence(timeline: Timeline, share: float, *, grows: bool) -> float:
+def _confidence(timeline: Timeline, share: float) -> float:
     """A pod that a quota refuses is tried again later: what looks like a slow controller is the quota then."""
     try:
         refused = bool(quota.detect(timeline))
@@ -74,10 +80,14 @@ def _confidence(timeline: Timeline, share: float, *, grows: bool) -> float:
         refused = False
     if refused:
         return 0.3
-    return 0.85 if grows and room(timeline).share < share else 0.6
+    return 0.85 if room(timeline).share < share else 0.6
 
 
-def _commands(namespace: str) -> tuple[str, str]:
+def _sooner(namespace: str) -> tuple[str]:
+    return (f"kubectl set env deployment/workflow-controller -n {namespace} DEFAULT_REQUEUE_TIME=2s",)
+
+
+def _more(namespace: str) -> tuple[str, str]:
     place = "/spec/template/spec/containers/0/args/-"
     patch = json.dumps([{"op": "add", "path": place, "value": value} for value in _ARGUMENTS])
     controller = f"deployment workflow-controller -n {namespace}"

@@ -51,7 +51,7 @@ def detect(timeline: Timeline) -> list[Finding]:
                 f"metric = {LIST_SECONDS}",
             )
         )  # fmt: skip
-    mysql = f"kubectl exec -n {timeline.namespace} deploy/mysql -- mysql mlpipeline -e"
+    mysql = f"kubectl exec -n {timeline.namespace} deploy/mysql -- mysql -u root mlpipeline -e"
     return [
         Finding(
             NAME,

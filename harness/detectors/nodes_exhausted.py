@@ -26,7 +26,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"The nodes are full: runs spent {found.share:.0%} of their time waiting for room",
-            sure(0.85, found),
+            sure(0.85 if decisions_seen(timeline) else 0.6, found),
             waiting_evidence(timeline, found),
             "Add nodes to the pool the steps run on, or let the autoscaler do it; or let the steps request less "
             "(what a step really uses is in the report's raw tables).",
@@ -34,6 +34,11 @@ def detect(timeline: Timeline) -> list[Finding]:
             slowed(found.share * found.working),
         )
     ]
+
+
+def decisions_seen(timeline: Timeline) -> bool:
+    """Whether the autoscaler could be heard: it says what it does in events of the pods that wait."""
+    return bool((timeline.events["kind"] == "Pod").any())
 
 
 def sure(confidence: float, found: Room) -> float:

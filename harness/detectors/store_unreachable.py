@@ -62,7 +62,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             tuple(facts),
             "Renew these nodes (or scale the pool to zero and let the autoscaler bring new ones): their connections to "
             "the store broke when its pod was restarted and stay broken.",
-            (drain,) if split else (f"kubectl get pods,endpoints -n {timeline.namespace}",),
+            (drain,) if split else (f"kubectl get pods,endpointslices -n {timeline.namespace}",),
             broke(share),
         )
     ]
