@@ -35,15 +35,15 @@ def _without_executor(timeline: Timeline) -> Ints:
     """
     events = timeline.events
     gaps = (events["kind"] == "Observer") & (events["reason"] == GAP) & events["object"].str.startswith(_KUBERNETES)
-    if gaps.any() or not len(timeline.pods):
-        return np.zeros(0, dtype=np.int64)
     pods = timeline.pods
+    tasks = pods["task"].cat.categories.astype("str")
+    driving = tasks.str.endswith(_DRIVER_TASK)
+    if gaps.any() or not driving.any():
+        return np.zeros(0, dtype=np.int64)
     number = pods["pod"].to_numpy()
     first = np.flatnonzero(np.diff(number, prepend=-1))  # a row a pod
     first = first[pods["row"].to_numpy()[first] >= 0]
     row, task = pods["row"].to_numpy(dtype=np.int64)[first], pods["task"].cat.codes.to_numpy()[first]
-    tasks = pods["task"].cat.categories.astype("str")
-    driving = tasks.str.endswith(_DRIVER_TASK)
     driven = tasks.get_indexer(tasks.str.removesuffix(_DRIVER_TASK))  # by driver's task; -1 when it never had a pod
     drivers = _called(timeline, _DRIVER_POD)[number[first]] & np.asarray(driving)[task]
     executors = _called(timeline, _EXECUTOR_POD)[number[first]]

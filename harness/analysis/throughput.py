@@ -62,7 +62,8 @@ def throughput(timeline: Timeline) -> Throughput:
     good = over & (runs["state"] == SUCCEEDED).to_numpy(dtype=bool)
     last = float(np.nanmax(over_s[over])) if over.any() else timeline.end_s
     makespan = last - float(np.nanmin(due)) if np.isfinite(due).any() else 0.0
-    edges = windows(max(last, timeline.end_s if timeline.is_open.any() else 0.0, float(np.nanmax(due, initial=0.0))))
+    end_s = max(last, timeline.end_s if timeline.is_open.any() else 0.0, float(np.nanmax(due, initial=0.0)))
+    edges = windows(end_s, least_s=_grain_s(over_s[over]))
     answered = floats(runs, "answered_s")
     begun = np.where(over_s <= answered, floats(runs, "sent_s"), answered)  # the answer may be the result
     begun = np.where(over | timeline.is_open, begun, np.nan)
@@ -89,11 +90,17 @@ def throughput(timeline: Timeline) -> Throughput:
     )
 
 
-def windows(end_s: float, count: int = _WINDOWS) -> Floats:
-    """Edges of about `count` windows of a round width from 0 to at least `end_s`."""
-    width = next((w for w in _WIDTHS_S if w * count >= end_s), _WIDTHS_S[-1])
+def windows(end_s: float, count: int = _WINDOWS, least_s: float = 0.0) -> Floats:
+    """Edges of about `count` windows of a round width, `least_s` or more, from 0 to at least `end_s`."""
+    width = next((w for w in _WIDTHS_S if w * count >= end_s and w >= least_s), _WIDTHS_S[-1])
     # The last edge lies strictly after the end, so that a run that ends on an edge is counted.
     return np.arange(int(max(end_s, 0.0) / width) + 2, dtype=np.float64) * width
+
+
+def _grain_s(at: Floats) -> float:
+    """1 where instants are stamps of whole seconds: of windows shorter than that, some could count none; else 0."""
+    since = np.round(at - at[:1], 6)
+    return 1.0 if at.size > 1 and not np.any(since % 1.0) else 0.0
 
 
 def _count(at: Floats, edges: Floats) -> Floats:

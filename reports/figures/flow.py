@@ -34,7 +34,9 @@ def throughput(report: Report) -> Figure | None:
         "xaxis": time_axis(unit, anchor="y3" if watched else "y2"),
         "yaxis": axis("runs per hour", domain=[0.66, 1.0]),
         "yaxis2": axis("runs, pods" if flow.pending.any() else "runs", domain=[0.3, 0.6] if watched else [0.0, 0.56]),
-        "yaxis3": axis("ready nodes", domain=[0.0, 0.24], rangemode="tozero"),
+        "yaxis3": axis(
+            "ready nodes", domain=[0.0, 0.24], rangemode="tozero", dtick=max(1, (report.peak_nodes or 0) // 2)
+        ),
     }
     if not watched:
         del layout["yaxis3"]

@@ -8,17 +8,20 @@
     if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, resolve(v)]));
     return value;
   };
+  // A finger that moves over a plot scrolls the page; buttons turn it into one that zooms or moves the plot.
+  const byFinger = matchMedia("(pointer: coarse)").matches;
   const axis = (given) => ({ gridcolor: "--rule", zerolinecolor: "--rule", linecolor: "--rule", automargin: true, ...given });
   const layout = (given) => {
     const whole = {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 56, r: 16, t: 8, b: 44 }, hovermode: "closest",
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 56, r: 16, t: byFinger ? 34 : 8, b: 44 }, hovermode: "closest", dragmode: byFinger ? false : "zoom",
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: "--soft", activecolor: "--accent" },
       font: { family: "system-ui, sans-serif", size: 12.5, color: "--soft" }, hoverlabel: { bgcolor: "--card", bordercolor: "--rule", font: { color: "--ink" } },
       ...given, showlegend: false,
     };
     for (const key of Object.keys(whole)) if (/^[xy]axis/.test(key)) whole[key] = axis(whole[key]);
     return resolve(whole);
   };
-  const settings = { displaylogo: false, responsive: true, displayModeBar: false };
+  const settings = { displaylogo: false, responsive: true, displayModeBar: byFinger, modeBarButtons: [["zoom2d", "pan2d", "resetScale2d"]] };
   const draw = () => {
     for (const [key, spec] of Object.entries(specs)) {
       Plotly.react(`plot-${key}`, resolve(spec.data), layout(spec.layout), settings);

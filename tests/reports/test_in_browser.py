@@ -107,6 +107,25 @@ def test_the_page_can_be_read_by_everyone(browser, page_address, scheme):
     context.close()
 
 
+def test_a_finger_that_moves_over_a_plot_scrolls_the_page(browser, page_address):
+    address, _ = page_address
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, offline=True)
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_function("document.documentElement.dataset.drawn")
+    page.locator("#plot-pods").evaluate("e => e.scrollIntoView({block: 'center', behavior: 'instant'})")
+    page.wait_for_function("document.elementFromPoint(200, 420).matches('.nsewdrag')")
+    before = page.evaluate("scrollY")
+    finger = context.new_cdp_session(page)
+    finger.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": 200, "y": 420}]})
+    for y in range(400, 200, -20):
+        finger.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": 200, "y": y}]})
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_function("before => scrollY > before + 50", arg=before, timeout=5000)
+    assert page.locator("#plot-pods .modebar-btn").count() == 3
+    context.close()
+
+
 def test_what_is_folded_away_is_printed_where_it_is_a_finding(browser, page_address):
     address, report = page_address
     context = browser.new_context(offline=True)

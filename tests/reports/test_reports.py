@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import pytest
 
 import reports
-from harness.model import ExitCode, Outcome
+from harness.model import Event, ExitCode, Outcome
 from harness.model.phases import FAILED
 from harness.store import RunFolder
 from reports.document import tidy
@@ -104,6 +104,17 @@ def test_every_figure_is_one_that_plotly_knows(full_store):
     for figure in drawn.values():
         plain = json.loads(re.sub(r'"--[a-z-]+"', '"#123456"', json.dumps(figure.spec)))
         go.Figure(plain)  # raises on an unknown property or value
+
+
+def test_every_figure_has_its_place_on_the_page_even_where_no_run_is_over(tmp_path):
+    story = burst(40)
+    story.records = [r for r in story.records if not (isinstance(r, Event) and r.kind == "Run")]
+    folder = story.write(tmp_path)
+    drawn = figures(reports.rebuild(folder))
+    assert {"pods", "work", "pending"} <= set(drawn)
+    assert "runs" not in drawn
+    page = (folder.path / reports.HTML).read_text()
+    assert [key for key in drawn if f'id="plot-{key}"' not in page] == []
 
 
 @pytest.mark.parametrize(
