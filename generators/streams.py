@@ -6,6 +6,7 @@ so any prefix, any chunk size and any number of processes gives the same rows.
 """
 
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -60,6 +61,14 @@ def uniform(raw: Words) -> Floats:
     numbers: Floats = raw.view(np.float64)
     numbers -= 1.0 - 2.0**-53
     return numbers
+
+
+def weighted(weights: Sequence[float] | Floats, draws: Floats) -> Ints:
+    """The index whose share of the cumulative weight holds each of `draws` (in (0, 1)); one of weight 0 never comes."""
+    cumulative = np.cumsum(weights)
+    index = np.searchsorted(cumulative, draws * cumulative[-1], side="right")
+    chosen: Ints = np.minimum(index, int(np.flatnonzero(weights)[-1])).astype(np.int64)
+    return chosen
 
 
 def permuted(stream: Stream, rows: Ints, size: int) -> Ints:

@@ -199,16 +199,8 @@ def _tenants(workload: Workload, stage_of: Ints, draws: Floats) -> Ints:
     for phase, (first, last) in zip(workload.phases, pairwise(bounds), strict=True):
         inside = (stage_of >= first) & (stage_of < last)
         shares = [phase.shares.get(t.name, 0.0 if phase.shares else t.share) for t in workload.tenants]
-        found[inside] = _weighted(np.array(shares), draws[inside])
+        found[inside] = streams.weighted(np.array(shares), draws[inside])
     return found
-
-
-def _weighted(weights: Floats, draws: Floats) -> Ints:
-    """Indices in proportion to weights; one of weight 0 never comes."""
-    cumulative = np.cumsum(weights)
-    index = np.searchsorted(cumulative, draws * cumulative[-1], side="right")
-    chosen: Ints = np.minimum(index, int(np.flatnonzero(weights)[-1])).astype(np.int64)
-    return chosen
 
 
 def _scenarios(tenant: Tenant, scenarios: pl.DataFrame, draws: Floats) -> Ints:
@@ -231,4 +223,4 @@ def _scenarios(tenant: Tenant, scenarios: pl.DataFrame, draws: Floats) -> Ints:
     if tenant.order == "in_turn":
         fitting = np.flatnonzero(weights)
         return fitting[np.arange(len(draws)) % len(fitting)].astype(np.int64)
-    return _weighted(weights, draws)
+    return streams.weighted(weights, draws)

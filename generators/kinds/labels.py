@@ -11,7 +11,7 @@ from generators.block import Block
 from generators.columns import Column, Values, from_values
 from generators.document import Place
 from generators.kinds.kind import Definition, Independent, Kind, KindType
-from generators.streams import Ints
+from generators.streams import Ints, weighted
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,7 @@ class Choice(Independent):
             return block.permuted(self.size)
         if not self.weights:
             return block.index_below(self.size)
-        cumulative = np.cumsum(self.weights)
-        last = int(np.flatnonzero(self.weights)[-1])
-        index = np.searchsorted(cumulative, block.uniform() * cumulative[-1], side="right")
-        chosen: Ints = np.minimum(index, last).astype(np.int64)
-        return chosen
+        return weighted(self.weights, block.uniform())
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.cli.observations import timeline_of
 from harness.model.phases import RUNNING, STARTING
 from harness.simulator.distributions import Amount, Fixed, Lognormal
 from harness.simulator.profile import Profile, Step
@@ -52,7 +53,7 @@ def calibrated(profile: Profile, run: Path) -> tuple[Profile, list[Learned]]:
     Raises:
         ConfigError: there is no run at `run`, or it can't be read.
     """
-    timeline = _timeline(run)
+    timeline = timeline_of(run)
     learned: list[Learned] = []
     for what, durations, put in _lessons(timeline):
         if len(durations) >= _FEWEST:
@@ -107,16 +108,6 @@ def _put_provisioning(profile: Profile, amount: Amount) -> Profile:
 
 
 # --- what was recorded ------------------------------------------------------------------------------------------
-
-
-def _timeline(run: Path) -> "Timeline":
-    from harness.analysis.timeline import Timeline
-    from harness.store.folder import RunFolder
-    from harness.store.tables import load, seal
-
-    folder = RunFolder.open(run)
-    seal(folder)
-    return Timeline.from_frames(folder.read_plan(), load(folder))
 
 
 def _durations(timeline: "Timeline", phase: str) -> dict[str, list[float]]:
