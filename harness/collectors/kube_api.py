@@ -22,6 +22,7 @@ _WHOLE = "application/json"
 _METADATA = f"{_WHOLE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_OF_LIST = f"{_WHOLE};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _NODE_IN_PATH = re.compile(r"/nodes/[^/]+/")
+_GRACE_S = 5.0
 _QUIET_S = 90.0  # a watch that says nothing for so long, not even a bookmark, is taken for dead
 
 
@@ -66,7 +67,9 @@ class KubeApi:
             UnreachableError: as `get` does.
         """
         accept = _METADATA if metadata_only else _WHOLE
-        stream = Stream(path, self._request(path, {**query, "watch": "true"}, _QUIET_S, accept), self._streams)
+        # The server ends it in time by itself, or is taken for dead.
+        answer_s = min(float(query.get("timeoutSeconds", _QUIET_S)) + _GRACE_S, _QUIET_S)
+        stream = Stream(path, self._request(path, {**query, "watch": "true"}, answer_s, accept), self._streams)
         with self._lock:
             self._streams.add(stream)
         return stream
