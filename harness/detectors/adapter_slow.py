@@ -5,7 +5,8 @@ import numpy as np
 from harness.analysis.curves import mean_active, peak
 from harness.analysis.services import Executions, executions
 from harness.analysis.timeline import Timeline, floats
-from harness.detectors.detector import SERVICE, slowed
+from harness.detectors import lb_imbalance
+from harness.detectors.detector import SERVICE, CannotJudgeError, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import COMPUTING, LOADING, NODE_CPU_CORES, SERVICE_PROBE_SECONDS
 from harness.model.units import format_duration
@@ -27,7 +28,7 @@ def detect(timeline: Timeline) -> list[Finding]:
 
     Loading lasts longer where a worker does something else meanwhile. So it is looked at where it is quickest, at the
     replica whose loads take least, and at how many computations there are at once: workers that are merely overloaded
-    compute all the time.
+    compute all the time, and who gets most of the work keeps it waiting.
 
     A runtime counts as loading what it does itself to read what an adapter sent. Its CPUs tell that apart, and an
     adapter that is slow to answer even a probe; without either it may be the one or the other.
@@ -36,7 +37,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     whole = float((done.queued + done.loading + done.computing + done.sending).sum())
     queued, moved = float(done.queued.sum()) / max(whole, 1e-9), float((done.loading + done.sending).sum())
     share, loading, computing = moved / max(whole, 1e-9), _loading(done), float(np.median(done.computing))
-    if share < _SHARE or loading <= computing or (queued >= _QUEUES and _computing(timeline) > _COMPUTING):
+    if share < _SHARE or loading <= computing:
+        return []
+    if queued >= _QUEUES and (_computing(timeline) > _COMPUTING or _unbalanced(timeline)):
         return []
     confidence, why = _guilt(timeline, done, loading)
     return [
@@ -90,6 +93,13 @@ def _computing(timeline: Timeline) -> float:
     if late[1] <= late[0]:
         return 1.0
     return float(mean_active(start, end, late)[0]) / max(peak(start, end), 1)
+
+
+def _unbalanced(timeline: Timeline) -> bool:
+    try:
+        return bool(lb_imbalance.detect(timeline))
+    except CannotJudgeError:
+        return False
 
 
 def _guilt(timeline: Timeline, done: Executions, loading: float) -> tuple[float, Evidence]:
