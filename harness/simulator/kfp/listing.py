@@ -45,6 +45,7 @@ _CAMEL = {
 class Table(Generic[Row]):
     """What can be sorted and filtered by: key → value of a row. Instants are whole seconds since 1970."""
 
+    kind: str
     keys: Mapping[str, Callable[[Row], Value]]
     id_of: Callable[[Row], str]
     default_sort: str = "created_at"
@@ -133,7 +134,7 @@ def _sort(table: Table[Row], text: str) -> tuple[str, bool]:
         formats = '"field_name", "field_name desc", or "field_name asc"'
         raise invalid(f'Received invalid sort by format "{text}". Supported format: {formats}')
     if words[0] not in table.keys:
-        raise invalid(f'Invalid sorting field: "{words[0]}" on listable type')
+        raise invalid(f'Invalid sorting field: "{words[0]}" on listable type {table.kind}')
     return words[0], len(words) == 2 and words[1] == "desc"
 
 

@@ -19,6 +19,7 @@ from harness.simulator.kfp.server import Server
 from harness.simulator.prometheus import Histogram
 
 API = "/apis/v2beta1"
+_RELEASE = "2.17.0"
 _RUN_FIELDS = frozenset(
     (
         "experiment_id", "run_id", "display_name", "storage_state", "description", "pipeline_version_id",
@@ -130,7 +131,10 @@ class Gateway:
         return wire.refusal(RpcError(Code.NOT_FOUND, "Not Found"))
 
     async def _get_healthz(self, _: web.Request) -> web.Response:
-        return wire.answer({})  # `multi_user` is false, which is an unset field
+        """No call of gRPC's: unset fields are written, too."""
+        return wire.answer(
+            {"commit_sha": "unknown", "tag_name": _RELEASE, "multi_user": False, "pipeline_store": "database"}
+        )
 
     # --- runs ---------------------------------------------------------------------------------------------------
 

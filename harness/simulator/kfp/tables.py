@@ -23,7 +23,7 @@ def runs(calendar: Calendar) -> Table[Run]:
         "experiment_id": lambda run: run.experiment_id,
         "recurring_run_id": lambda _: "",
     }
-    return Table({**_named("run", calendar), **more}, lambda run: run.id)
+    return Table("Run", {**_named("run", calendar), **more}, lambda run: run.id)
 
 
 def experiments(calendar: Calendar) -> Table[Experiment]:
@@ -33,18 +33,18 @@ def experiments(calendar: Calendar) -> Table[Experiment]:
         "storage_state": lambda row: row.storage_state,
         "last_run_created_at": lambda row: 0 if row.last_run is None else calendar.second(row.last_run),
     }
-    return Table({**_named("experiment", calendar), **more}, lambda row: row.id)
+    return Table("Experiment", {**_named("experiment", calendar), **more}, lambda row: row.id)
 
 
 def pipelines(calendar: Calendar) -> Table[Pipeline]:
     """Pipelines."""
     more: Keys = {"namespace": lambda row: row.namespace}
-    return Table({**_named("pipeline", calendar), **more}, lambda row: row.id)
+    return Table("Pipeline", {**_named("pipeline", calendar), **more}, lambda row: row.id)
 
 
 def versions(calendar: Calendar) -> Table[Version]:
     """Versions of pipelines."""
-    return Table(_named("pipeline_version", calendar), lambda row: row.id)
+    return Table("PipelineVersion", _named("pipeline_version", calendar), lambda row: row.id)
 
 
 def _named(kind: str, calendar: Calendar) -> Keys:
@@ -62,4 +62,4 @@ def _named(kind: str, calendar: Calendar) -> Keys:
 def recurring_runs() -> Table[object]:
     """Recurring runs, of which there are none."""
     names = ("id", "recurring_run_id", "name", "display_name", "created_at", "updated_at", "description")
-    return Table(dict.fromkeys(names, lambda _: ""), lambda _: "")
+    return Table("Job", dict.fromkeys(names, lambda _: ""), lambda _: "")

@@ -16,7 +16,8 @@ from tests.simulator.kfp.asking import call, ends
 
 
 def test_the_client_finds_a_healthy_single_user_installation(client: kfp.Client) -> None:
-    assert not client.get_kfp_healthz().multi_user
+    healthz = client.get_kfp_healthz()
+    assert (healthz.multi_user, healthz.pipeline_store) == (False, "database")
 
 
 def test_an_experiment_is_made_once(client: kfp.Client, served: Served) -> None:

@@ -150,3 +150,26 @@ def test_components_expose_metrics_by_their_own_names(core: kubernetes.CoreV1Api
     node = core.list_namespaced_pod("kubeflow", label_selector="app=seaweedfs").items[0].spec.node_name
     kubelet = fetch(platform, f"/api/v1/nodes/{node}/proxy/metrics")
     assert 'kubelet_volume_stats_available_bytes{namespace="kubeflow",persistentvolumeclaim="seaweedfs-pvc"}' in kubelet
+
+
+def test_the_client_reaches_a_kubelet_through_the_proxy(core: kubernetes.CoreV1Api) -> None:
+    node = core.list_node().items[0].metadata.name
+    assert "node_cpu_usage_seconds_total" in core.connect_get_node_proxy_with_path(node, "metrics/resource")
+    assert node in str(core.connect_get_node_proxy_with_path(node, "stats/summary"))
+    with pytest.raises(kubernetes.ApiException) as refused:
+        core.connect_get_node_proxy_with_path(node, "metrics/none")
+    assert refused.value.status == 404
+
+
+def test_the_client_reads_logs_services_scales_and_its_own_rights(core: kubernetes.CoreV1Api, run: str) -> None:
+    pod = pods_of(core, run)[0].metadata.name
+    assert "exit code 0" in core.read_namespaced_pod_log(pod, "kubeflow", container="main", tail_lines=1)
+    ports = {each.metadata.name: each.spec.ports[0].port for each in core.list_namespaced_service("kubeflow").items}
+    assert (ports["ml-pipeline"], ports["mysql"]) == (8888, 3306)
+    apps = kubernetes.AppsV1Api(core.api_client)
+    assert apps.read_namespaced_deployment_scale("mysql", "kubeflow").spec.replicas == 1
+    owners = {each.metadata.name for each in apps.list_namespaced_replica_set("kubeflow").items}
+    running = core.list_namespaced_pod("kubeflow", label_selector="app").items
+    assert {each.metadata.owner_references[0].name for each in running} <= owners
+    asked = {"spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}}}
+    assert kubernetes.AuthorizationV1Api(core.api_client).create_self_subject_access_review(asked).status.allowed
