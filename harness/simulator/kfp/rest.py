@@ -19,6 +19,8 @@ from harness.simulator.kfp.server import Server
 from harness.simulator.prometheus import Histogram
 
 API = "/apis/v2beta1"
+# As the Kubernetes API server passes it on: how kfp.Client comes when it is given no host but a kubeconfig.
+_PROXIED = "/api/v1/namespaces/{namespace}/services/{service:(http:)?ml-pipeline(:[a-z0-9]+)?}/proxy"
 _RELEASE = "2.17.0"
 _RUN_FIELDS = frozenset(
     (
@@ -98,8 +100,10 @@ class Gateway:
             ("POST", f"{recurring}/{{run}}:enable", "EnableRecurringRun", self._no_recurring_run),
             ("POST", f"{recurring}/{{run}}:disable", "DisableRecurringRun", self._no_recurring_run),
         ):  # fmt: skip
-            app.router.add_route(method, API + path, self._guarded(name, handler))
-        app.router.add_route("*", API + "/{rest:.*}", self._unknown)
+            for place in ("", _PROXIED):
+                app.router.add_route(method, place + API + path, self._guarded(name, handler))
+        for place in ("", _PROXIED):
+            app.router.add_route("*", place + API + "/{rest:.*}", self._unknown)
 
     def _guarded(self, method: str, handler: Handler) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:

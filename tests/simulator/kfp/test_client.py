@@ -2,6 +2,7 @@
 
 import json
 import time
+import warnings
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
@@ -12,12 +13,27 @@ import kfp_server_api
 import pytest
 
 from tests.simulator.conftest import Served
-from tests.simulator.kfp.asking import call, ends
+from tests.simulator.kfp.asking import UNKNOWN, call, ends
 
 
 def test_the_client_finds_a_healthy_single_user_installation(client: kfp.Client) -> None:
     healthz = client.get_kfp_healthz()
     assert (healthz.multi_user, healthz.pipeline_store) == (False, "database")
+
+
+def test_without_a_host_the_client_comes_through_kubernetes(
+    served: Served, client: kfp.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Read from the environment when the package was imported.
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", served.kubeconfig)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        proxied = kfp.Client(namespace="kubeflow")
+    made = proxied.create_experiment(f"proxied-{uuid4()}", namespace="")
+    assert client.get_experiment(made.experiment_id).display_name == made.display_name
+    with pytest.raises(kfp_server_api.ApiException) as refused:
+        proxied.get_run(UNKNOWN)
+    assert refused.value.status == 404
 
 
 def test_an_experiment_is_made_once(client: kfp.Client, served: Served) -> None:
