@@ -26,7 +26,8 @@ def _runs(report: Report) -> Table:
     runs = report.timeline.runs
     chosen = runs.iloc[evenly(len(runs), _MOST_ROWS)]
     columns = ("seq", "name", "run", "outcome", "state")
-    stamps = [floats(chosen, f"{name}_s") for name in ("due", "sent", "answered", "over")]
+    instants = ("created", "over") if report.observed else ("due", "sent", "answered", "over")
+    stamps = [floats(chosen, f"{name}_s") for name in instants]
     said = [str(text or error) for text, error in zip(chosen["message"], chosen["error"], strict=True)]
     texts = zip(*(chosen[name].astype(str) for name in columns), strict=True)
     rows = [
@@ -35,8 +36,7 @@ def _runs(report: Report) -> Table:
     ]
     heads = (
         Column("seq", number=True), Column("Name"), Column("Run"), Column("Outcome"), Column("State"),
-        Column("Due", number=True), Column("Sent", number=True), Column("Answered", number=True),
-        Column("Over", number=True), Column("Message", long=True),
+        *(Column(name.capitalize(), number=True) for name in instants), Column("Message", long=True),
     )  # fmt: skip
     return _table("Runs", heads, rows, len(runs))
 

@@ -55,12 +55,13 @@ def phase_table(report: Report) -> Table:
 def latency_table(report: Report) -> Table:
     """Quantiles with their intervals."""
     measured = report.latencies
-    rows = [
+    of_ours = [
         _summary_row("Lag: due to sent", measured.lag),
         _summary_row("Latency: due to answered", measured.latency),
         _summary_row("Service: sent to answered", measured.service),
-        _summary_row("Run: due to over", measured.duration),
     ]
+    whole = _summary_row(f"Run: {'created' if report.observed else 'due'} to over", measured.duration)
+    rows = [whole] if report.observed else [*of_ours, whole]
     note = "In brackets: 95 % intervals. Runs whose end was not seen are censored (Kaplan-Meier), not dropped."
     if report.knee is not None:
         note += (

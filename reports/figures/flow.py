@@ -32,7 +32,7 @@ def throughput(report: Report) -> Figure | None:
     layout = {
         "barmode": "stack",
         "xaxis": time_axis(unit, anchor="y3" if watched else "y2"),
-        "yaxis": axis("runs per hour", domain=[0.66, 1.0]),
+        "yaxis": axis("runs per hour", domain=[0.66, 1.0], rangemode="nonnegative"),
         "yaxis2": axis("runs, pods" if flow.pending.any() else "runs", domain=[0.3, 0.6] if watched else [0.0, 0.56]),
         "yaxis3": axis(
             "ready nodes", domain=[0.0, 0.24], rangemode="tozero", dtick=max(1, (report.peak_nodes or 0) // 2)
@@ -89,7 +89,7 @@ def submissions(report: Report) -> Figure | None:
     """Latency of each submission and the generator's own lag, over the due time's order."""
     runs = report.timeline.runs
     due, sent, answered = (floats(runs, name) for name in ("due_s", "sent_s", "answered_s"))
-    if not np.isfinite(sent).any():
+    if report.observed or not np.isfinite(sent).any():
         return None
     at_once = float(np.nanmax(due) - np.nanmin(due)) < 1e-3
     unit = unit_of(float(np.nanmax(due)))

@@ -170,7 +170,7 @@ def _drawn(found: _Placed, nodes: int) -> tuple[_Placed, bool, dict[int, int], l
 
 
 def _lanes(found: _Placed, nodes: int) -> tuple[dict[int, int], list[int]]:
-    """Each pod in a lane of its node that is free, by the order of their starts; a node without pods has one lane."""
+    """Each pod in a lane of its node that is free, by the order of their starts; a node's name needs two lanes."""
     pod, first = np.unique(found.pod, return_index=True)
     at = np.searchsorted(pod, found.pod)
     start, end = np.full(pod.size, np.inf), np.full(pod.size, -np.inf)
@@ -188,7 +188,7 @@ def _lanes(found: _Placed, nodes: int) -> tuple[dict[int, int], list[int]]:
             of_node.append((float(end[k]), lane))
             heapify(of_node)
         lane_of[int(pod[k])] = lane
-    return lane_of, [max(1, len(of_node)) for of_node in free]
+    return lane_of, [max(2, len(of_node)) for of_node in free]
 
 
 def _presence(ready: list[float], gone: list[float], top: Ints, carriers: _Carriers, unit: Unit) -> Trace:
