@@ -42,7 +42,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     refused = _refused(timeline)
     if not said and not full and not len(refused):
         return []
-    volume = min(full, key=lambda v: v.nearly_full_s or 0.0) if full else _likely(volumes(timeline))
+    # A claim's volume can be given room; what the store says of its disks is the same space by another name.
+    volume = min(full, key=lambda v: (not v.namespace, v.nearly_full_s or 0.0)) if full else _likely(volumes(timeline))
     plain = sum(f.says(FULL) for f in said)
     confidence = max(_confidence(plain, len(said), volume), _PROBED if len(refused) else 0.0)
     if confidence < 0.3:
@@ -67,10 +68,11 @@ def detect(timeline: Timeline) -> list[Finding]:
 def commands(timeline: Timeline, volume: Volume | None) -> tuple[str, ...]:
     """How to give the store room, as text for a shell, with the names of this cluster where they were observed."""
     namespace = (volume and volume.namespace) or timeline.namespace
-    claim = (volume and volume.name) or "seaweedfs-pvc"
+    known = volume is not None and bool(volume.namespace)
+    claim = volume.name if known and volume else "minio-pvc" if volume and volume.name == "minio" else "seaweedfs-pvc"
     store = claim.removesuffix("-pvc").removesuffix("-pv-claim")
     patch = f'{{"spec":{{"resources":{{"requests":{{"storage":"{_wanted_gib(timeline, volume)}Gi"}}}}}}}}'
-    look = () if volume else (f"kubectl get pvc,deployments -n {namespace}  # the store: seaweedfs or minio",)
+    look = () if known else (f"kubectl get pvc,deployments -n {namespace}  # the store: seaweedfs or minio",)
     return (
         *look,
         f"kubectl scale deployment {store} -n {namespace} --replicas=0",

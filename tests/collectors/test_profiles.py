@@ -115,7 +115,7 @@ def test_seaweedfs_tells_the_space_of_its_disks() -> None:
         for kind, value in (("all", 20), ("used", 4), ("free", 16), ("avail", 15))
     )
     values = recorded("seaweedfs", "", page)
-    assert values == {("store_capacity_bytes", "/data"): 20.0, ("store_available_bytes", "/data"): 15.0}
+    assert values == {("store_capacity_bytes", "/data"): 20.0, ("store_available_bytes", "/data"): 15.0}  # by disk
 
 
 @pytest.mark.parametrize(

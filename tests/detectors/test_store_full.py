@@ -17,7 +17,7 @@ SAYINGS = (
 )
 
 
-def failing(message, *, volume=None, count=40):
+def failing(message, *, volume=None, count=40, named=None):
     """The second half of the runs fails with a message; the volume's share free ends at `volume`."""
     story = Story(intended=count)
     for seq in range(count):
@@ -26,8 +26,9 @@ def failing(message, *, volume=None, count=40):
         story.run(run, 0.0, float(seq + 1), FAILED if bad else "SUCCEEDED", message.format(run=run) if bad else "")
         if volume is not None:
             free = max(volume, 1 - seq / (count / 2 - 2))
-            story.sample(seq + 0.5, STORE_CAPACITY_BYTES, 20 * GIB, volume="minio-pvc", namespace="ml")
-            story.sample(seq + 0.5, STORE_AVAILABLE_BYTES, 20 * GIB * free, volume="minio-pvc", namespace="ml")
+            labels = named or {"volume": "minio-pvc", "namespace": "ml"}
+            story.sample(seq + 0.5, STORE_CAPACITY_BYTES, 20 * GIB, **labels)
+            story.sample(seq + 0.5, STORE_AVAILABLE_BYTES, 20 * GIB * free, **labels)
     return story
 
 
@@ -52,6 +53,20 @@ def test_the_remedy_carries_the_clusters_names_and_a_sufficient_size(tmp_path):
     assert words[:6] == ["kubectl", "patch", "pvc", "minio-pvc", "-n", "ml"]
     wanted = json.loads(words[7])["spec"]["resources"]["requests"]["storage"]
     assert wanted == "100Gi"  # twice what 40 runs need when 20 filled 20 GiB: 80 GiB, rounded up
+
+
+@pytest.mark.parametrize(
+    ("labels", "claim"),
+    [({"volume": "minio"}, "minio-pvc"), ({"volume": "seaweedfs", "disk": "/data"}, "seaweedfs-pvc")],
+)
+def test_a_store_that_tells_of_its_own_space_is_judged_too_and_its_claim_looked_for(tmp_path, labels, claim):
+    (finding,) = detect(failing(STORE_MESSAGE, volume=0.0, named=labels).timeline(tmp_path))
+    assert finding.confidence > 0.95
+    assert f"({labels['volume']})" in finding.title
+    look, down, patch, *_ = finding.commands
+    assert look.startswith("kubectl get pvc")
+    assert f"deployment {claim.removesuffix('-pvc')} " in down
+    assert f"pvc {claim} " in patch
 
 
 def test_the_nodes_the_steps_ran_on_are_renewed(tmp_path):
