@@ -34,6 +34,14 @@ def test_unobserved_nodes_are_unknown_not_none(tmp_path):
     assert np.isnan(throughput(story.timeline(tmp_path)).nodes).all()
 
 
+@pytest.mark.parametrize(("ends", "width"), [((3.0, 5.0, 8.0), 1.0), ((3.0, 5.5, 8.0), 0.2)])
+def test_stamps_of_whole_seconds_are_not_counted_in_parts_of_them(tmp_path, ends, width):
+    story = Story(intended=3)
+    for seq, end in enumerate(ends):
+        story.run(story.submit(seq), 0.0, end)
+    assert throughput(story.timeline(tmp_path)).width_s == pytest.approx(width)
+
+
 @given(st.floats(0, 1e7))
 def test_windows_have_one_round_width_and_reach_past_the_end(end):
     edges = windows(end)
