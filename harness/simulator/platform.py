@@ -60,14 +60,12 @@ class Platform:
 
     def _workflow_changed(self, workflow: Workflow) -> None:
         self.agent.changed(workflow)
-        self._tell_watchers(workflow)
-
-    def _run_over(self, run: Run) -> None:
-        if run.workflow is not None:
-            self._tell_watchers(run.workflow)
-        for watcher in self.run_watchers:
-            watcher(run)
-
-    def _tell_watchers(self, workflow: Workflow) -> None:
         for watcher in self.workflow_watchers:
             watcher(workflow)
+
+    def _run_over(self, run: Run) -> None:
+        assert run.workflow is not None
+        for watcher in self.workflow_watchers:
+            watcher(run.workflow)
+        for told in self.run_watchers:
+            told(run)

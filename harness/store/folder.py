@@ -258,8 +258,8 @@ def encode(record: object) -> bytes:
     if isinstance(record, Sample):
         raw = asdict(record)
         raw["labels"] = orjson.dumps(raw["labels"], option=orjson.OPT_SORT_KEYS).decode()
-        return orjson.dumps(raw) + b"\n"
-    return orjson.dumps(record) + b"\n"
+        return orjson.dumps(raw, option=orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _decoder(kind: type[R]) -> Any:

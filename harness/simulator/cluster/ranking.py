@@ -69,7 +69,7 @@ class Ranks:
 
     def best(self, shape: Shape) -> Node | None:
         """The node that such a pod is placed on; none where it fits nowhere."""
-        ranking = self._ranking(shape)
+        ranking = self._rankings.get(shape) or self._ranking(shape)
         self._catch_up(ranking)
         heap = ranking.heap
         while heap:
