@@ -92,7 +92,7 @@ class Desk:
     def add_options(self, parser: Any, **_: object) -> None:
         """`init_command_line_parser`: our options beside Locust's own; the web UI asks for them, too."""
         if self._environment is None:
-            signal.signal(signal.SIGINT, _leave)  # until `open`, Locust would show where it was
+            signal.signal(signal.SIGINT, _leave)  # Locust would show where it was
         register(parser, self._platform.OPTIONS, self._platform.DEFAULTS)
 
     def open(self, environment: Any, runner: Any, web_ui: Any, **_: object) -> None:
@@ -106,7 +106,8 @@ class Desk:
             self._open_worker(runner)
         else:
             self._open_desk(runner, web_ui)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if not options.headless or options.worker:  # else nothing happens before the test begins
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def _open_desk(self, runner: Any, web_ui: Any) -> None:
         environment = self._environment

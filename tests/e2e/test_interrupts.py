@@ -140,3 +140,12 @@ def test_while_the_locustfile_is_read(locust, before, after):
     finished = locust.finish(locust.start("--headless"), 30)
     assert (finished.code, finished.folder) == (130, None)
     assert "Traceback" not in finished.err
+
+
+def test_while_a_master_waits_for_workers(locust):
+    master = locust.start("--headless", "--master", "--expect-workers", "2", "--master-bind-port", str(free_port()))
+    assert any("Waiting for workers" in line for line in master.stderr)
+    master.send_signal(signal.SIGINT)
+    finished = locust.finish(master, 30)
+    assert (finished.code, finished.folder) == (130, None)
+    assert "Traceback" not in finished.err
