@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 
 from harness.collectors.collector import Observation
 from harness.collectors.contact import Contact
+from harness.collectors.doubt import Doubt
 from harness.collectors.expecting import Expected, Load, expected
 from harness.collectors.http import Http, Timeouts
 from harness.collectors.pace import Pace, Standing
@@ -16,7 +17,7 @@ from harness.collectors.run_details import RunDetails
 from harness.collectors.submitted import Submitted
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange
-from harness.model.phases import FAILED, LIST_SECONDS, RUN, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES, WRONG_CLUSTER
+from harness.model.phases import FAILED, LIST_SECONDS, RUN, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES
 from harness.model.records import Event, Sample, Span
 from harness.targets.target import ListedRun, Listing, RunPage
 
@@ -43,6 +44,7 @@ class Runs:
         self._exchange = exchange
         self._clock = clock
         self._details = RunDetails(observation, exchange)
+        self._doubt = Doubt(observation)
         self._submitted = Submitted(observation)
         self._contact = Contact("runs", observation.journal)
         settings = observation.settings
@@ -55,8 +57,6 @@ class Runs:
         self._told: set[str] = set()  # runs whose end was told before it was listed
         self._open: dict[str, ListedRun] = {}
         self._over: set[str] = set()
-        self._succeeded: set[str] = set()  # of those created since the beginning
-        self._doubted = False
         self._states: Counter[str] = Counter()
         self._requests = 0
         self._page = ""
@@ -81,9 +81,9 @@ class Runs:
             self._known_to = 0  # some were overlooked: go through the whole listing
         while self._unseen() and not self._try() and self._page:
             pass
-        while self._details.wanted and not self._contact.lost and self._affords_detail():
-            self._read_detail()
-        self._doubt_cluster(1)
+        while not self._contact.lost and self._read_detail():
+            pass
+        self._doubt.tell(1)
         self._contact.end()
 
     def live(self) -> Mapping[str, object]:
@@ -105,7 +105,7 @@ class Runs:
             self._page = ""
             self._looked = True
             return self._contact.failed(error)
-        if not self._page and self._details.wanted and self._affords_detail():
+        if not self._page:
             self._read_detail()
         return 0.0
 
@@ -144,10 +144,13 @@ class Runs:
         if not self._page:
             self._missing = set(self._open)
         self._requests += 1
-        self._polled_s = begun_s = self._clock()
         self._submitted.read()
-        page = self._listing.list_runs(self._exchange, self._page)
-        taken_s = self._clock() - begun_s
+        begun_s = self._clock()
+        try:
+            page = self._listing.list_runs(self._exchange, self._page)
+        finally:
+            self._polled_s = self._clock()  # a platform that is slow is not asked the faster
+        taken_s = self._polled_s - begun_s
         self._contact.made()
         journal = self._observation.journal
         journal.write(Sample(LIST_SECONDS, journal.now(), taken_s, {"endpoint": "ListRuns"}))
@@ -172,7 +175,7 @@ class Runs:
         self._known_to = max(self._known_to, self._newest - _LATE_NS)
         self._predict()
         journal.write(Sample(RUNS_IN_FLIGHT, journal.now(), float(len(self._open))))
-        self._doubt_cluster(_ENOUGH)
+        self._doubt.tell(_ENOUGH)
         if page.next_page:
             return
         for run in sorted(self._missing & set(self._open)):
@@ -201,8 +204,7 @@ class Runs:
             self._open.pop(run.id, None)
             self._over.add(run.id)
             self._details.offer(run)
-            if run.state == SUCCEEDED and run.created_at >= self._observation.plan.started_at:
-                self._succeeded.add(run.id)
+            self._doubt.see(run)
             self._write(run, over=True)
         else:
             self._open[run.id] = run
@@ -217,18 +219,6 @@ class Runs:
             state, kind = (SUCCEEDED, "Normal") if kept[run] else (FAILED, "Warning")
             journal = self._observation.journal
             journal.write(Event(journal.now(), "Run", run, state, "", "kubernetes", run, type=kind))
-
-    def _doubt_cluster(self, enough: int) -> None:
-        """Say once that the cluster is another one, when so many runs have ended well and no pod worked for any."""
-        worked, host = self._observation.activity.worked, self._observation.plan.host
-        if self._doubted or worked is None or len(self._succeeded) < enough or not self._succeeded.isdisjoint(worked):
-            return
-        self._doubted = True
-        text = (
-            f"{len(self._succeeded):,} of the runs at {host} ended well, and none of the pods that are watched worked "
-            "for any of them: the kubeconfig is that of another cluster, or the runs' namespace is not watched"
-        )
-        self._observation.journal.note(WRONG_CLUSTER, "kubernetes pods", text)
 
     def _write(self, run: ListedRun, *, over: bool) -> None:
         """The run's span, with its name as task; its end also as the event that the load waits for.
@@ -268,12 +258,14 @@ class Runs:
         """Another look may show something."""
         return bool(self._page or self._going() or not self._over) or self._overlooks()
 
-    def _affords_detail(self) -> bool:
-        return self._pace.affords_detail(self._requests, self._served, self._details.read_so_far)
-
-    def _read_detail(self) -> None:
+    def _read_detail(self) -> bool:
+        """Ask for the tasks of one run where that is wanted and can be afforded; whether it was done."""
+        read = self._details.read_so_far
+        if not self._details.wanted or not self._pace.affords_detail(self._requests, self._served, read):
+            return False
         self._requests += 1
         self._details.read()
+        return True
 
     def _resume(self) -> None:
         """An observer that was started again knows what the one before it has recorded."""

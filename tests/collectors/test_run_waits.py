@@ -43,6 +43,12 @@ class TestWithoutACluster:
             scene.runs._try()
         assert waits == [4.0, 2.0, 3.0, 4.5, 6.75]
 
+    def test_a_platform_that_answers_slowly_is_left_alone_after_its_answer(self, tmp_path: Path) -> None:
+        scene = started(tmp_path, *map(str, range(150)), intended=200)
+        scene.answers_in_s = 30.0
+        scene.runs._try()
+        assert scene.waits() == 5.0
+
     def test_missed_arrivals_have_arrived_too(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", intended=9)
         assert scene.waits() == 1000.0
