@@ -29,7 +29,7 @@
     page.dataset.drawn = Object.keys(specs).length;
   };
   draw();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", draw);
   let folded = [];
   addEventListener("beforeprint", () => {
     folded = [...document.querySelectorAll("#diagnosis details:not([open])")];

@@ -141,6 +141,21 @@ def test_what_is_folded_away_is_printed_where_it_is_a_finding(browser, page_addr
     context.close()
 
 
+def test_who_reads_in_the_dark_prints_on_white_paper(browser, page_address):
+    address, _ = page_address
+    context = browser.new_context(viewport={"width": 760, "height": 1000}, color_scheme="dark", offline=True)
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_function("document.documentElement.dataset.drawn")
+    ink = "getComputedStyle(document.querySelector('#plot-throughput .xtick text')).fill"
+    dark = page.evaluate(ink)
+    page.emulate_media(media="print")
+    page.wait_for_function(f"dark => {ink} !== dark", arg=dark)
+    assert [text for ratio, text in page.evaluate(CONTRASTS) if ratio < 4.5] == []
+    assert page.evaluate("getComputedStyle(document.querySelector('pre')).backgroundColor") == "rgb(243, 241, 235)"
+    context.close()
+
+
 def test_an_experiment_is_one_page_with_its_searches_and_links(browser, tmp_path):
     from harness.experiment.plan import Experiment, Point, Question, Result
     from reports.experiment_page import Conduct, render
