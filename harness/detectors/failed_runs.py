@@ -4,7 +4,7 @@ import re
 
 from harness.analysis.failures import failures, group
 from harness.analysis.timeline import Timeline
-from harness.detectors import database, oom, quota, spot_evictions, store_full
+from harness.detectors import adapter_errors, database, oom, quota, spot_evictions, store_full
 from harness.detectors.detector import RUNS, broke
 from harness.model.findings import Evidence, Finding
 
@@ -13,14 +13,15 @@ NEEDS = (RUNS,)
 
 _KNOWN: tuple[re.Pattern[str], ...] = (
     store_full.FULL, store_full.UNWRITTEN, oom.KILLED, quota.EXCEEDED, database.TROUBLES,
-    spot_evictions.EVICTED,
+    spot_evictions.EVICTED, adapter_errors.SAID,
 )  # fmt: skip
 _MOST_GROUPS = 5
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Failures whose texts fit none of the known causes."""
-    unexplained = [f for f in failures(timeline) if not f.says(*_KNOWN)]
+    known = (*_KNOWN, adapter_errors.BARE) if adapter_errors.detect(timeline) else _KNOWN
+    unexplained = [f for f in failures(timeline) if not f.says(*known)]
     if not unexplained:
         return []
     share = len(unexplained) / max(len(timeline.runs), 1)

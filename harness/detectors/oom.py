@@ -1,17 +1,25 @@
-"""Steps need more memory than they may have, and are killed."""
+"""Steps, or pods of the platform, need more memory than they may have, and are killed."""
 
 import re
+from math import ceil
 
-from harness.analysis.failures import failures
-from harness.analysis.timeline import Timeline
-from harness.detectors.detector import RUNS, broke
+import numpy as np
+import orjson
+import pandas as pd
+
+from harness.analysis.failures import Failure, failures
+from harness.analysis.timeline import Timeline, floats
+from harness.detectors.detector import RUNS, broke, slowed
 from harness.model.findings import Evidence, Finding
+from harness.model.phases import REQUESTED_MEMORY_BYTES
 
 NAME = "oom"
 NEEDS = (RUNS,)
 
 KILLED = re.compile(r"OOMKilled|out of memory|MemoryError|memory cgroup out", re.IGNORECASE)
 _REASON = "OOMKilled"
+_MOST_NAMED = 5
+_MI = 2**20
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -20,39 +28,61 @@ def detect(timeline: Timeline) -> list[Finding]:
     killed = events[
         (events["kind"] == "Pod") & ((events["reason"] == _REASON) | events["message"].str.contains(_REASON))
     ]
+    of_runs = killed["object"].isin(timeline.names) | (killed["run"].fillna("") != "").to_numpy(dtype=bool)
     said = [f for f in failures(timeline) if f.says(KILLED)]
-    if not len(killed) and not said:
-        return []
+    steps, others = killed[of_runs], sorted(set(killed["object"][~of_runs]))
+    found = [_of_steps(timeline, steps, said)] if len(steps) or said else []
+    return [*found, _of_platform(timeline, others)] if others else found
+
+
+def _of_steps(timeline: Timeline, killed: pd.DataFrame, said: list[Failure]) -> Finding:
     pods = timeline.pods_called(killed["object"])
     tasks = sorted({task for task in pods["task"] if task} | {task for f in said for task in f.tasks})
     share = len(said) / max(len(timeline.runs), 1)
-    where = f" in {', '.join(tasks[:5])}" if tasks else ""
+    where = f" in {', '.join(tasks[:_MOST_NAMED])}" if tasks else ""
+    count = float(killed["object"].nunique())
     facts = [
-        Evidence(
-            f"{killed['object'].nunique():,} pods were killed for memory{where}",
-            float(killed["object"].nunique()),
-            "pods",
-            "events",
-            f"reason = {_REASON}",
-        )
+        Evidence(f"{count:,.0f} pods were killed for memory{where}", count, "pods", "events", f"reason = {_REASON}")
     ]
     if said:
         facts.append(
             Evidence(f"{len(said):,} runs ({share:.1%}) failed because of it", share, "share", "events", "kind = Run")
         )
-    return [
-        Finding(
-            NAME,
-            f"Steps ran out of memory{where}: {share:.0%} of the runs failed because of it",
-            0.95 if len(killed) else 0.7,
-            tuple(facts),
-            "Raise the memory limit of the step (and its request to the same value), or make it read its "
-            "data in parts.",
-            tuple(f'{_variable(task)}.set_memory_request("…").set_memory_limit("…")' for task in tasks[:5]),
-            broke(share),
-        )
-    ]
+    return Finding(
+        NAME,
+        f"Steps ran out of memory{where}: {share:.0%} of the runs failed because of it",
+        0.95 if count else 0.7,
+        tuple(facts),
+        "Raise the memory limit of the step (and its request to the same value), or make it read its data in parts.",
+        _doubled(timeline, tasks[:_MOST_NAMED]),
+        broke(share),
+    )
 
 
-def _variable(task: str) -> str:
-    return re.sub(r"\W", "_", task)
+def _of_platform(timeline: Timeline, names: list[str]) -> Finding:
+    listed = ", ".join(names[:_MOST_NAMED])
+    return Finding(
+        NAME,
+        f"Pods that work for no run ran out of memory: {listed}",
+        0.9,
+        (Evidence(f"{len(names):,} of them were killed for memory", float(len(names)), "pods", "events",
+                  f"reason = {_REASON}"),),
+        "Raise the memory limit of what they belong to; while a part of the platform restarts, runs wait for it.",
+        (f"kubectl top pods -n {timeline.namespace} --sort-by=memory",),
+        slowed(0.2),
+    )  # fmt: skip
+
+
+def _doubled(timeline: Timeline, tasks: list[str]) -> tuple[str, ...]:
+    """For the pipeline's author: twice the memory that the steps' pods requested, where that was seen."""
+    samples = timeline.metric(REQUESTED_MEMORY_BYTES)
+    of_task: dict[str, float] = {}
+    for labels, value in zip(samples["labels"], floats(samples, "value").tolist(), strict=True):
+        task = str(orjson.loads(labels).get("task", ""))
+        of_task[task] = float(np.fmax(of_task.get(task, 0.0), value))
+    known = [(task, of_task[task]) for task in tasks if of_task.get(task, 0.0) > 0]
+    return tuple(_setting(re.sub(r"\W", "_", task), f"{ceil(2 * size / _MI)}Mi") for task, size in known)
+
+
+def _setting(variable: str, size: str) -> str:
+    return f'{variable}.set_memory_request("{size}").set_memory_limit("{size}")'

@@ -37,7 +37,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             0.9,
             (
                 Evidence(
-                    f"exactly {found.most} runs were at work for {found.plateau:.0%} of the "
+                    f"{found.most} runs were at work for {found.plateau:.0%} of the "
                     f"{format_duration(found.queued_s)} "
                     "in which others waited for their first pod",
                     found.plateau, "share", "spans",

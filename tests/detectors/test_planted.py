@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.planting.seen import RUNS_ONLY, SOURCES, seen
 from harness.detectors import detectors, diagnose, generator_lag
-from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES
+from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES, REQUESTED_MEMORY_BYTES
 from tests.detectors.planted import NODES, PLANTED, steady, with_volume
 from tests.timelines import Story
 
@@ -135,3 +135,23 @@ def test_what_a_missing_source_hides_is_said_not_to_be_judged(name, missing, tmp
     # What else may be named then: full nodes where nobody saw why they are, a store that takes nothing for its space.
     confused = {"nodes-exhausted", "store-full"}
     assert found[:1] in ([], [name]) or (found[0] in confused and name in silent)
+
+
+def test_a_step_that_needs_more_memory_is_given_twice_what_it_requested(tmp_path):
+    story = PLANTED["oom"]()
+    story.sample(1.0, REQUESTED_MEMORY_BYTES, 512 * 2**20, task="prepare")
+    (finding,) = [each for each in diagnose(story.timeline(tmp_path)).findings if each.name == "oom"]
+    assert finding.commands == ('prepare.set_memory_request("1024Mi").set_memory_limit("1024Mi")',)
+
+
+def test_a_part_of_the_platform_that_is_killed_for_memory_is_no_step(tmp_path):
+    story = steady(40)
+    story.event(20.0, "Pod", "ml-pipeline-7d9f", "OOMKilled", "container ml-pipeline ended with exit code 137")
+    (finding,) = diagnose(story.timeline(tmp_path)).findings
+    assert finding.title == "Pods that work for no run ran out of memory: ml-pipeline-7d9f"
+
+
+def test_what_adapters_break_is_not_called_unexplained_as_well(tmp_path):
+    names = [each.name for each in diagnose(PLANTED["adapter-errors"]().timeline(tmp_path)).findings]
+    assert names[0] == "adapter-errors"
+    assert "failures" not in names

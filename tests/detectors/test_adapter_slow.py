@@ -1,0 +1,48 @@
+"""Slow adapters, or the runtime's own reading of what they send? It is as sure as what was observed allows."""
+
+import pytest
+
+from harness.detectors.adapter_slow import detect
+from harness.model.phases import NODE_CPU_CORES, SERVICE_PROBE_SECONDS
+from tests.detectors.planted import executed
+from tests.timelines import Story
+
+
+def moving(count: int = 60) -> Story:
+    """Executions, one a second, of which each loads for 1.5 s and computes for half a second."""
+    return executed(count, loading=1.5)
+
+
+def used(story: Story, cores: float) -> Story:
+    for second in range(0, 61, 5):
+        story.sample(float(second), NODE_CPU_CORES, cores, node="node-0")
+    return story
+
+
+def probed(story: Story, seconds: float, service: str = "adapter plants") -> Story:
+    for second in range(0, 61, 10):
+        story.sample(float(second), SERVICE_PROBE_SECONDS, seconds, service=service)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("story", "sure", "said"),
+    [
+        (moving, 0.5, "was not observed"),
+        (lambda: used(moving(), 0.6), 0.85, "the runtime waited"),  # computing alone takes half a core
+        (lambda: used(moving(), 2.2), 0.3, "the runtime's own reading"),  # as much again while data moves
+        (lambda: probed(moving(), 0.02), 0.5, "within 0.02 s"),
+        (lambda: probed(moving(), 0.9), 0.85, "within 0.9 s"),
+        (lambda: probed(moving(), 0.9, "backend"), 0.5, "was not observed"),
+    ],
+)
+def test_it_is_as_sure_as_the_evidence_allows(story, sure, said, tmp_path):
+    (finding,) = detect(story().timeline(tmp_path))
+    assert finding.confidence == sure
+    assert said in finding.evidence[-1].statement
+    assert finding.title.startswith("The adapters are slow") is (sure == 0.85)
+    assert "the runtime's own reading" in finding.knob
+
+
+def test_executions_that_mostly_compute_accuse_no_adapter(tmp_path):
+    assert detect(executed(60, loading=0.3, computing=lambda _: 0.5).timeline(tmp_path)) == []
