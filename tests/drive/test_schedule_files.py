@@ -24,26 +24,6 @@ def test_stages_are_schedules_in_the_words_of_the_options(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("a: [", "is not YAML"),
-        ("", "is not a list of stages"),
-        ("schedule: burst", "is not a list of stages"),
-        ("- {runs: 5}", "stage 1: it names no schedule"),
-        ("- {schedule: burst, runs: 5}\n- {schedule: constant, rate: 1/s}", "stage 2: constant needs 'for'"),
-        ("- {schedule: burst, runs: many}", "stage 1: 'many' is not a whole number"),
-        ("- {schedule: burst, runs: 5, colour: red}", "stage 1: burst has no 'colour'"),
-        ("- {schedule: ramp, rate: 5/s, for: 1m}", "stage 1: '5/s' is not a ramp"),
-    ],
-)
-def test_a_fault_in_stages_names_file_and_stage(tmp_path, text, said):
-    with pytest.raises(ConfigError) as raised:
-        read_stages(write(tmp_path, text))
-    assert said in str(raised.value)
-    assert "file" in str(raised.value)
-
-
 def test_a_replay_takes_its_times_from_a_csv_or_from_a_run(tmp_path):
     path = write(tmp_path, "seq,due_s,tenant\n0,0.0,a\n1,2.5,b\n")
     assert read_replay(path) == Replay((0.0, 2.5), str(path))
@@ -55,26 +35,8 @@ def test_a_replay_takes_its_times_from_a_csv_or_from_a_run(tmp_path):
     assert read_replay(folder.path).due_s == (0.0, 1.5, 1.5)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("seq,when\n0,1\n", "no column due_s"),
-        ("seq,due_s\n0,soon\n", "row 2: 'soon' is not a number"),
-        ("seq,due_s\n0,0\n1,nan\n", "row 3: 'nan' is not a number"),
-        ("seq,due_s\n0,inf\n", "row 2: 'inf' is not a number"),
-        ("seq,due_s\n", "holds no arrival"),
-        ("seq,due_s\n0,5\n1,2\n", "go back in time"),
-    ],
-)
-def test_a_fault_in_a_replay_names_file_and_row(tmp_path, text, said):
-    with pytest.raises(ConfigError) as raised:
-        read_replay(write(tmp_path, text))
-    assert said in str(raised.value)
-    assert "file" in str(raised.value)
-
-
 def test_a_missing_file_says_where_it_was_named(tmp_path):
-    for read in (read_stages, read_replay):
+    for read in (read_stages, read_replay, read_levels):
         with pytest.raises(ConfigError, match="--schedule-file"):
             read(tmp_path / "none")
 
@@ -85,14 +47,35 @@ def test_levels_of_a_closed_schedule(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("read", "text", "said"),
     [
-        ("users: 3", "is not a list of levels"),
-        ("- {rate: 3}", "level 1: it is not a level"),
-        ("- {users: 3}\n- {users: many}", "level 2: 'many' is not a whole number"),
-        ("- {users: 3, for: soon}", "level 1: 'soon' is not a duration"),
+        (read_stages, "a: [", "is not YAML"),
+        (read_stages, "", "is not a list of stages"),
+        (read_stages, "schedule: burst", "is not a list of stages"),
+        (read_stages, "- {runs: 5}", "stage 1: it names no schedule"),
+        (
+            read_stages,
+            "- {schedule: burst, runs: 5}\n- {schedule: constant, rate: 1/s}",
+            "stage 2: constant needs 'for'",
+        ),
+        (read_stages, "- {schedule: burst, runs: many}", "stage 1: 'many' is not a whole number"),
+        (read_stages, "- {schedule: burst, runs: 5, colour: red}", "stage 1: burst has no 'colour'"),
+        (read_stages, "- {schedule: ramp, rate: 5/s, for: 1m}", "stage 1: '5/s' is not a ramp"),
+        (read_replay, "seq,when\n0,1\n", "no column due_s"),
+        (read_replay, "seq,due_s\n0,soon\n", "row 2: 'soon' is not a number"),
+        (read_replay, "seq,due_s\n0,0\n1,nan\n", "row 3: 'nan' is not a number"),
+        (read_replay, "seq,due_s\n0,inf\n", "row 2: 'inf' is not a number"),
+        (read_replay, "seq,due_s\n", "holds no arrival"),
+        (read_replay, "seq,due_s\n0,5\n1,2\n", "go back in time"),
+        (read_levels, "users: 3", "is not a list of levels"),
+        (read_levels, "- {rate: 3}", "level 1: it is not a level"),
+        (read_levels, "- {users: 3}\n- {users: many}", "level 2: 'many' is not a whole number"),
+        (read_levels, "- {users: 3, for: soon}", "level 1: 'soon' is not a duration"),
     ],
 )
-def test_bad_levels_name_file_and_level(tmp_path, text, said):
-    with pytest.raises(ConfigError, match=said):
-        read_levels(write(tmp_path, text))
+def test_a_fault_names_the_file_and_its_place(tmp_path, read, text, said):
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError) as raised:
+        read(path)
+    assert said in raised.value.message
+    assert str(path) in raised.value.message
