@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.analysis.timeline import Floats
+from harness.analysis.timeline import Floats, Ints
 from reports.document import tidy
 
 _MOST_POINTS = 1500
@@ -73,6 +73,23 @@ def bars(name: str, x: Floats, y: Floats, of: str, width: float) -> Trace:
     return {
         "type": "bar", "name": name, "x": x.tolist(), "y": y.tolist(), "width": width,
         "marker": {"color": of, "line": {"width": 0}},
+    }  # fmt: skip
+
+
+def stretches(name: str, lane: Ints | Floats, start: Floats, end: Floats, of: str, unit: Unit, **more: object) -> Trace:
+    """Bars that lie on lanes, from `start` to `end` (seconds); `more` is Plotly's."""
+    return {
+        "type": "bar", "orientation": "h", "name": name, "y": lane.tolist(), "base": (start / unit.seconds).tolist(),
+        "x": ((end - start) / unit.seconds).tolist(), "width": 0.82, "marker": {"color": of},
+        "hovertemplate": f"%{{x:.4g}} {unit.sign}<extra>{name}</extra>", **more,
+    }  # fmt: skip
+
+
+def marks(name: str, lane: Ints, at: Floats, of: str, unit: Unit, symbol: str = "x") -> Trace:
+    """Signs on lanes, at so many seconds."""
+    return {
+        "type": "scatter", "mode": "markers", "name": name, "x": (at / unit.seconds).tolist(), "y": lane.tolist(),
+        "marker": {"color": of, "size": 6, "symbol": symbol}, "hovertemplate": f"{name}<extra></extra>",
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from harness.analysis.rework import lost_pods
 from harness.analysis.timeline import Bools, Floats, Ints, floats
 from harness.analysis.workers import WORKING
 from harness.model.phases import POD_PHASES, RUNNING, SCHEDULING, UNSCHEDULABLE
-from reports.figures.figure import Figure, Trace, Unit, axis, figure, time_axis, unit_of
+from reports.figures.figure import Figure, Trace, Unit, axis, figure, marks, stretches, time_axis, unit_of
 from reports.figures.phases import color
 from reports.report import Report
 
@@ -119,12 +119,14 @@ def pods(report: Report) -> Figure | None:
     unit = unit_of(report.timeline.end_s)
     top = np.cumsum([0, *lanes])
     place = top[found.on] + np.array([lane_of[pod] for pod in found.pod.tolist()])
+    middle, there = (top[:-1] + top[1:] - 1) / 2, {"width": (np.diff(top) - 0.12).tolist(), "hoverinfo": "skip"}
     traces = [
-        _presence([carriers.ready[k] for k in shown], [carriers.gone[k] for k in shown], top, carriers, unit),
+        stretches(
+            f"{carriers.noun} ready", middle, carriers.ready[shown], carriers.gone[shown], "--wash", unit, **there
+        ),
         *_phase_bars(report, found, place, unit),
         *_ends(report, found, place, unit),
     ]
-    middle = (top[:-1] + top[1:] - 1) / 2
     layout = {
         "barmode": "overlay",
         "xaxis": time_axis(unit),
@@ -191,17 +193,6 @@ def _lanes(found: _Placed, nodes: int) -> tuple[dict[int, int], list[int]]:
     return lane_of, [max(2, len(of_node)) for of_node in free]
 
 
-def _presence(ready: list[float], gone: list[float], top: Ints, carriers: _Carriers, unit: Unit) -> Trace:
-    """Behind the pods: from when to when each node was there."""
-    return {
-        "type": "bar", "orientation": "h", "name": f"{carriers.noun} ready",
-        "y": ((top[:-1] + top[1:] - 1) / 2).tolist(),
-        "base": [at / unit.seconds for at in ready], "width": (np.diff(top) - 0.12).tolist(),
-        "x": [(until - at) / unit.seconds for at, until in zip(ready, gone, strict=True)],
-        "marker": {"color": "--wash"}, "hoverinfo": "skip",
-    }  # fmt: skip
-
-
 def _phase_bars(report: Report, found: _Placed, place: Ints, unit: Unit) -> list[Trace]:
     timeline, traces = report.timeline, []
     seq = floats(timeline.runs, "seq")[found.run]
@@ -209,35 +200,30 @@ def _phase_bars(report: Report, found: _Placed, place: Ints, unit: Unit) -> list
     texts = np.array([f"{task or 'execution'} of run {number:.0f}" for task, number in zip(tasks, seq, strict=True)])
     phases = timeline.pods["phase"].to_numpy()[found.row]
     for k, phase in enumerate(POD_PHASES):
-        mine = (phases == k) & (found.end > found.start)
+        mine, of = (phases == k) & (found.end > found.start), color(phase)
         if mine.any():
-            traces.append({
-                "type": "bar", "orientation": "h", "name": phase, "y": place[mine].tolist(), "width": 0.8,
-                "base": (found.start[mine] / unit.seconds).tolist(), "text": texts[mine].tolist(),
-                "x": ((found.end - found.start)[mine] / unit.seconds).tolist(), "textposition": "none",
+            more = {
                 # The line keeps what is short beside the whole test in sight.
-                "marker": {"color": color(phase), "line": {"width": 0.5, "color": color(phase)}},
-                "hovertemplate": "%{text}: %{x:.4g} " + unit.sign + "<extra>" + phase + "</extra>",
-            })  # fmt: skip
+                "marker": {"color": of, "line": {"width": 0.5, "color": of}}, "text": texts[mine].tolist(),
+                "textposition": "none",
+                "hovertemplate": f"%{{text}}: %{{x:.4g}} {unit.sign}<extra>{phase}</extra>",
+            }  # fmt: skip
+            traces.append(stretches(phase, place[mine], found.start[mine], found.end[mine], of, unit, **more))
     return traces
 
 
 def _ends(report: Report, found: _Placed, place: Ints, unit: Unit) -> list[Trace]:
     """Crosses where pods failed, diamonds where they were taken."""
     traces = []
-    signs = (("failed", "x", "--bad"), ("evicted or lost with its node", "diamond", "--ink"))
-    for (name, symbol, of), numbers in zip(signs, lost_pods(report.timeline), strict=True):
+    signs = (("failed", "--bad", "x"), ("evicted or lost with its node", "--ink", "diamond"))
+    for (name, of, symbol), numbers in zip(signs, lost_pods(report.timeline), strict=True):
         mine = np.isin(found.pod, numbers)
         pod, at = np.unique(found.pod[mine], return_inverse=True)
-        if not pod.size:
-            continue
-        end, lane = np.full(pod.size, -np.inf), np.zeros(pod.size, dtype=np.int64)
-        np.maximum.at(end, at, found.end[mine])
-        lane[at] = place[mine]
-        traces.append({
-            "type": "scatter", "mode": "markers", "name": name, "x": (end / unit.seconds).tolist(), "y": lane.tolist(),
-            "marker": {"color": of, "size": 6, "symbol": symbol}, "hovertemplate": name + "<extra></extra>",
-        })  # fmt: skip
+        if pod.size:
+            end, lane = np.full(pod.size, -np.inf), np.zeros(pod.size, dtype=np.int64)
+            np.maximum.at(end, at, found.end[mine])
+            lane[at] = place[mine]
+            traces.append(marks(name, lane, end, of, unit, symbol))
     return traces
 
 

@@ -6,7 +6,7 @@ from harness.analysis.columns import evenly
 from harness.analysis.timeline import Bools, Floats, Ints, floats
 from harness.analysis.waits import PRECEDENCE, segments
 from harness.model.phases import CANCELED, CONTROLLER, DISPATCH, FAILED, PUBLISHING, RUN_PHASES, SUBMIT
-from reports.figures.figure import Figure, Trace, axis, figure, unit_of
+from reports.figures.figure import Figure, Trace, axis, figure, marks, stretches, unit_of
 from reports.figures.phases import color
 from reports.report import Report
 
@@ -30,19 +30,13 @@ def runs(report: Report) -> Figure | None:
     for phase in RUN_PHASES:
         mine = (phases == phase) & (ends > starts)
         if mine.any():
-            traces.append({
-                "type": "bar", "orientation": "h", "name": phase, "y": place[rows[mine]].tolist(),
-                "base": ((starts - due[rows])[mine] / unit.seconds).tolist(),
-                "x": ((ends - starts)[mine] / unit.seconds).tolist(), "width": 0.82, "marker": {"color": color(phase)},
-                "hovertemplate": "%{x:.4g} " + unit.sign + "<extra>" + phase + "</extra>",
-            })  # fmt: skip
+            row = rows[mine]
+            traces.append(
+                stretches(phase, place[row], starts[mine] - due[row], ends[mine] - due[row], color(phase), unit)
+            )
     failed = chosen[timeline.runs["state"].isin([FAILED, CANCELED]).to_numpy(dtype=bool)[chosen]]
     if failed.size:
-        traces.append({
-            "type": "scatter", "mode": "markers", "name": "failed", "x": ((over - due)[failed] / unit.seconds).tolist(),
-            "y": place[failed].tolist(), "marker": {"color": "--bad", "size": 6, "symbol": "x"},
-            "hovertemplate": "failed<extra></extra>",
-        })  # fmt: skip
+        traces.append(marks("failed", place[failed], (over - due)[failed], "--bad", unit))
     seq = floats(timeline.runs, "seq")[chosen]
     ticks = evenly(chosen.size, _MOST_TICKS)
     layout = {
