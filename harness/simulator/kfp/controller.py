@@ -85,8 +85,11 @@ class Controller:
         self._enqueue(workflow)
 
     def remove(self, workflow: Workflow) -> None:
-        """The workflow's object is deleted, and its pods with it."""
-        self.workflows.pop(workflow.name, None)
+        """The workflow's object is deleted, and its pods with it; nothing happens when it was before."""
+        if self.workflows.pop(workflow.name, None) is None:
+            return
+        if workflow.started is not None and not workflow.over:
+            self._free_slot()
         workflow.stopping = True
         for _, step in workflow.made():
             for pod in step.pods:
@@ -102,6 +105,15 @@ class Controller:
     def pending(self) -> int:
         """Workflows that were not begun."""
         return len(self._postponed) + sum(1 for each in self._queue if each.started is None)
+
+    def _free_slot(self) -> None:
+        """One fewer is running: the first of those that were postponed may begin, and are still wanted."""
+        self.running -= 1
+        while self._postponed:
+            workflow = self._postponed.popleft()
+            if workflow.started is None and workflow.name in self.workflows:
+                self._enqueue(workflow)
+                return
 
     # --- the queue ----------------------------------------------------------------------------------------------
 
@@ -286,13 +298,16 @@ class Controller:
         workflow.phase = FAILED if failed else SUCCEEDED
         if workflow.stopping:
             workflow.message = "Stopped with strategy 'Terminate'"
-        self.running -= 1
         for _, step in workflow.made():
             if step.pod is not None:
                 self._cluster.witness.pod_changed(step.pod, Change.LABELLED)
-        if self._postponed:
-            self._enqueue(self._postponed.popleft())
-        self._loop.after(self.settings.ttl_s, self.remove, workflow)
+        self._free_slot()
+        self._loop.after(self.settings.ttl_s, self._expire, workflow, workflow.finished)
+
+    def _expire(self, workflow: Workflow, finished: float) -> None:
+        """Some time after its end a workflow is deleted, unless it was retried meanwhile."""
+        if workflow.finished == finished:
+            self.remove(workflow)
 
 
 def _cache_key(workflow: Workflow, plan: Plan) -> tuple[str, ...]:

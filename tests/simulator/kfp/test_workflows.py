@@ -97,6 +97,20 @@ def test_a_parallelism_cap_lets_so_many_workflows_run_at_once() -> None:
     assert sorted(run.finished or 0.0 for run in rows) == pytest.approx([3, 3, 6, 6, 9, 9])
 
 
+@pytest.mark.parametrize("end", ["delete_run", "terminate"])
+def test_whoever_waits_for_a_slot_gets_it_when_others_are_deleted_or_terminated(end: str) -> None:
+    quick = profile().controller
+    platform = Platform(profile(controller=replace(quick, parallelism=1)))
+    running, postponed, last = submit(platform, upload(platform), 3)
+    platform.loop.run(0.5)
+    getattr(platform.server, end)(postponed.id)
+    platform.loop.run(1.0)
+    getattr(platform.server, end)(running.id)
+    platform.loop.run(100)
+    assert (last.state, last.finished) == ("SUCCEEDED", pytest.approx(4.0))
+    assert platform.controller.running == 0
+
+
 def test_pods_are_made_at_the_rate_of_the_controllers_client() -> None:
     quick = profile().controller
     journal = Journal()
@@ -261,6 +275,33 @@ def test_finished_workflows_and_their_pods_are_kept_for_the_ttl() -> None:
     platform.loop.run(63.1)
     assert not platform.cluster.pods
     assert run.state == "SUCCEEDED"  # the database keeps it
+
+
+def test_a_run_may_be_deleted_before_its_workflow_is() -> None:
+    quick = profile().controller
+    platform = Platform(profile(controller=replace(quick, ttl_s=60.0)))
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(10)
+    platform.server.delete_run(run.id)
+    platform.loop.run(100)
+    assert not platform.cluster.pods
+    assert not platform.controller.workflows
+
+
+def test_the_ttl_of_a_run_that_is_retried_begins_anew() -> None:
+    quick = profile().controller
+    steps = (replace(ONE_SECOND, match="train", failing=1.0, duration=fixed(20.0)), ONE_SECOND)
+    platform = Platform(profile(controller=replace(quick, ttl_s=30.0), steps=steps))
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(40)
+    platform.server.retry(run.id)
+    platform.loop.run(55)  # the first end, after 21 s, is more than the TTL ago
+    assert run.state == "RUNNING"
+    platform.loop.run(89)
+    assert (run.state, run.finished) == ("FAILED", pytest.approx(60.0))
+    assert platform.controller.workflows
+    platform.loop.run(91)
+    assert not platform.controller.workflows
 
 
 def test_the_agents_lag_is_the_time_until_the_api_knows() -> None:
