@@ -129,6 +129,10 @@ class Dispatcher:
             status, error = rejected.status, rejected.message
         except TargetUnreachableError as unanswered:
             error = unanswered.message
+        except Exception as defect:  # of the target's code: its arrival is booked, and Locust shows the traceback
+            outcome = Outcome.MISSED if sent_at is None else Outcome.REJECTED
+            self._record(self._row(arrival, outcome, sent_at=sent_at, error=f"{type(defect).__name__}: {defect}"))
+            raise
         over = answer if isinstance(answer, Over) else None
         run = answer.run if isinstance(answer, Over) else answer
         outcome = Outcome.ACCEPTED if run is not None else Outcome.REJECTED

@@ -32,7 +32,7 @@ from locust.runners import MasterRunner, WorkerRunner
 
 _FAREWELL_S = 10.0
 _WORTH_TELLING_S = 0.01  # of a worker's clock
-_RAISED = "a listener of the locustfile raised, see the traceback above; what it was for may not have happened"
+_RAISED = "code of the locustfile raised, see the traceback above; what it was for may not have happened"
 
 
 def connect(target: str) -> None:

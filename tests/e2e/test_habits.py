@@ -68,7 +68,7 @@ def test_a_listener_that_raises_ends_with_1_and_it_is_said_whose_fault_it_is(loc
     troubled.write_text(LOCUSTFILE.split("class Visitor", maxsplit=1)[0] + LISTENER.format(event=event))
     finished = locust.headless("-f", str(troubled), "--simulate", QUICK, "--runs", "3", "--over", "1s")
     assert finished.code == 1 or finished.was_late(), finished.err
-    assert finished.was_late() or "exit code 1: a listener of the locustfile raised" in finished.out
+    assert finished.was_late() or "exit code 1: code of the locustfile raised" in finished.out
     assert "trouble of the user's own" in finished.err
     assert finished.report()["ledger"]["succeeded"] == 3, "the test itself is not disturbed"
 
