@@ -161,7 +161,7 @@ def _need(task: str, cpu: pd.DataFrame, memory: pd.DataFrame, killed: int, now: 
     notes = []
     pods = int(pd.concat([cpu["pod"], memory["pod"]]).nunique())
     if pods < _FEW:
-        notes.append(f"only {pods} pod{'' if pods == 1 else 's'} measured: run more, or shorten --resources-every")
+        notes.append(f"only {pods} pod{'' if pods == 1 else 's'} measured: run more")
     request = _up(cpu_p95 * _CPU_HEADROOM, _CPU_STEP)
     limit = max(request, _up(cpu_most * _HEADROOM, _CPU_STEP))
     if throttled and throttled > 1 - _AT_LIMIT and now.cpu_limit:
