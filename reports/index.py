@@ -10,7 +10,7 @@ import orjson
 
 from harness.model.errors import ConfigError, ExitCode
 from harness.store.folder import RunFolder
-from reports.figures.figure import Figure, axis, figure
+from reports.figures.figure import Figure, axis, figure, unit_of
 from reports.figures.figure import line as drawn
 from reports.page import offline_page, when
 from reports.tables import seconds_text
@@ -99,19 +99,19 @@ def trends(runs: Iterable[Entry]) -> dict[str, Figure]:
     if not alike:
         return {}
     colors = ("--accent", "--good", "--warn", "--quiet", "--bad")
-    traces = []
+    traces, unit = [], unit_of(max((e.p95_s or 0.0 for members in alike.values() for e in members), default=0.0))
     for k, (name, members) in enumerate(sorted(alike.items())):
         place = np.arange(1.0, len(members) + 1)
         values = np.array([entry.per_hour or 0.0 for entry in members])
-        p95 = np.array([np.nan if entry.p95_s is None else entry.p95_s for entry in members])
+        p95 = np.array([np.nan if entry.p95_s is None else entry.p95_s / unit.seconds for entry in members])
         traces += [
             drawn(name, place, values, colors[k % len(colors)], mode="lines+markers"),
             drawn(name, place, p95, colors[k % len(colors)], yaxis="y2", mode="lines+markers"),
         ]
     layout = {
-        "xaxis": axis("valid runs of the same kind, the oldest first", anchor="y2", dtick=1),
+        "xaxis": axis("valid runs, the oldest first", anchor="y2", dtick=1),
         "yaxis": axis("succeeded per hour", domain=[0.55, 1.0], rangemode="tozero"),
-        "yaxis2": axis("run p95 in seconds", domain=[0.0, 0.45], rangemode="tozero"),
+        "yaxis2": axis(f"run p95 in {unit.name}", domain=[0.0, 0.45], rangemode="tozero"),
     }
     caption = "Runs of the same target, schedule and size, in the order in which they were made."
     return {"trends": figure("trends", "From run to run", caption, traces, layout, height=440)}
