@@ -14,6 +14,7 @@ from harness.drive.order import Order
 from harness.drive.remote import CLOCK, CLOCK_IS, DONE, GO, MORE, ROWS, STOP, RemoteCrew
 from harness.model import ConfigError, Outcome, PipeswarmError, Plan, Scenario, Submission
 from harness.model.phases import GENERATOR_CPU
+from harness.model.records import Sample
 from harness.store.folder import encode
 from harness.targets.target import RejectedError
 
@@ -220,13 +221,13 @@ def test_arrivals_of_a_closed_schedule_are_dealt_in_turn_and_counted_when_their_
 
 
 def test_a_busy_process_says_how_busy_it_is(monkeypatch):
-    monkeypatch.setattr(crew_module, "_CPU_EVERY_S", 0.02)
+    used, passed = iter((1.0, 2.5, 2.5, 9.9)), iter((10.0, 15.0, 15.0, 99.9))
+    clock = SimpleNamespace(process_time=lambda: next(used), monotonic=lambda: next(passed), time_ns=lambda: 7)
+    monkeypatch.setattr(crew_module, "time", clock)
+    monkeypatch.setattr(crew_module, "_CPU_EVERY_S", 0.001)
     samples = []
     watching = gevent.spawn(crew_module.watch_cpu, "3", samples.append)
     while not samples:
-        sum(range(10_000))
-        gevent.sleep(0)
+        gevent.sleep(0.001)
     watching.kill()
-    assert samples[0].metric == GENERATOR_CPU
-    assert samples[0].labels == {"worker": "3"}
-    assert 0.1 < samples[0].value < 1.5
+    assert samples[0] == Sample(GENERATOR_CPU, 7, 0.3, {"worker": "3"})
