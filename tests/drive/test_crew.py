@@ -1,5 +1,6 @@
 from array import array
 from dataclasses import replace
+from itertools import count
 from types import SimpleNamespace
 
 import gevent
@@ -221,7 +222,7 @@ def test_arrivals_of_a_closed_schedule_are_dealt_in_turn_and_counted_when_their_
 
 
 def test_a_busy_process_says_how_busy_it_is(monkeypatch):
-    used, passed = iter((1.0, 2.5, 2.5, 9.9)), iter((10.0, 15.0, 15.0, 99.9))
+    used, passed = count(0.0, 0.25), count(0.0, 1.0)
     clock = SimpleNamespace(process_time=lambda: next(used), monotonic=lambda: next(passed), time_ns=lambda: 7)
     monkeypatch.setattr(crew_module, "time", clock)
     monkeypatch.setattr(crew_module, "_CPU_EVERY_S", 0.001)
@@ -230,4 +231,4 @@ def test_a_busy_process_says_how_busy_it_is(monkeypatch):
     while not samples:
         gevent.sleep(0.001)
     watching.kill()
-    assert samples[0] == Sample(GENERATOR_CPU, 7, 0.3, {"worker": "3"})
+    assert samples[0] == Sample(GENERATOR_CPU, 7, 0.25, {"worker": "3"})
