@@ -109,6 +109,8 @@ def rows_of(path: Path, hint: str) -> Iterator[tuple[int, list[str]]]:
             rows = csv.reader(text, strict=True)
             for cells in rows:
                 number, last = last + 1, rows.line_num
+                if number == 1 and len(cells) == 1 and ";" in cells[0]:
+                    raise ConfigError(f"{path} parts its columns by semicolons", "save it as CSV with commas")
                 if cells:
                     yield number, cells
     except FileNotFoundError:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model import ConfigError
-from harness.targets.scenarios import Input, InputType, ParamMode, read_scenarios, typed
+from harness.targets.scenarios import Input, InputType, ParamMode, read_scenarios, rows_of, typed
 
 INPUTS = (
     Input("url", InputType.STRING, required=True),
@@ -102,3 +102,10 @@ def test_json_mode_needs_a_parameter_that_can_hold_it(tmp_path):
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5))
 def test_lists_come_back_from_their_json(value):
     assert typed(json.dumps([value]), InputType.LIST) == [value]
+
+
+def test_a_spreadsheets_semicolons_are_told(tmp_path):
+    path = tmp_path / "semicolons.csv"
+    path.write_bytes(b"\xef\xbb\xbfid;scenario_name\r\n1;a\r\n")
+    with pytest.raises(ConfigError, match="parts its columns by semicolons"):
+        list(rows_of(path, ""))
