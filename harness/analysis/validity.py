@@ -40,7 +40,7 @@ def validity(timeline: Timeline) -> Validity:
                 f"arrivals left late: lag {name} {format_duration(value)}, allowed are {format_duration(bound)}"
             )
     if len(lost):
-        reasons.append(f"{len(lost)} load generator worker(s) were lost: {', '.join(sorted(set(lost['object'])))}")
+        reasons.append(f"{len(lost)} load generator worker(s) were lost: {', '.join(sorted(set(lost['message'])))}")
     if cached:
         reasons.append(
             f"{cached:,} runs were answered from the cache in whole or in part; what they cost can't be seen"

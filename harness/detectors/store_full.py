@@ -53,7 +53,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            _title(said, volume, share, known=confidence > _UNKNOWN),
+            _title(said, volume, share, known=confidence > _UNKNOWN, refused=bool(said) or len(refused) > 0),
             confidence,
             evidence,
             "Give the store's volume more room (its StorageClass must allow expansion), or keep fewer artifacts: "
@@ -123,11 +123,12 @@ def _confidence(plain: int, said: int, volume: Volume | None) -> float:
     return _UNKNOWN if volume is None else 0.1
 
 
-def _title(said: list[Failure], volume: Volume | None, share: float, *, known: bool) -> str:
+def _title(said: list[Failure], volume: Volume | None, share: float, *, known: bool, refused: bool) -> str:
     if not known:
         return f"Outputs can't be written: the artifact store is full, or out of reach; {share:.0%} of the runs failed"
-    what = f"The artifact store ran out of space ({volume.name})" if volume else "The artifact store ran out of space"
-    return f"{what}: {share:.0%} of the runs failed because of it" if said else f"{what}"
+    what = "The artifact store ran out of space" if refused else "The artifact store is nearly full"
+    what += f" ({volume.name})" if volume else ""
+    return f"{what}: {share:.0%} of the runs failed because of it" if said else what
 
 
 def _of_messages(timeline: Timeline, said: list[Failure], share: float) -> tuple[Evidence, ...]:

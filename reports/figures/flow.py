@@ -124,7 +124,7 @@ def stores(report: Report) -> list[Figure]:
         layout = {"xaxis": time_axis(unit), "yaxis": axis("GiB", rangemode="tozero")}
         said = f"at least {volume.least / 2**30:.2f} GiB stayed free"
         if volume.nearly_full_s is not None:
-            said = f"full {format_duration(volume.nearly_full_s)} into the test"
+            said = f"nearly full {format_duration(volume.nearly_full_s)} into the test"
         caption = f"{volume.name}: {volume.capacity / 2**30:.1f} GiB, {said}."
         made.append(figure(f"store-{k}", f"Space on {volume.name}", caption, traces, layout, height=260))
     return made

@@ -85,11 +85,11 @@ def test_cached_runs_lost_workers_and_interrupts_are_reasons(tmp_path):
     story = clean(10)
     story.intended = 11
     story.run(story.submit(10, due=1.0), 1.0, 2.0, SKIPPED)
-    story.event(5.0, "Test", "worker-2", "WorkerLost")
+    story.event(5.0, "Test", "a-run", "WorkerLost", "worker 2 (pod-7) is gone")
     story.event(6.0, "Test", "test", "Interrupted")
     found = reasons(story, tmp_path)
     assert "1 runs were answered from the cache" in found
-    assert "lost: worker-2" in found
+    assert "lost: worker 2 (pod-7) is gone" in found
     assert "interrupted" in found
 
 

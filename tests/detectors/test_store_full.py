@@ -43,6 +43,11 @@ def test_a_full_volume_and_the_stores_own_words_are_the_top_finding(tmp_path):
     assert "before the first such failure" in said
 
 
+def test_a_store_that_refused_nothing_yet_is_nearly_full(tmp_path):
+    (finding,) = detect(failing("", volume=0.01).timeline(tmp_path))
+    assert finding.title == "The artifact store is nearly full (minio-pvc)"
+
+
 def test_the_remedy_carries_the_clusters_names_and_a_sufficient_size(tmp_path):
     (finding,) = detect(failing(STORE_MESSAGE, volume=0.0).timeline(tmp_path))
     down, patch, up, status = finding.commands
