@@ -55,7 +55,7 @@ def test_the_example_of_the_docs_loads_a_platform_of_ones_own(locust, tmp_path, 
     assert finished.code in {0, 4}, finished.err + finished.out
     outcomes = [row["outcome"] for row in finished.rows()]
     assert (outcomes.count("accepted"), outcomes.count("rejected")) == (16, 4)
-    assert sorted(Jobs.names) == sorted(f"{k}-s" for k in range(20))
+    assert sorted(Jobs.names[-20:]) == sorted(f"{k}-s" for k in range(20))  # of the last attempt
     ledger = finished.report()["ledger"]
     assert ledger["in_flight"] == 0, ledger
     assert (finished.folder / "observer.log").read_text().count("Traceback") == 0
