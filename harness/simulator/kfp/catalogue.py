@@ -8,7 +8,7 @@ from harness.model.errors import ConfigError
 from harness.simulator.events import EventLoop
 from harness.simulator.kfp.errors import aborted, exists, invalid, not_found
 from harness.simulator.kfp.graph import Graph, flatten
-from harness.simulator.kfp.packages import parse_package
+from harness.simulator.kfp.packages import parse_package, reading
 from harness.simulator.kfp.records import AVAILABLE, Experiment, Pipeline, Spec, Version
 
 _DEFAULT = "All runs created without specifying an experiment will be grouped here."
@@ -133,10 +133,12 @@ class Catalogue:
 
     def _settle(self, version: Version) -> None:
         """Make the graph now unless it depends on the run."""
-        components = version.spec.get("components", {}).values()
-        tasks = (task for each in components for task in each.get("dag", {}).get("tasks", {}).values())
-        root = version.spec["root"].get("dag", {}).get("tasks", {}).values()
-        if not any("parameterIterator" in task for task in (*tasks, *root)):
+        with reading():
+            dags = [
+                each.get("dag", {}) for each in (version.spec["root"], *version.spec.get("components", {}).values())
+            ]
+            loops = any("parameterIterator" in task for dag in dags for task in dag.get("tasks", {}).values())
+        if not loops:
             version.graph = self.flatten(version, {})
 
     def flatten(self, version: Version, parameters: Mapping[str, object]) -> Graph:
@@ -146,7 +148,8 @@ class Catalogue:
             RpcError: 400: the pipeline can't be understood.
         """
         try:
-            return flatten(version.spec, version.platform, parameters, self._loop_iterations)
+            with reading():
+                return flatten(version.spec, version.platform, parameters, self._loop_iterations)
         except ConfigError as error:
             raise invalid(error.message) from error
 

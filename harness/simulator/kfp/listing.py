@@ -77,6 +77,8 @@ def read_page(table: Table[Row], rows: Sequence[Row], query: Mapping[str, str]) 
                 "page token does not match the supplied sort by and/or filtering criteria. Either specify the same "
                 "criteria or leave the latter empty if page token is specified"
             )
+        if token["sort"] not in table.keys:
+            raise invalid(f'Invalid page token: there is no field "{token["sort"]}"')
         filter_text, sort, descending = str(token["filter"]), str(token["sort"]), bool(token["desc"])
     else:
         sort, descending = _sort(table, sort_text)
@@ -87,11 +89,14 @@ def read_page(table: Table[Row], rows: Sequence[Row], query: Mapping[str, str]) 
     total = len(chosen)
     if token is not None:
         start = (token["value"], token["id"])
-        chosen = [
-            row
-            for row in chosen
-            if ((value(row), id_of(row)) <= start if descending else (value(row), id_of(row)) >= start)
-        ]
+        try:
+            chosen = [
+                row
+                for row in chosen
+                if ((value(row), id_of(row)) <= start if descending else (value(row), id_of(row)) >= start)
+            ]
+        except TypeError as error:
+            raise invalid(f"Invalid page token: {error}") from error
     size = _size(query.get("page_size", ""))
     following = ""
     if len(chosen) > size:
@@ -122,6 +127,8 @@ def _decode(text: str) -> dict[str, Any] | None:
     except ValueError as error:
         raise invalid(f"Invalid page token: {error}") from error
     if not isinstance(token, dict) or not {"sort", "desc", "filter", "value", "id"} <= token.keys():
+        raise invalid("Invalid page token")
+    if not all(isinstance(token[name], str) for name in ("sort", "filter", "id")):
         raise invalid("Invalid page token")
     return token
 
@@ -169,7 +176,14 @@ def _test(table: Table[Row], predicate: Mapping[str, Any]) -> Callable[[Row], bo
         raise invalid(f'no support for filtering on unrecognized field "{key}"')
     wanted: object = {_plain(name, each) for each in value.get("values", ())} if name in _LISTS else _plain(name, value)
     test, get = _TESTS[number], table.keys[key]
-    return lambda row: test(get(row), wanted)
+    return lambda row: _holds(test, get(row), wanted)
+
+
+def _holds(test: Callable[[Any, Any], bool], has: Value, wanted: object) -> bool:
+    try:
+        return test(has, wanted)
+    except TypeError:  # a number and a text: the database compares them all the same
+        return test(str(has), str(wanted))
 
 
 def _plain(name: str, value: object) -> Value:

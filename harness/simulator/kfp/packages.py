@@ -1,6 +1,7 @@
 """Pipelines as users upload them: what is one, and what it takes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import yaml
@@ -24,6 +25,19 @@ def parse_package(package: bytes) -> tuple[Spec, Spec]:
     return checked_spec(documents[0]), platform_of(documents[1] if len(documents) > 1 else {})
 
 
+@contextmanager
+def reading() -> Iterator[None]:
+    """While a PipelineSpec is read.
+
+    Raises:
+        RpcError: 400: it has not the shape of one.
+    """
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise _no_spec(f"invalid v2 pipeline spec: {error}") from error
+
+
 def checked_spec(spec: Mapping[str, Any]) -> Spec:
     """A PipelineSpec, or the error for what is none."""
     information = spec.get("pipelineInfo")
@@ -40,8 +54,9 @@ def _no_spec(told: str) -> RpcError:
 
 def platform_of(document: Mapping[str, Any]) -> Spec:
     """Executors' settings in a platform spec."""
-    found = document.get("platforms", {}).get("kubernetes", {}).get("deploymentSpec", {}).get("executors", {})
-    return dict(found)
+    with reading():
+        found = document.get("platforms", {}).get("kubernetes", {}).get("deploymentSpec", {}).get("executors", {})
+        return dict(found)
 
 
 def complete_parameters(spec: Mapping[str, Any], given: Mapping[str, object]) -> dict[str, object]:
@@ -50,7 +65,9 @@ def complete_parameters(spec: Mapping[str, Any], given: Mapping[str, object]) ->
     Raises:
         RpcError: 400: a required one is missing or of another type, or one is given that the pipeline does not have.
     """
-    definitions: Mapping[str, Any] = spec["root"].get("inputDefinitions", {}).get("parameters", {})
+    with reading():
+        definitions = dict(spec["root"].get("inputDefinitions", {}).get("parameters", {}))
+        definitions = {name: dict(each) for name, each in definitions.items()}
     values: dict[str, object] = {}
     for name, definition in definitions.items():
         if name in given:

@@ -144,17 +144,17 @@ class Gateway:
 
     async def _create_run(self, request: web.Request) -> web.Response:
         body = await wire.body(request, _RUN_FIELDS)
-        config = body.get("runtime_config") or {}
+        config = wire.inner(body, "runtime_config")
         version, by_reference = self._version(body)
         run = self._server.prepare_run(
-            str(body.get("display_name", "")),
-            str(body.get("experiment_id", "")),
+            wire.text(body, "display_name"),
+            wire.text(body, "experiment_id"),
             version,
-            config.get("parameters") or {},
+            wire.inner(config, "parameters"),
             by_reference=by_reference,
-            description=str(body.get("description", "")),
-            service_account=str(body.get("service_account", "")),
-            pipeline_root=str(config.get("pipeline_root", "")),
+            description=wire.text(body, "description"),
+            service_account=wire.text(body, "service_account"),
+            pipeline_root=wire.text(config, "pipeline_root"),
         )
         answer = asyncio.get_running_loop().create_future()
         # A client that hung up has its run made all the same.
@@ -171,17 +171,19 @@ class Gateway:
         Raises:
             RpcError: 500: the server takes a pipeline that it does not find or understand for a fault of its own.
         """
-        reference, spec = body.get("pipeline_version_reference"), body.get("pipeline_spec") or {}
+        reference, spec = wire.inner(body, "pipeline_version_reference"), wire.inner(body, "pipeline_spec")
         try:
             if reference:
-                pipeline_id, version_id = (str(reference.get(f"pipeline{each}_id", "")) for each in ("", "_version"))
+                pipeline_id, version_id = (wire.text(reference, f"pipeline{each}_id") for each in ("", "_version"))
                 return self._server.catalogue.version(pipeline_id, version_id), True
             if not spec:
                 raise invalid("Failed to fetch a template with an empty pipeline spec manifest")
-            platform = platform_of(spec.get("platform_spec") or {}) if "pipeline_spec" in spec else {}
-            checked = checked_spec(spec.get("pipeline_spec") or spec)
+            platform = platform_of(wire.inner(spec, "platform_spec")) if "pipeline_spec" in spec else {}
+            checked = checked_spec(wire.inner(spec, "pipeline_spec") or spec)
             return self._server.catalogue.inline_version(checked, platform), False
         except RpcError as error:
+            if error.told is None:
+                raise
             raise internal(f"Failed to create a run due to error fetching manifest: {error}") from error
 
     async def _list_runs(self, request: web.Request) -> web.Response:

@@ -69,7 +69,7 @@ class CatalogueCalls:
 
     async def _create_experiment(self, request: web.Request) -> web.Response:
         body = await wire.body(request, _EXPERIMENT_FIELDS)
-        given = (str(body.get(name, "")) for name in ("display_name", "namespace", "description"))
+        given = (wire.text(body, name) for name in ("display_name", "namespace", "description"))
         return wire.answer(view.experiment(self._catalogue.create_experiment(*given), self._stamp))
 
     async def _get_experiment(self, request: web.Request) -> web.Response:

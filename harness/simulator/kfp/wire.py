@@ -1,6 +1,7 @@
 """Requests and answers of the KFP API's gateway as bytes: JSON with unset fields left out, multipart uploads."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -58,6 +59,30 @@ async def body(request: web.Request, known: frozenset[str]) -> dict[str, Any]:
     return {_snake(name): value for name, value in given.items()}
 
 
+def text(message: Mapping[str, Any], name: str) -> str:
+    """A text of a message, "" where it is unset.
+
+    Raises:
+        RpcError: 400: it is none.
+    """
+    value = message.get(name)
+    if value is not None and not isinstance(value, str):
+        raise malformed(f"proto: invalid value for string field {name}: {value}")
+    return value or ""
+
+
+def inner(message: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A message within a message, empty where it is unset.
+
+    Raises:
+        RpcError: 400: it is none.
+    """
+    value = message.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise malformed(f"proto: syntax error: unexpected token {value} in {name}")
+    return value or {}
+
+
 def _snake(name: str) -> str:
     """Proto JSON accepts a field's name in both spellings."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
@@ -70,9 +95,10 @@ async def uploaded(request: web.Request) -> bytes:
         RpcError: 400: there is none.
     """
     if request.content_type.startswith("multipart/"):
-        async for part in await request.multipart():
-            if getattr(part, "name", None) == "uploadfile":
-                return bytes(await part.read(decode=True))  # type: ignore[union-attr]  # nobody nests multiparts here
+        with suppress(ValueError, AssertionError):  # what is no multipart has no file
+            async for part in await request.multipart():
+                if getattr(part, "name", None) == "uploadfile":
+                    return bytes(await part.read(decode=True))  # type: ignore[union-attr]  # nobody nests them here
     raise invalid("Failed to read pipeline from file")
 
 

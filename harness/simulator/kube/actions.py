@@ -20,6 +20,7 @@ _CHANGEABLE: Mapping[str, frozenset[str]] = {
     "machinedeployments": frozenset({"spec.replicas"}),
     "persistentvolumeclaims": frozenset({"spec.resources"}),
 }
+_MOST = 10_000  # replicas, or nodes of a pool
 _RESTARTED = "kubectl.kubernetes.io/restartedAt"
 
 
@@ -63,6 +64,14 @@ class ClusterActions:
         del namespace
         self._advance()
         _check_changeable(plural, name, patch)
+        try:
+            self._patch(plural, name, patch)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            message = f'{plural} "{name}" in the patch cannot be handled: {error}'
+            raise ApiError(400, "BadRequest", message, {"name": name, "kind": plural}) from error
+        self._advance()
+
+    def _patch(self, plural: str, name: str, patch: Mapping[str, Any]) -> None:
         spec = patch.get("spec", {})
         match plural:
             case "nodes":
@@ -75,10 +84,9 @@ class ClusterActions:
                 self._patch_deployment(name, spec)
             case "machinedeployments":
                 pool = next(each for each in self._view.platform.profile.pools if each.name == name)
-                self._view.platform.cluster.scale_pool(pool, int(spec["replicas"]))
+                self._view.platform.cluster.scale_pool(pool, _replicas(spec))
             case "persistentvolumeclaims":
                 self._resize(name, patch)
-        self._advance()
 
     def _patch_node(self, name: str, patch: Mapping[str, Any]) -> None:
         cluster = self._view.platform.cluster
@@ -104,7 +112,7 @@ class ClusterActions:
         if template and template != {"metadata": {"annotations": {_RESTARTED: restarted}}}:
             raise _kept("deployments", name)
         if "replicas" in spec:
-            self._scale(name, int(spec["replicas"]))
+            self._scale(name, _replicas(spec))
         if restarted:
             self._view.deployments.restart(name, str(restarted))
 
@@ -148,6 +156,18 @@ def _check_changeable(plural: str, name: str, patch: Mapping[str, Any]) -> None:
     if others:
         message = f'{plural} "{name}" is forbidden: the simulated platform can\'t change {", ".join(others)}'
         raise ApiError(403, "Forbidden", message, {"name": name, "kind": plural})
+
+
+def _replicas(spec: Mapping[str, Any]) -> int:
+    """How many are wanted.
+
+    Raises:
+        ValueError: it is no number, or more than anybody has.
+    """
+    wanted = spec["replicas"]
+    if isinstance(wanted, bool) or not isinstance(wanted, int) or not 0 <= wanted <= _MOST:
+        raise ValueError(f"spec.replicas is {str(wanted)[:20]}, and has to be a number from 0 to {_MOST}")
+    return wanted
 
 
 def _merged(labels: Mapping[str, str], patch: Mapping[str, Any]) -> dict[str, str]:

@@ -22,6 +22,8 @@ def add_reviews(router: web.UrlDispatcher, resources: Sequence[Resource]) -> Non
     async def access(request: web.Request) -> web.Response:
         review = await _review(request, _AUTHORIZATION, "SelfSubjectAccessReview")
         spec = review.get("spec")
+        if spec is not None and not isinstance(spec, dict):
+            raise bad_request(f"json: cannot unmarshal {type(spec).__name__} into the field spec")
         if spec is not None and ("resourceAttributes" in spec) == ("nonResourceAttributes" in spec):
             raise bad_request("exactly one of nonResourceAttributes or resourceAttributes must be specified")
         return _made(review, {"allowed": True})

@@ -1,6 +1,7 @@
 """What the KFP API refuses, with the codes and in the words of the real server."""
 
 import json
+from base64 import b64encode
 from pathlib import Path
 from urllib.parse import quote
 
@@ -156,3 +157,37 @@ def test_what_is_not_there_or_not_understood_is_refused(path: str, status: int, 
     answered, body = call(served, "GET", path)
     assert answered == status
     assert body["code"] == {400: 3, 404: 5}[status]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"display_name": 1}, {"runtime_config": []}, {"runtime_config": {"parameters": "x"}}, {"experiment_id": {}},
+        {"pipeline_version_reference": "x"}, {"pipeline_spec": [1], "pipeline_version_reference": None},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_messages_of_another_shape_are_malformed(
+    change: dict[str, object], served: Served, version: tuple[str, str]
+) -> None:
+    reference = {"pipeline_id": version[0], "pipeline_version_id": version[1]}
+    status, error = call(
+        served, "POST", "/runs", {"display_name": "r", "pipeline_version_reference": reference, **change}
+    )
+    assert (status, error["code"], error["details"]) == (400, 3, [])
+
+
+@pytest.mark.parametrize("root", [{"dag": 1}, {"dag": {"tasks": {"a": 1}}}, {"inputDefinitions": []}], ids=str)
+def test_what_is_no_pipeline_is_refused_not_tripped_over(root: object, served: Served) -> None:
+    spec = {"pipelineInfo": {"name": "broken"}, "root": root}
+    status, error = call(served, "POST", "/runs", {"display_name": "r", "pipeline_spec": spec})
+    assert (status, error["code"]) in {(400, 3), (500, 13)}
+    assert "invalid v2 pipeline spec" in error["message"]
+
+
+@pytest.mark.parametrize("token", [{"sort": 1}, {"sort": "none"}, {"value": "x"}, {"id": None}], ids=str)
+def test_page_tokens_that_nobody_gave_are_refused(token: dict[str, object], served: Served, experiment: str) -> None:
+    whole = {"sort": "created_at", "desc": False, "filter": "", "value": 1, "id": "x", **token}
+    text = quote(b64encode(json.dumps(whole).encode()).decode())
+    status, error = call(served, "GET", f"/experiments?page_token={text}")
+    assert (status, error["code"]) == (400, 3), experiment

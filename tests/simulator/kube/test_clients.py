@@ -173,3 +173,12 @@ def test_the_client_reads_logs_services_scales_and_its_own_rights(core: kubernet
     assert {each.metadata.owner_references[0].name for each in running} <= owners
     asked = {"spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}}}
     assert kubernetes.AuthorizationV1Api(core.api_client).create_self_subject_access_review(asked).status.allowed
+
+
+@pytest.mark.parametrize("replicas", [-1, 10**9, "many", None])
+def test_nobody_scales_to_what_is_no_number_of_replicas(core: kubernetes.CoreV1Api, replicas: object) -> None:
+    with pytest.raises(kubernetes.ApiException) as refused:
+        kubernetes.AppsV1Api(core.api_client).patch_namespaced_deployment(
+            "mysql", "kubeflow", [{"op": "replace", "path": "/spec/replicas", "value": replicas}]
+        )
+    assert refused.value.status == 400
