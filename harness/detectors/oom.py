@@ -28,7 +28,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     killed = events[
         (events["kind"] == "Pod") & ((events["reason"] == _REASON) | events["message"].str.contains(_REASON))
     ]
-    of_runs = killed["object"].isin(timeline.names) | (killed["run"].fillna("") != "").to_numpy(dtype=bool)
+    known = timeline.names.take(timeline.numbers_of(killed["object"]))
+    of_runs = killed["object"].isin(known) | (killed["run"].fillna("") != "").to_numpy(dtype=bool)
     said = [f for f in failures(timeline) if f.says(KILLED)]
     steps, others = killed[of_runs], sorted(set(killed["object"][~of_runs]))
     found = [_of_steps(timeline, steps, said)] if len(steps) or said else []
