@@ -200,7 +200,5 @@ def _text(found: "Sequence[Comparison]", gains: Sequence[str], best: "Recommenda
     for sentence in (*gains, *((best.sentence,) if best else ())):
         lines += ["", sentence]
     if gains:
-        lines.append(
-            "Makespan, throughput and goodput are for the schedule to say, and not counted."
-        )
+        lines.append("Makespan, throughput and goodput are for the schedule to say, and not counted.")
     return "\n".join([*lines, *(f"warning: {warning}" for warning in tests.warnings)])
