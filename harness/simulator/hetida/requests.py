@@ -119,6 +119,8 @@ def transformation(raw: bytes, name: str) -> Mapping[str, Any]:
     for field in ("id", "name", "io_interface"):
         if field not in body:
             raise RefusedError(422, invalid(["body", field], "field required", "value_error.missing"))
+    if not _is_interface(body["io_interface"]):
+        raise RefusedError(422, invalid(["body", "io_interface"], "value is not a valid dict", "type_error.dict"))
     for field, pattern in _TEXTS.items():
         if not re.match(pattern, str(body.get(field) or "-")):
             raise RefusedError(
@@ -127,6 +129,16 @@ def transformation(raw: bytes, name: str) -> Mapping[str, Any]:
     if body["id"] != name:
         raise RefusedError(400, {"detail": "The id of the path and that of the body differ."})
     return body
+
+
+def _is_interface(value: object) -> bool:
+    """Whether it names the data type of each input and output."""
+    if not isinstance(value, Mapping):
+        return False
+    sides = [value.get("inputs", []), value.get("outputs", [])]
+    if not all(isinstance(side, list) for side in sides):
+        return False
+    return all(isinstance(port, Mapping) and {"name", "data_type"} <= port.keys() for side in sides for port in side)
 
 
 def runtime_request(raw: bytes) -> Request:
