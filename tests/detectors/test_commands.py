@@ -37,6 +37,7 @@ def test_every_command_is_one_for_a_shell_and_names_what_the_manifests_have(name
         assert set(named) <= DEPLOYMENTS, command
 
 
+@pytest.mark.soak  # some thirty commands, each a process of its own
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_commands_run_against_the_cluster_that_was_observed():
     """Simulated tests of the profile that is served, with its seed: nodes, claims and deployments have the same names."""
