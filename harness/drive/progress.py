@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from harness.drive.saying import say
 from harness.model.units import format_duration
 
 _BAR = 24
@@ -35,17 +36,15 @@ class Progress:
         if live.get("intended"):
             self._write(line(live, observed, {}))
         if self._terminal and self._width:
-            self._out.write("\n")
-            self._out.flush()
+            say("\n", self._out)
             self._width = 0
 
     def _write(self, text: str) -> None:
         if self._terminal:
-            self._out.write("\r" + text.ljust(self._width))
+            say("\r" + text.ljust(self._width), self._out)
             self._width = len(text)
         else:
-            self._out.write(text + "\n")
-        self._out.flush()
+            say(text + "\n", self._out)
 
 
 def line(live: Mapping[str, Any], observed: Mapping[str, Any], found: Mapping[str, Any]) -> str:

@@ -1,8 +1,7 @@
 """The simulated platform that stands in where no ``--host`` is given."""
 
-import sys
-
 from harness.drive import processes
+from harness.drive.saying import say
 
 
 class StandIn:
@@ -30,7 +29,7 @@ class StandIn:
         new = self._simulator = processes.start_simulator(profile, fault, seed)
         self._fresh = True
         planted = f" with the fault {fault}" if fault else ""
-        sys.stderr.write(f"no --host: simulated platform '{profile}'{planted} started at {new.url}\n")
+        say(f"no --host: simulated platform '{profile}'{planted} started at {new.url}\n")
         return new
 
     def load(self, profile: str, fault: str, seed: int) -> processes.Simulator:

@@ -11,6 +11,7 @@ import gevent
 
 from harness.drive.history import History
 from harness.drive.progress import Progress
+from harness.drive.saying import say
 from harness.drive.session import Session, Stage
 from harness.model.errors import ExitCode
 
@@ -94,9 +95,8 @@ class Teller:
 def conclude(code: ExitCode, verdict: str, why: str = "", *, aside: bool = False) -> None:
     """The last words of a test; `why` is said in place of the code's meaning, `aside` leaves stdout to others."""
     out = sys.stderr if aside or verdict.startswith("error:") else sys.stdout
-    out.write(f"{verdict.rstrip()}\n" if verdict else "")
-    out.write(f"exit code {int(code)}: {why or code.meaning}\n")
-    out.flush()
+    told = f"{verdict.rstrip()}\n" if verdict else ""
+    say(f"{told}exit code {int(code)}: {why or code.meaning}\n", out)
 
 
 def summarize_for_github(report: Path | None) -> None:

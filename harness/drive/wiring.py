@@ -18,6 +18,7 @@ from harness.drive.opening import LoadTest, Means
 from harness.drive.options import register, settings
 from harness.drive.preparing import Checked, check
 from harness.drive.remote import CLOCK, CLOCK_IS, DONE, GO, MORE, ROWS, STOP, RemoteCrew, Station
+from harness.drive.saying import say
 from harness.drive.session import Session, Stage
 from harness.drive.simulated import StandIn
 from harness.drive.statistics import Statistics
@@ -126,7 +127,7 @@ class Desk:
                 refuse(error)
             told = f"as the options are now, the test can't start: {error}"
             self._teller.refuse(told)
-            sys.stderr.write(f"warning: {told}\n")
+            say(f"warning: {told}\n")
 
     def start_test(self, environment: Any, **_: object) -> None:
         """`test_start`: a new test, in a greenlet of its own. A worker may be told of it even before `init`."""
@@ -246,11 +247,11 @@ class Desk:
         return check(given, self._target, self._platform)
 
     def _tell_what_is_not_heeded(self, checked: Checked) -> None:
-        sys.stderr.write(checked.settings.unheeded())
+        say(checked.settings.unheeded())
         users = self._environment.parsed_options.num_users or 1
         if users > 1 and not isinstance(checked.settings.schedule, Concurrency):
             kind = checked.settings.text("schedule")
-            sys.stderr.write(
+            say(
                 f"note: -u {users} does not set the rate of runs, the schedule '{kind}' does; one user is enough "
                 "(--schedule concurrency keeps as many runs in flight as users)\n"
             )
@@ -300,7 +301,7 @@ class Desk:
     def _conclude(self, code: ExitCode, verdict: str) -> None:
         why = ""
         if log.unhandled_greenlet_exception:
-            sys.stderr.write(f"error: {_RAISED}\n")
+            say(f"error: {_RAISED}\n")
             if code is ExitCode.OK:
                 code, why = ExitCode.BUG, _RAISED
         self._environment.process_exit_code = int(code)

@@ -127,3 +127,17 @@ def test_a_folder_is_enough_to_clean_up_later(locust, platform):
     for _ in range(2):  # what is gone is no error
         assert cleanup(finished.folder, "--how", "delete").stdout == "3 runs were cleaned up\n"
     assert runs_on(platform) == {}
+
+
+def test_a_test_goes_on_when_nobody_listens_any_more(locust, platform):
+    process = locust.start(
+        "--headless", "--host", platform.url, "--pipeline", PIPELINE, "--runs", "20", "--over", "4s",
+        KUBECONFIG=platform.kubeconfig,
+    )  # fmt: skip
+    while "dispatching" not in process.stderr.readline():
+        pass
+    process.stdout.close()
+    process.stderr.close()
+    assert process.wait(timeout=100) in {0, 4}
+    (folder,) = (locust.place / "runs").iterdir()
+    assert json.loads((folder / "report.json").read_text())["ledger"]["accepted"] == 20
