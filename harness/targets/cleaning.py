@@ -11,6 +11,7 @@ from harness.model.http import Exchange
 from harness.targets.target import RejectedError
 
 _TRIES = 3
+_TOO_MANY = 429
 _BETWEEN_TRIES_S = 1.0
 
 
@@ -71,7 +72,7 @@ def clean_up(
     rate: float,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Cleaned:
-    """Clean up `runs`, (id, whether it is over), at `rate` requests a second; a failed request is tried again."""
+    """Clean up `runs`, (id, whether it is over), at `rate` requests a second; what a server could not do is tried again."""
     about = failed = 0
     error = ""
     for run, over in runs:
@@ -95,8 +96,12 @@ def _patiently(target: Cleaning, run: str, step: Cleanup, exchange: Exchange, sl
             sleep(_BETWEEN_TRIES_S * 2 ** (attempt - 1))
         try:
             target.clean(run, step, exchange)
-        except (RejectedError, TargetUnreachableError) as error:
+        except TargetUnreachableError as error:
             told = f"{run}: {error.message}"
+        except RejectedError as error:
+            told = f"{run}: {error.message}"
+            if error.status // 100 == 4 and error.status != _TOO_MANY:
+                return told  # it will say the same again
         else:
             return ""
     return told

@@ -31,6 +31,8 @@ _JSON = {"content-type": "application/json"}
 _PAGE = 200  # the server's maximum
 _ALREADY_EXISTS = 409
 _NOT_FOUND = 404
+# What the server says, with status 400, when a run that is to be ended is over already.
+_NOT_GOING = "Row not found"
 _OVER = frozenset({SUCCEEDED, FAILED, CANCELED, SKIPPED})
 _MOST_ERROR_TEXT = 500
 _MOST_SKEW_NS = 120 * 10**9  # the platform's clock may be behind ours
@@ -150,8 +152,11 @@ class KfpTarget:
         path = f"{_API}/runs/{quote(run)}"
         request = HttpRequest("DELETE", path) if how is Cleanup.DELETE else HttpRequest("POST", f"{path}:{how}")
         answer = exchange(request)
-        if answer.status // 100 != 2 and answer.status != _NOT_FOUND:
-            raise RejectedError(answer.status, error_text(answer))
+        if answer.status // 100 == 2 or answer.status == _NOT_FOUND:
+            return
+        told = error_text(answer)
+        if how is not Cleanup.TERMINATE or _NOT_GOING not in told:
+            raise RejectedError(answer.status, told)
 
     def _body_template(self) -> dict[str, Any]:
         options = self._options

@@ -22,7 +22,8 @@ class Platform:
         answer = self.answers.pop(0) if self.answers else 200
         if answer is None:
             raise TargetUnreachableError("timed out")
-        return HttpAnswer(answer, b'{"message": "busy"}')
+        told = answer if isinstance(answer, tuple) else (answer, "busy")
+        return HttpAnswer(told[0], f'{{"message": "{told[1]}"}}'.encode())
 
     def sleep(self, seconds):
         self.slept += seconds
@@ -72,6 +73,21 @@ def test_what_keeps_failing_is_told_and_does_not_stop_the_rest():
     cleaned, _ = clean(Cleanup.DELETE, [("a", True), ("b", True)], 503, 503, 503, 200)
     assert cleaned == Cleaned(2, 1, "a: busy")
     assert str(cleaned) == "1 runs were cleaned up, 1 could not be: a: busy"
+
+
+def test_what_is_refused_is_not_asked_for_again():
+    cleaned, platform = clean(Cleanup.ARCHIVE, [("a", True)], 403)
+    assert cleaned.failed == 1
+    assert len(platform.asked) == 1
+    _, platform = clean(Cleanup.ARCHIVE, [("a", True)], 429, 200)
+    assert len(platform.asked) == 2
+
+
+def test_a_run_that_ended_meanwhile_needs_no_ending():
+    over = 400, "Failed to terminate run b: Failed to terminate a run b. Row not found"
+    cleaned, platform = clean(Cleanup.TERMINATE, [("b", False)], over)
+    assert cleaned == Cleaned(1)
+    assert len(platform.asked) == 1
 
 
 def test_kfp_can_clean_up():
