@@ -72,7 +72,7 @@ def clean_up(
     rate: float,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Cleaned:
-    """Clean up `runs`, (id, whether it is over), at `rate` requests a second; what a server could not do is tried again."""
+    """Clean up `runs`, (id, whether it is over), at `rate` requests a second, with patience for a server in trouble."""
     about = failed = 0
     error = ""
     for run, over in runs:
