@@ -90,8 +90,7 @@ def diagnose(timeline: Timeline) -> Diagnosis:
     silent: list[NotJudged] = []
     for detector in detectors():
         if timeline.plan.target not in getattr(detector, "TARGETS", (timeline.plan.target,)):
-            silent.append(NotJudged(detector.NAME, f"{timeline.plan.target} has no such part"))
-            continue
+            continue  # the platform has no such part: nothing that could have been judged
         lacking = [why for need in detector.NEEDS for there, why in [_SOURCES[need]] if not there(timeline)]
         if lacking:
             silent.append(NotJudged(detector.NAME, "; ".join(lacking)))
