@@ -95,7 +95,7 @@ class Locust:
 
         That verdict is right, and says nothing of what is tested here: two cores hold load, platform and other tests.
         """
-        for attempt in range(3):
+        for left in (2, 1, 0):
             ports = ()
             if "--processes" in arguments:
                 port = str(free_port())
@@ -103,9 +103,10 @@ class Locust:
             finished = self.finish(self.start("--headless", *arguments, *ports, **environment), timeout)
             if not finished.was_late():
                 break
-            if attempt:
+            if left < 2:
                 give_up_if_the_machine_is_late()
-            shutil.rmtree(finished.folder)
+            if left:
+                shutil.rmtree(finished.folder)
         return finished
 
 
