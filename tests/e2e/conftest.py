@@ -104,9 +104,8 @@ class Locust:
             if not finished.was_late():
                 break
             if left < 2:
-                give_up_if_the_machine_is_late()
-            if left:
-                shutil.rmtree(finished.folder)
+                give_up_if_the_machine_is_late(last=not left)
+            shutil.rmtree(finished.folder)
         return finished
 
 

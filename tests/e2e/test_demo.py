@@ -13,7 +13,7 @@ from tests.e2e.punctuality import give_up_if_the_machine_is_late
 @pytest.mark.timeout(300)
 def test_the_demo_finds_the_full_store_and_says_how_to_mend_it():
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("LOCUST_", "PIPESWARM_", "KF_", "MAKE"))}
-    for _ in range(2):
+    for last in (False, True):
         before = set((ROOT / "runs").glob("*"))
         done = subprocess.run(
             ["make", "--no-print-directory", "demo"],
@@ -26,7 +26,7 @@ def test_the_demo_finds_the_full_store_and_says_how_to_mend_it():
         )
         if "arrivals left late" not in done.stdout:  # this machine may be too busy, and the verdict says so
             break
-        give_up_if_the_machine_is_late()
+        give_up_if_the_machine_is_late(last=last)
     assert done.returncode == 0, done.stdout + done.stderr
     (folder,) = set((ROOT / "runs").glob("*")) - before
     assert str(folder.relative_to(ROOT) / "report.html") in done.stdout
