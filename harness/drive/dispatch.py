@@ -19,6 +19,9 @@ from harness.targets.target import Over, RejectedError, Target
 
 # Between two arrivals it is looked so often whether the test was stopped.
 _LOOK_UP_S = 0.1
+# A core that has rested wakes late, and is slow at first: after such a rest the generator stays awake for the last bit.
+_REST_S = 0.02
+_AWAKE_S = 0.002
 # After so many arrivals in a row without a pause the others get a turn: a burst is sent while it is still being made.
 _TURN = 16
 # Why an arrival was missed, unless somebody knows better.
@@ -92,9 +95,7 @@ class Dispatcher:
         """Send every arrival when it is due; returns when all are answered, missed or, after `stop`, given up."""
         in_a_row = 0
         for arrival in arrivals:
-            while (wait_s := (arrival.due_at - self._clock.now()) / 1e9) > 0 and self._why_stopped is None:
-                in_a_row = 0
-                self._clock.sleep(min(wait_s, _LOOK_UP_S))
+            in_a_row = 0 if self._waited_for(arrival) else in_a_row
             in_a_row += 1
             if in_a_row % _TURN == 0:
                 self._clock.sleep(0)
@@ -109,6 +110,17 @@ class Dispatcher:
     def stop(self, why: str = STOPPED) -> None:
         """Send nothing more; what is not sent yet is recorded as missed, because of `why`."""
         self._why_stopped = why
+
+    def _waited_for(self, arrival: Arrival) -> bool:
+        """Wait until it is due, or the test is stopped; whether there was anything to wait for."""
+        wait_s = (arrival.due_at - self._clock.now()) / 1e9
+        early_s = _AWAKE_S if wait_s > _REST_S else 0.0
+        waited = False
+        while wait_s > 0 and self._why_stopped is None:
+            waited = True
+            self._clock.sleep(min(max(wait_s - early_s, 0.0), _LOOK_UP_S))
+            wait_s = (arrival.due_at - self._clock.now()) / 1e9
+        return waited
 
     def _miss(self, arrival: Arrival, why: str) -> None:
         self._record(self._row(arrival, Outcome.MISSED, error=why))

@@ -1,11 +1,9 @@
 import json
-from pathlib import Path
 
 import pytest
 
 from harness.cli import main, twin
 from harness.cli.experiment_file import read_experiment
-from harness.experiment.plan import Point
 from harness.model.errors import ConfigError, ExitCode
 from harness.simulator.profile_file import load_profile
 
@@ -145,23 +143,6 @@ def test_axes_are_written_in_three_ways(tmp_path):
     path.write_text("loads: [20, 10, 10]\nnodes: 2..10 by 4")
     found = read_experiment(path).experiment
     assert (found.loads, found.nodes) == ((10, 20), (2, 6, 10))
-
-
-def test_a_load_test_with_locust_is_a_point(tmp_path):
-    """The real locust, the real locustfile, the quick simulated platform: one point of an experiment."""
-    from harness.cli.experiment_tests import tester
-
-    root = Path(__file__).parents[2]
-    path = tmp_path / "plan.yaml"
-    path.write_text(
-        f"loads: 5\nnodes: 2\nrepetitions: 1\nlocustfile: {root / 'locustfiles' / 'kfp.py'}\n"
-        f"slos: ['failed_ratio < 0.5']\noptions: {{simulate: {root / 'tests' / 'e2e' / 'quick.yaml'}}}\n"
-    )
-    result = tester(read_experiment(path), tmp_path / "out")(Point("default", 5, 2, 0))
-    assert result.met
-    assert 0 < result.values["makespan (s)"] < 120
-    assert result.values["failed_ratio"] == 0.0
-    assert (tmp_path / "out" / "runs" / result.run / "report.html").is_file(), "what the experiment's page links to"
 
 
 def test_a_load_test_that_fails_stops_with_its_exit_code(tmp_path, capsys):

@@ -65,6 +65,30 @@ def test_a_stalled_platform_delays_no_arrival():
     assert (rows[0].answered_at - rows[0].due_at) / 1e9 >= 0.6
 
 
+@pytest.mark.parametrize(("spacing_s", "turns"), [(1.0, True), (0.005, False)])
+def test_after_a_rest_it_is_awake_before_the_arrival_is_due(spacing_s, turns):
+    """A timer wakes late, by the more the longer the core has slept; where arrivals are close that would cost a core."""
+
+    class Told(Clock):
+        """Time passes in the sleeps alone, and a little in each look at it."""
+
+        at, slept = 10**18, ()
+
+        def now(self):
+            self.at += 100_000
+            return self.at
+
+        def sleep(self, seconds):
+            self.slept = (*self.slept, seconds)
+            self.at += round(seconds * 1e9)
+
+    clock, rows = Told(), []
+    means = {"worker": 0, "max_in_flight": 9, "clock": clock, "source": "platform"}
+    Dispatcher(Platform(), answer, rows.append, **means).run(arrivals(3, clock, spacing_s))
+    assert (0.0 in clock.slept) is turns
+    assert all(row.sent_at >= row.due_at for row in rows)
+
+
 def test_what_the_platform_refuses_is_rejected_with_status_and_words():
     (row,) = dispatch(1, lambda _: HttpAnswer(503, b"overloaded"))
     assert (row.outcome, row.status, row.error, row.run) == (Outcome.REJECTED, 503, "overloaded", None)

@@ -4,11 +4,11 @@ import time
 from array import array
 
 import gevent
+import numpy as np
 import pytest
 from gevent.pywsgi import WSGIServer
 
 from harness.analysis.timeline import Timeline
-from harness.analysis.validity import LAG_P99_S
 from harness.detectors import generator_lag
 from harness.drive import crew
 from harness.drive.crew import Worker
@@ -81,16 +81,19 @@ def test_a_worker_that_needs_more_than_70_percent_of_its_core_is_a_finding(findi
     monkeypatch.setattr(generator_lag, "_LEAST", 1)  # a sample is five seconds
     (finding,), folder = findings("hungry", busy_s=0.022, every=1)
     told = [each.value for each in finding.evidence if "of its core" in each.statement]
-    most = max(sample.value for sample in folder.records(Sample) if sample.metric == GENERATOR_CPU)
+    shares = [sample.value for sample in folder.records(Sample) if sample.metric == GENERATOR_CPU]
+    often = np.quantile(shares, 0.9)
     # A core that others want too is not to be had to 70 %: then arrivals are late, which is the finding.
-    assert told == ([most] if most > 0.7 else [])
+    assert told == ([pytest.approx(often)] if often > 0.7 else [])
 
 
-def test_lag_above_a_tenth_of_a_typical_answer_is_a_finding(findings):
-    """One submission in twenty leaves 12 ms late, where an answer takes 20 ms: within what a valid test may be late."""
+def test_lag_above_a_tenth_of_a_typical_run_is_a_finding(findings):
+    """One submission in twenty leaves 12 ms late, where a run takes 20 ms: within what a valid test may be late."""
     (finding,), _ = findings("hiccup", busy_s=0.012, every=20)
-    assert "of a typical answer" in finding.evidence[0].statement or finding.evidence[0].value > LAG_P99_S
-    assert finding.evidence[0].value >= 0.012
+    fact = finding.evidence[0]
+    # On a busy machine arrivals may be later than a valid test allows: that is said first.
+    assert "of what a run typically takes" in fact.statement or "arrivals left" in fact.statement
+    assert fact.value >= 0.012
 
 
 def test_a_worker_that_is_on_time_is_none(findings, monkeypatch):
