@@ -87,7 +87,7 @@ class _Scale:
 def draw(plot: CapacityPlot) -> str:
     """The SVG."""
     x, y = _scales(plot)
-    key = "line: median · band: 90 % interval of the next test · dots: tests made · dashed or on grey: not observed"
+    key = "line: median · band: 90% interval of the next test · dots: tests made · dashed or on grey: not observed"
     look = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" font-size="13" fill="#1d2329"'
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" {look} role="img">',

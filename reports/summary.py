@@ -30,7 +30,7 @@ def measured_text(result: SloResult) -> str:
     text = _in_unit(result, result.value)
     if result.low is not None or result.high is not None:
         low, high = ("…" if end is None else _in_unit(result, end) for end in (result.low, result.high))
-        text += f", 95 % interval {low} to {high}"
+        text += f", 95% interval {low} to {high}"
     return text if result.decided else f"{text}, which holds the limit: more runs would decide it"
 
 

@@ -62,7 +62,7 @@ def latency_table(report: Report) -> Table:
     ]
     whole = _summary_row(f"Run: {'created' if report.observed else 'due'} to over", measured.duration)
     rows = [whole] if report.observed else [*of_ours, whole]
-    note = "In brackets: 95 % intervals. Runs whose end was not seen are censored (Kaplan-Meier), not dropped."
+    note = "In brackets: 95% intervals. Runs whose end was not seen are censored (Kaplan-Meier), not dropped."
     if report.knee is not None:
         note += (
             f" With up to {report.knee.in_flight:.0f} runs in flight a run takes {seconds_text(report.knee.level_s)}; "

@@ -12,6 +12,7 @@ import numpy as np
 
 from harness.analysis.capacity import TERMS, CapacityModel
 from harness.analysis.timeline import Floats
+from harness.model.units import counted
 
 RUNS, NODES, WITHIN = "runs", "nodes", "within_s"
 QUANTITIES = (RUNS, NODES, WITHIN)
@@ -163,11 +164,13 @@ def _warnings(
 ) -> tuple[str, ...]:
     seen = model.fitted_on
     found = []
-    for name, value, (least, most) in (("runs", known[RUNS], seen.runs), ("nodes", known[NODES], seen.nodes)):
+    for name, value, (least, most) in (("run", known[RUNS], seen.runs), ("node", known[NODES], seen.nodes)):
+        are = "is" if value == 1 else "are"
         if value and value > _FAR * most:
-            found.append(f"{value:,.0f} {name} is {value / most:.1f} times the most that was observed ({most:,.0f})")
+            times = f"{value / most:,.0f}" if value > 10 * most else f"{value / most:.1f}"
+            found.append(f"{counted(value, name)} {are} {times} times the most that was observed ({most:,.4g})")
         elif value and value * _FAR < least:
-            found.append(f"{value:,.0f} {name} is less than half of the least that was observed ({least:,.0f})")
+            found.append(f"{counted(value, name)} {are} less than half of the least that was observed ({least:,.4g})")
     if known[NODES] is None:
         found.append("no number of nodes is enough: what does not get shorter with more nodes takes too long by itself")
     elif high is None or low is None:
@@ -175,11 +178,10 @@ def _warnings(
     if known[RUNS] == 0:
         found.append("not even one run is over in this time")
     if seen.observations < 4:
-        plural = "" if seen.observations == 1 else "s"
         found.append(
-            f"fitted on {seen.observations} observation{plural}: the interval rests on what is usual "
-            "(tests differ by some 10 %); more sizes, and the same size again, narrow it"
+            f"fitted on {counted(seen.observations, 'observation')}: the interval rests on what is usual "
+            "(tests differ by some 10%); more sizes, and the same size again, narrow it"
         )
     if seen.nodes[0] == seen.nodes[1] and known[NODES] != seen.nodes[0]:
-        found.append(f"all observations are on {seen.nodes[0]:,.4g} nodes: what more nodes do is a guess")
+        found.append(f"all observations are on {counted(seen.nodes[0], 'node')}: what more nodes do is a guess")
     return tuple(found)

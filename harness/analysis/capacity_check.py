@@ -27,7 +27,7 @@ class Check:
         """For people."""
         return (
             f"{self.sizes} sizes, each foretold from the others: {self.coverage:.0%} of {self.tests} tests in the "
-            f"90 % interval, median error {self.error:.1%}"
+            f"90% interval, median error {self.error:.1%}"
         )
 
 

@@ -80,7 +80,7 @@ class Comparison:
         told = f"{self.metric}{where}: {self.variant} is {abs(self.change):.1%} {direction} than {self.first}"
         if min(self.counts) < 2:
             return f"{told}; one test of a variant proves nothing."
-        interval = f"95 % interval {self.low:+.1%} to {self.high:+.1%}"
+        interval = f"95% interval {self.low:+.1%} to {self.high:+.1%}"
         if self.significant:
             return f"{told} ({interval}, p = {self.p:.2g})."
         found = f"; a change of {self.detectable:.0%} would have been found" if self.detectable is not None else ""

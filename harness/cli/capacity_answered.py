@@ -3,17 +3,19 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis.capacity_answer import NODES, RUNS, WITHIN, Answer
 from harness.cli.observations import Source
-from harness.model.units import format_duration
+from harness.model.units import counted, format_duration
 
 if TYPE_CHECKING:
     from harness.analysis.capacity import CapacityModel
     from harness.analysis.capacity_check import Check
 
 _TITLES = {RUNS: "runs", NODES: "nodes", WITHIN: "time"}
+_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +69,23 @@ class Answered:
         likely = sorted(self.model.weights.items(), key=lambda item: -item[1])[:3]
         weights = ", ".join(f"{law.name} {weight:.0%}" for law, weight in likely)
         laws = f" (weights: {weights})" if self.name == self.model.law.name else ""
-        tests = f"{seen.observations} observation{'s' if seen.observations > 1 else ''}"
-        took = f"{format_duration(seen.duration_s[0])} to {format_duration(seen.duration_s[1])}"
-        lines = [
-            sentence(first),
-            f"  90 % interval  {amount(first.asked, first.low)} to {amount(first.asked, first.high)}",
-            f"  model          {self.name}{laws}",
-            f"  fitted on      {tests}: {_span(seen.runs)} runs, {_span(seen.nodes)} nodes, {took}",
-        ]
-        if self.check:
-            lines.append(f"  leave-one-out  {self.check.sentence}")
-        lines.append(f"  binding        {self._binding(first)}")
+        seen_in = (_span(seen.runs, "run"), _span(seen.nodes, "node"), _times(*seen.duration_s))
         cost = self._cost(first)
-        if cost is not None:
-            lines.append(f"  cost           {cost:,.2f} (at {self.price:g} a node and hour)")
-        lines += [f"  warning        {warning}" for warning in (*first.warnings, *self.warnings)]
-        if self.grid:
-            lines += ["", *_table(self.grid)]
-        return "\n".join(lines)
+        said = [
+            ("90% interval", interval(first)),
+            ("model", f"{self.name}{laws}"),
+            ("fitted on", f"{counted(seen.observations, 'observation')}: {', '.join(seen_in)}"),
+            ("leave-one-out", self.check.sentence if self.check else ""),
+            ("binding", self._binding(first)),
+            ("cost", "" if cost is None else f"{cost:,.2f} (at {self.price:g} a node and hour)"),
+            *(("warning", warning) for warning in (*first.warnings, *self.warnings)),
+        ]
+        lines = [
+            fill(text, _WIDTH, initial_indent=f"  {what:<15}", subsequent_indent=17 * " ")
+            for what, text in said
+            if text
+        ]
+        return "\n".join([sentence(first), *lines, *(("", *_table(self.grid)) if self.grid else ())])
 
     def _cost(self, found: Answer) -> float | None:
         if self.price is None or found.nodes is None or found.within_s is None:
@@ -111,10 +112,10 @@ class Answered:
 
 def sentence(found: Answer) -> str:
     """Question and answer in one sentence."""
-    if found.value is None:
-        return f"{found.runs:,.0f} runs in {format_duration(found.within_s or 0)}: no number of nodes is enough."
-    runs, nodes = f"{found.runs:,.0f} runs", f"{found.nodes:,.0f} nodes"
+    runs, nodes = counted(found.runs or 0, "run"), counted(found.nodes or 0, "node")
     took = format_duration(found.within_s or 0)
+    if found.value is None:
+        return f"{runs} in {took}: no number of nodes is enough."
     match found.asked:
         case "nodes":
             return f"{runs} in {took}: {nodes}."
@@ -125,10 +126,18 @@ def sentence(found: Answer) -> str:
 
 
 def amount(quantity: str, value: float | None) -> str:
-    """A quantity for people."""
+    """A quantity for people; nothing where there is none."""
     if value is None:
-        return "no bound"
+        return ""
     return format_duration(value) if quantity == WITHIN else f"{value:,.0f}"
+
+
+def interval(found: Answer) -> str:
+    """The answer's interval for people; nothing where nothing is enough."""
+    low, high = (amount(found.asked, end) for end in (found.low, found.high))
+    if not high:
+        return f"{low} or more" if low else ""
+    return low if low == high else f"{low} to {high}"
 
 
 def _whole(value: float | None) -> float | None:
@@ -136,21 +145,25 @@ def _whole(value: float | None) -> float | None:
     return int(value) if value is not None and value == int(value) else value
 
 
-def _span(ends: tuple[float, float]) -> str:
-    return f"{ends[0]:,.4g}" if ends[0] == ends[1] else f"{ends[0]:,.4g} to {ends[1]:,.4g}"
+def _span(ends: tuple[float, float], noun: str) -> str:
+    low, high = ends
+    return counted(high, noun) if low == high else f"{low:,.4g} to {counted(high, noun)}"
+
+
+def _times(low: float, high: float) -> str:
+    return format_duration(low) if low == high else f"{format_duration(low)} to {format_duration(high)}"
 
 
 def _table(grid: Sequence[Answer]) -> list[str]:
     """A line a cell: what was given, the answer, its interval; a star where a cell is far beyond what was observed."""
     asked = grid[0].asked
     names = [name for name in _TITLES if name != asked]
-    head = "".join(f"{_TITLES[name]:>14}" for name in names) + f"{_TITLES[asked]:>16}{'90 % interval':>34}"
+    head = "".join(f"{_TITLES[name]:>14}" for name in names) + f"{_TITLES[asked]:>16}{'90% interval':>34}"
     lines = [head]
     for cell in grid:
         given = "".join(f"{amount(name, getattr(cell, name)):>14}" for name in names)
-        interval = f"{amount(asked, cell.low)} to {amount(asked, cell.high)}"
         far = " *" if any("observed" in warning for warning in cell.warnings) else ""
-        lines.append(f"{given}{amount(asked, cell.value):>16}{interval:>34}{far}")
+        lines.append(f"{given}{amount(asked, cell.value) or 'none is enough':>16}{interval(cell):>34}{far}")
     if any(line.endswith(" *") for line in lines):
         lines.append("* far beyond what was observed")
     return lines

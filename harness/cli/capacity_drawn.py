@@ -8,9 +8,9 @@ import numpy as np
 
 from generators.width_plot import picture_format
 from harness.analysis.capacity_answer import NODES, RUNS, WITHIN, Answer, Ask, Question, answer
-from harness.cli.capacity_answered import Answered, amount, sentence
+from harness.cli.capacity_answered import Answered, amount, interval, sentence
 from harness.model.errors import ConfigError
-from harness.model.units import format_duration
+from harness.model.units import counted, format_duration
 from reports.capacity_plot import MOST_CURVES, CapacityPlot, Curve, Mark, Point, draw
 
 T = TypeVar("T")
@@ -48,7 +48,8 @@ def _page(answered: Answered, svg: str) -> bytes:
     asked = answered.first.asked
     names = [name for name in (RUNS, NODES, WITHIN) if name != asked]
     rows = [
-        (*(amount(name, getattr(c, name)) for name in names), *(amount(asked, v) for v in (c.value, c.low, c.high)),
+        (*(amount(name, getattr(c, name)) for name in names),
+         *(amount(asked, value) or "none" for value in (c.value, c.low, c.high)),
          c.binding, "; ".join(c.warnings))
         for c in cells
     ]  # fmt: skip
@@ -56,7 +57,8 @@ def _page(answered: Answered, svg: str) -> bytes:
     heads = (*(titles[name] for name in names), titles[asked], "At least", "At most", "Binding", "Warnings")
     return offline_page(
         "capacity.html.j2", {}, headline=sentence(answered.first), answered=answered, heads=heads, rows=rows,
-        interval=f"{amount(asked, answered.first.low)} to {amount(asked, answered.first.high)}",
+        interval=interval(answered.first),
+        observations=counted(answered.model.fitted_on.observations, "observation"),
         svg=Markup(svg),  # noqa: S704  # our own drawing, its texts escaped
     )  # fmt: skip
 
@@ -73,7 +75,7 @@ def picture(answered: Answered, ask: Ask | None) -> CapacityPlot:
     curves = []
     for size in sizes:
         low, middle, high = _times(answered, ask, across, size, places)
-        name = f"{size:,.4g} {along if size != 1 else along[:-1]}"
+        name = counted(size, along[:-1])
         within = sizes_observed[0] <= size <= sizes_observed[1]
         curves.append(Curve(name, places, low, middle, high, within))
     limits = () if answered.first.asked == WITHIN else (answered.first.within_s or 0.0,)
@@ -138,7 +140,8 @@ def _points(answered: Answered, across: str, sizes: Sequence[float]) -> Iterator
     for test in answered.source.observations:
         x, size = (test.nodes, test.runs) if across == NODES else (test.runs, test.nodes)
         curve = sizes.index(size) if size in sizes else None
-        label = f"tested: {test.runs:,.4g} runs on {test.nodes:,.4g} nodes took {format_duration(test.duration_s)}"
+        size = f"{counted(test.runs, 'run')} on {counted(test.nodes, 'node')}"
+        label = f"tested: {size} took {format_duration(test.duration_s)}"
         yield Point(x, test.duration_s, label, curve)
 
 

@@ -185,7 +185,7 @@ def _json(found: "Sequence[Comparison]", gains: Sequence[str], best: "Recommenda
 
 def _text(found: "Sequence[Comparison]", gains: Sequence[str], best: "Recommendation | None", tests: Tests) -> str:
     lines = [
-        f"{'metric':25} {'scale':>12} {'before':>12} {'after':>12} {'change':>8}  {'95 % interval':19} {'p':>7}  n"
+        f"{'metric':25} {'scale':>12} {'before':>12} {'after':>12} {'change':>8}  {'95% interval':19} {'p':>7}  n"
     ]
     for c in found:
         change = "" if c.change is None else f"{c.change:+.1%}"

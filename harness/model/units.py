@@ -76,7 +76,13 @@ def format_duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    return f"{hours:,} h {minutes} min" if minutes else f"{hours:,} h"
+
+
+def counted(count: float, noun: str) -> str:
+    """So many of something that is regular in the plural: ``1 run``, ``1,200 nodes``, ``2.5 nodes``."""
+    shown = f"{count:,.0f}" if count == round(count) else f"{count:,.4g}"
+    return f"{shown} {noun}" if count == 1 else f"{shown} {noun}s"
 
 
 def format_bytes(count: float) -> str:

@@ -19,7 +19,7 @@ def scaling(report: Report) -> Figure | None:
     low, high = found.band(x)
     traces = [
         {
-            "type": "scatter", "mode": "lines", "name": "90 % band", "fill": "toself", "fillcolor": "--wash",
+            "type": "scatter", "mode": "lines", "name": "90% band", "fill": "toself", "fillcolor": "--wash",
             "x": np.concatenate((x, x[::-1])).tolist(), "y": np.concatenate((high, low[::-1])).tolist(),
             "line": {"width": 0, "color": "--wash"}, "hoverinfo": "skip",
         },

@@ -136,3 +136,21 @@ def test_a_question_that_is_none_is_refused(table, capsys, arguments):
 def test_quiet_prints_nothing(table, capsys):
     assert main(["capacity", "--from", str(table), "--runs", "5", "--nodes", "2", "--quiet"]) == 0
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "unsaid"),
+    [
+        (["--runs", "1", "--nodes", "1"], "1 run on 1 node: ", "1 runs"),
+        (["--runs", "10", "--within", "10h"], "10 runs in 10 h: 1 node.", "1 nodes"),
+        (["--runs", "400", "--within", "1ms"], "no number of nodes is enough", "bound"),
+        (["--runs", "400,800", "--within", "1ms"], "none is enough", "bound"),
+        (["--runs", "4e9", "--nodes", "1"], "4,000,000,000 runs are 10,000,000 times the most", "000.0 times"),
+    ],
+)
+def test_answers_read_well_in_a_terminal(table, capsys, question, said, unsaid):
+    assert main(["capacity", "--from", str(table), *question]) == 0
+    text = capsys.readouterr().out
+    assert said in text
+    assert unsaid not in text
+    assert max(map(len, text.splitlines())) <= 100

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model import ConfigError
-from harness.model.units import format_bytes, format_duration, parse_duration, parse_quantity, parse_rate
+from harness.model.units import counted, format_bytes, format_duration, parse_duration, parse_quantity, parse_rate
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,13 @@ def test_neither_time_nor_rate_is_below_0(parse, value):
 )
 def test_durations_for_people(seconds, text):
     assert format_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 runs"), (1, "1 run"), (1.0, "1 run"), (2.5, "2.5 runs"), (20_000_000, "20,000,000 runs")]
+)
+def test_counts_agree_with_their_noun(count, text):
+    assert counted(count, "run") == text
 
 
 @given(st.floats(0, 1e15))

@@ -85,7 +85,7 @@ def test_the_summary_says_verdict_finding_commands_and_ledger(full_store):
     text = reports.summary(full_store[1])
     lines = text.splitlines()
     assert lines[0].startswith("VALID: The artifact store ran out of space")
-    assert "SLO FAILED: failed_ratio < 0.01 (40.00%, 95 % interval 33.46% to 46.92%)" in lines
+    assert "SLO FAILED: failed_ratio < 0.01 (40.00%, 95% interval 33.46% to 46.92%)" in lines
     assert "kubectl patch pvc seaweedfs-pvc -n kubeflow" in text
     assert "Runs: 200 intended = 120 succeeded + 80 failed" in lines
     assert len(lines) <= 20
