@@ -29,7 +29,7 @@ from benchmarks.planting.wide import draw
 HELD_OUT = 9000  # the first seed of the benchmark; tests and tuning use those from 0 on
 _FEW = 2  # drawn tests of each fault
 _BAD = frozenset({Answer.WRONG, Answer.FALSE})
-Drawn = tuple[Case, Verdict]
+Drawn = tuple[int, Case, Verdict]  # its number, see `benchmarks.planting.wide.draw`
 
 
 def main() -> int:
@@ -47,18 +47,18 @@ def main() -> int:
         clean = [pool.submit(judge, case, 1.0, seed) for case in CONTROLS for seed in seeds]
         pairs = {case.planted: [pool.submit(judge, case, 1.0, seed) for seed in seeds] for case in PAIRS}
         drawn = [pool.submit(_drawn, *each) for each in wanted]
-        kept = _matrix(
+        kept = not seeds or _matrix(
             {name: [each.result() for each in tests] for name, tests in single.items()},
             [each.result() for each in clean],
             {" + ".join(names): [each.result() for each in tests] for names, tests in pairs.items()},
         )
-        general = _generalised([each.result() for each in drawn])
+        general = not drawn or _generalised([each.result() for each in drawn])
     return int(not (kept and general))
 
 
 def _drawn(fault: str, number: int) -> Drawn:
     case, strength = draw(fault, number)
-    return case, judge(case, strength, number)
+    return number, case, judge(case, strength, number)
 
 
 # --- one platform, one load -------------------------------------------------------------------------------------
@@ -112,15 +112,15 @@ def _counted(names: Counter[str]) -> str:
 def _generalised(drawn: Sequence[Drawn]) -> bool:
     columns = f"{'tests':>6}{'bind':>6}" + "".join(f"{answer.value:>9}" for answer in Answer)
     print(f"\n{'drawn: planted':34}{columns}   instead")
-    for name, group in _grouped(drawn, lambda case: case.planted[0] if case.faults else "none"):
+    for name, group in _grouped(drawn, _planted):
         _row(name, group)
     for title, key in _KEYS.items():
         print(f"\n{title:34}{columns}   instead")
         for name, group in sorted(_grouped(drawn, key), key=lambda each: (len(each[0]), each[0])):
             _row(name, group)
-    answers = Counter(verdict.outcome for _, verdict in drawn)
-    binding = sum(bool(verdict.binding) for _, verdict in drawn)
-    clean = [verdict.outcome for case, verdict in drawn if not case.faults]
+    answers = Counter(verdict.outcome for *_, verdict in drawn)
+    binding = sum(bool(verdict.binding) for *_, verdict in drawn)
+    clean = [verdict.outcome for _, case, verdict in drawn if not case.faults]
     idle, accused = len(drawn) - binding, clean.count(Answer.FALSE)
     known = binding - answers[Answer.UNJUDGED]
     good = (answers[Answer.RIGHT] + answers[Answer.LARGER]) / max(known, 1)
@@ -131,8 +131,15 @@ def _generalised(drawn: Sequence[Drawn]) -> bool:
     )  # fmt: skip
     print(f"false accusations: {accused}/{len(clean)} = {accused / max(len(clean), 1):.1%} of the clean tests, "
           f"{answers[Answer.FALSE] / max(idle, 1):.1%} of all where nothing planted binds")  # fmt: skip
-    _reliability([verdict for _, verdict in drawn])
+    for number, case, verdict in drawn:
+        if verdict.outcome in _BAD:
+            print(f"{verdict.outcome}: {_planted(case)} {number}, {verdict.first or 'none'} first")
+    _reliability([verdict for *_, verdict in drawn])
     return good >= 0.9 and accused <= 0.05 * len(clean)
+
+
+def _planted(case: Case) -> str:
+    return " + ".join(case.planted) or "none"
 
 
 _KEYS: dict[str, Callable[[Case], str]] = {
@@ -150,7 +157,7 @@ _KEYS: dict[str, Callable[[Case], str]] = {
 
 def _grouped(drawn: Iterable[Drawn], key: Callable[[Case], str]) -> Iterator[tuple[str, list[Verdict]]]:
     groups: dict[str, list[Verdict]] = defaultdict(list)
-    for case, verdict in drawn:
+    for _, case, verdict in drawn:
         groups[key(case)].append(verdict)
     yield from groups.items()
 

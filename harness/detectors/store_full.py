@@ -28,6 +28,8 @@ UNWRITTEN = re.compile(
     r"(?:unable|failed) to (?:write|save|upload) (?:the )?(?:outputs?|artifacts?)|waiting for the condition",
     re.IGNORECASE,
 )
+# What Go's dialer says, as steps and drivers pass it on: nobody answered, so nobody said that there is no room.
+UNREACHED = re.compile(r"dial tcp|connection refused|no route to host|no such host", re.IGNORECASE)
 _GIB = 2**30
 _UNKNOWN = 0.5  # full or out of reach
 _PROBED = 0.9  # the store itself refused an object
@@ -37,8 +39,12 @@ _SIZES_GIB = (10, 20, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Failure messages, the volume's free space, and which came first."""
-    said = [f for f in failures(timeline) if f.says(FULL, UNWRITTEN)]
     full = [volume for volume in volumes(timeline) if volume.full]
+    # A store that can't be reached is not full, unless its volume is: then that is why.
+    said = [
+        f for f in failures(timeline)
+        if f.says(FULL) or (f.says(UNWRITTEN) and (full or not f.says(UNREACHED)))
+    ]  # fmt: skip
     refused = _refused(timeline)
     if not said and not full and not len(refused):
         return []

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from harness.analysis.failures import failures
 from harness.analysis.timeline import Timeline
 from harness.analysis.volumes import volumes
-from harness.detectors.detector import NODES, PODS, RUNS, CannotJudgeError, broke
-from harness.detectors.store_full import FULL, UNWRITTEN
+from harness.detectors.detector import RUNS, CannotJudgeError, broke
+from harness.detectors.store_full import FULL, UNREACHED, UNWRITTEN
 from harness.model.findings import Evidence, Finding
 
 NAME = "store-unreachable-from-old-nodes"
-NEEDS = (RUNS, PODS, NODES)
+NEEDS = (RUNS,)
 
 _OFTEN, _SELDOM = 0.5, 0.05
 
@@ -34,13 +34,14 @@ def detect(timeline: Timeline) -> list[Finding]:
     said = [f for f in failures(timeline) if f.says(UNWRITTEN) and not f.says(FULL)]
     if not said or any(volume.full for volume in volumes(timeline)):
         return []
-    if not any(f.nodes for f in said):
+    placed, dialled = any(f.nodes for f in said), any(f.says(UNREACHED) for f in said)
+    if not placed and not dialled:
         raise CannotJudgeError("which nodes the failed steps ran on was not observed")
     bad, good = _sides(timeline)
     share = len(said) / max(len(timeline.runs), 1)
     split = bool(bad.nodes) and bad.rate >= _OFTEN and good.rate <= _SELDOM and good.runs > 0
     example = next(t for f in said for t in f.texts if UNWRITTEN.search(t))
-    where = f"from {len(bad.nodes)} nodes" if split else "from any node"
+    where = f" from {len(bad.nodes)} nodes" if split else " from any node" if placed else ""
     facts = [
         Evidence(f"{len(said):,} runs failed with “{example[:220]}”", float(len(said)), "runs", "events", "kind = Run")
     ]
@@ -57,8 +58,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            f"Steps can't reach the artifact store {where}: {share:.0%} of the runs failed",
-            0.9 if split else 0.55 if volumes(timeline) else 0.3,
+            f"Steps can't reach the artifact store{where}: {share:.0%} of the runs failed",
+            0.9 if split else 0.8 if dialled else 0.55 if volumes(timeline) else 0.3,
             tuple(facts),
             "Renew these nodes (or scale the pool to zero and let the autoscaler bring new ones): their connections to "
             "the store broke when its pod was restarted and stay broken.",
