@@ -13,7 +13,8 @@ from generators.inference.parameter import KEYS, Parameters
 from generators.request import Request
 from generators.spec import Spec
 from harness.model.errors import ExitCode
-from harness.targets.scenarios import rows_of, typed
+from harness.targets.scenarios import typed
+from harness.targets.table import rows_of
 
 # What is wrong with a cell, given the whole row; none when nothing is.
 Verdict = Callable[[str, Mapping[str, str]], str | None]

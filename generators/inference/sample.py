@@ -13,7 +13,7 @@ from generators.inference.draft import Definition, Draft
 from generators.inference.learn import learned, pattern_of
 from generators.streams import Floats
 from harness.model.errors import ConfigError
-from harness.targets.scenarios import rows_of
+from harness.targets.table import rows_of
 
 _MOST_ROWS = 100_000  # a larger sample teaches nothing more about a marginal
 _CORRELATED = 0.25  # weaker rank correlations are left out

@@ -1,7 +1,6 @@
 """``pipeswarm compare A B…``: variants against the first one, from run folders or a table of measurements."""
 
 import argparse
-import csv
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from harness.cli import printing
 from harness.cli.observations import timeline_of
 from harness.model.errors import ConfigError, ExitCode
+from harness.targets.table import named_rows_of
 
 if TYPE_CHECKING:
     from harness.analysis.compare import Comparison, Measurement
@@ -83,30 +83,23 @@ def read_table(path: Path) -> "list[Measurement]":
     """
     from harness.analysis.compare import Measurement
 
-    try:
-        lines = csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines(), skipinitialspace=True)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} can't be read: {error}", "give a CSV table in UTF-8") from error
-    missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
-    if missing:
-        raise ConfigError(f"{path}, line 1: the column '{missing[0]}' is missing", f"columns are: {','.join(COLUMNS)}")
     found = []
     seen: dict[tuple[str, ...], int] = {}
-    for row in lines:
-        variant, scale, repetition, metric = key = tuple(row[name] or "" for name in COLUMNS[:-1])
+    for line, row in named_rows_of(path, COLUMNS, "give a CSV table"):
+        variant, scale, repetition, metric = key = tuple(row[name] for name in COLUMNS[:-1])
         if key in seen:
             raise ConfigError(
-                f"{path}, line {lines.line_num}: the same variant, scale, repetition and metric as line {seen[key]}",
+                f"{path}, line {line}: the same variant, scale, repetition and metric as line {seen[key]}",
                 "number the repetitions",
             )
-        seen[key] = lines.line_num
+        seen[key] = line
         try:
-            value = float(row["value"] or "")
+            value = float(row["value"])
         except ValueError:
             value = float("nan")
         if not abs(value) < float("inf"):
             raise ConfigError(
-                f"{path}, line {lines.line_num}, column 'value': '{row['value']}' is not a number", "correct the row"
+                f"{path}, line {line}, column 'value': '{row['value']}' is not a number", "correct the row"
             )
         found.append(Measurement(variant, scale, repetition, metric, value))
     return found
@@ -184,9 +177,7 @@ def _json(found: "Sequence[Comparison]", gains: Sequence[str], best: "Recommenda
 
 
 def _text(found: "Sequence[Comparison]", gains: Sequence[str], best: "Recommendation | None", tests: Tests) -> str:
-    lines = [
-        f"{'metric':25} {'scale':>12} {'before':>12} {'after':>12} {'change':>8}  {'95% interval':19} {'p':>7}  n"
-    ]
+    lines = [f"{'metric':25} {'scale':>12} {'before':>12} {'after':>12} {'change':>8}  {'95% interval':19} {'p':>7}  n"]
     for c in found:
         change = "" if c.change is None else f"{c.change:+.1%}"
         interval = "" if c.low is None else f"{c.low:+.1%} to {c.high:+.1%}"

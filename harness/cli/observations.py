@@ -1,6 +1,5 @@
 """What capacity is answered from: run folders, and tables of observations."""
 
-import csv
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.errors import ConfigError
 from harness.model.units import parse_duration
+from harness.targets.table import named_rows_of
 
 if TYPE_CHECKING:
     from harness.analysis.capacity import Observation
@@ -88,19 +88,9 @@ def read_observations(path: Path) -> "list[Observation]":
     """
     from harness.analysis.capacity import Observation
 
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} can't be read: {error}", "give run folders, or a CSV table in UTF-8") from error
-    lines = csv.DictReader(text.splitlines(), skipinitialspace=True)
-    missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
-    if missing:
-        raise ConfigError(
-            f"{path}, line 1: the column '{missing[0]}' is missing", f"columns are: {','.join(COLUMNS)}[,repetition]"
-        )
     found = []
-    for row in lines:
-        runs, nodes, duration = (_positive(path, lines.line_num, row, name) for name in COLUMNS)
+    for line, row in named_rows_of(path, COLUMNS, "give run folders, or a CSV table"):
+        runs, nodes, duration = (_positive(path, line, row, name) for name in COLUMNS)
         found.append(Observation(runs, nodes, duration))
     if not found:
         raise ConfigError(f"{path} has no rows", "three rows are a beginning; one for each test")
@@ -108,7 +98,7 @@ def read_observations(path: Path) -> "list[Observation]":
 
 
 def _positive(path: Path, line: int, row: dict[str, str], name: str) -> float:
-    text = row[name] or ""
+    text = row[name]
     try:
         value = parse_duration(text) if name == "duration" else float(text)
     except (ValueError, ConfigError):

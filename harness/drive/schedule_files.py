@@ -1,6 +1,5 @@
 """Schedules that come in files: stages as YAML, replays as CSV or as a former run's folder."""
 
-import csv
 from collections.abc import Mapping
 from math import inf, isfinite
 from pathlib import Path
@@ -13,6 +12,7 @@ from harness.model.errors import ConfigError
 from harness.model.schedule import Burst, Constant, Poisson, Ramp, Replay, Schedule, Spread, Stages
 from harness.model.units import parse_duration, parse_rate
 from harness.store.folder import RunFolder
+from harness.targets.table import named_rows_of
 
 # What each stage may say beside its schedule, in the words of the command-line options.
 _WORDS: Mapping[str, frozenset[str]] = {
@@ -113,19 +113,16 @@ def read_replay(path: Path) -> Replay:
     """
     if path.is_dir():
         return Replay(tuple(RunFolder.open(path).read_schedule()), str(path))
-    rows = csv.DictReader(_read(path).splitlines())
-    if "due_s" not in (rows.fieldnames or ()):
-        raise ConfigError(f"{path} has no column due_s", "the first row must be seq,due_s,…")
     due_s: list[float] = []
     scenarios: list[str] = []
-    for row in rows:
-        scenarios.append(row.get("scenario_id") or "")
+    for line, row in named_rows_of(path, ("due_s",), "see --schedule-file"):
+        scenarios.append(row.get("scenario_id", ""))
         try:
             due_s.append(float(row["due_s"]))
-        except (TypeError, ValueError):
+        except ValueError:
             due_s.append(inf)
         if not isfinite(due_s[-1]):
-            raise ConfigError(f"{path}, row {rows.line_num}: '{row['due_s']}' is not a number of seconds", "mend due_s")
+            raise ConfigError(f"{path}, line {line}: '{row['due_s']}' is not a number of seconds", "mend due_s")
     try:
         return Replay(tuple(due_s), str(path), tuple(scenarios) if any(scenarios) else ())
     except ConfigError as error:

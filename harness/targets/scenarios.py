@@ -1,6 +1,5 @@
 """Scenario CSVs read against what the target's inputs are: every cell is typed before the first arrival."""
 
-import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,10 +8,10 @@ from pathlib import Path
 
 from harness.model.errors import ConfigError
 from harness.model.scenario import Scenario
+from harness.targets.table import rows_of
 
 _KEYS = ("id", "scenario_name")
 _MOST_ERRORS = 20
-_LONGEST_CELL = 2**31 - 1  # the platform decides how long a value may be; the standard library would, at 128 KiB
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -91,36 +90,6 @@ def read_scenarios(path: Path, inputs: Sequence[Input], mode: ParamMode) -> list
     if not scenarios:
         raise ConfigError(f"{path} holds no scenario: only a header", "generate-scenarios --n 100 makes some")
     return scenarios
-
-
-def rows_of(path: Path, hint: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV (RFC 4180), each with the number of the line that it begins in.
-
-    A byte order mark and CRLF line ends are accepted, and empty lines are left out. `hint` is for a file that is not
-    there.
-
-    Raises:
-        ConfigError: it can't be read, or is no such CSV.
-    """
-    csv.field_size_limit(_LONGEST_CELL)
-    last = 0
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as text:
-            rows = csv.reader(text, strict=True)
-            for cells in rows:
-                number, last = last + 1, rows.line_num
-                if number == 1 and len(cells) == 1 and ";" in cells[0]:
-                    raise ConfigError(f"{path} parts its columns by semicolons", "save it as CSV with commas")
-                if cells:
-                    yield number, cells
-    except FileNotFoundError:
-        raise ConfigError(f"{path} can't be read: there is no such file", hint) from None
-    except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror}", "give a readable CSV file") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 (after row {last})", "save it as CSV UTF-8") from error
-    except csv.Error as error:
-        raise ConfigError(f"{path}, row {last + 1}: not a CSV: {error}", "quote cells as RFC 4180 says") from error
 
 
 def _header_faults(header: Sequence[str], inputs: Sequence[Input], mode: ParamMode) -> Iterator[str]:

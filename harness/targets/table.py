@@ -1,0 +1,63 @@
+"""CSV files that people give: read row by row, and told what is wrong with them by line."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+from harness.model.errors import ConfigError
+
+_LONGEST_CELL = 2**31 - 1  # the platform decides how long a value may be; the standard library would, at 128 KiB
+
+
+def rows_of(path: Path, hint: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV (RFC 4180), each with the number of the line that it begins in.
+
+    A byte order mark and CRLF line ends are accepted, and empty lines are left out. `hint` is for a file that is not
+    there.
+
+    Raises:
+        ConfigError: it can't be read, or is no such CSV.
+    """
+    csv.field_size_limit(_LONGEST_CELL)
+    last = 0
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as text:
+            rows = csv.reader(text, strict=True)
+            for cells in rows:
+                number, last = last + 1, rows.line_num
+                if number == 1 and len(cells) == 1 and ";" in cells[0]:
+                    raise ConfigError(f"{path} parts its columns by semicolons", "save it as CSV with commas")
+                if cells:
+                    yield number, cells
+    except FileNotFoundError:
+        raise ConfigError(f"{path} can't be read: there is no such file", hint) from None
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}", "give a readable CSV file") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 (after row {last})", "save it as CSV UTF-8") from error
+    except csv.Error as error:
+        raise ConfigError(f"{path}, row {last + 1}: not a CSV: {error}", "quote cells as RFC 4180 says") from error
+
+
+def named_rows_of(path: Path, columns: Sequence[str], hint: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of a CSV with a heading, by column, each with the number of the line that it begins in.
+
+    Blanks around cells are dropped; cells that a row lacks are empty. `hint` is for a file that is not there.
+
+    Raises:
+        ConfigError: it can't be read, is no such CSV, or lacks one of `columns`.
+    """
+    rows = rows_of(path, hint)
+    _, heading = next(rows, (1, []))
+    names = [name.strip() for name in heading]
+    for name in columns:
+        if name not in names:
+            raise ConfigError(f"{path}, line 1: the column '{name}' is missing", f"columns are: {','.join(columns)}")
+    for line, cells in rows:
+        if len(cells) > len(names):
+            raise ConfigError(
+                f"{path}, line {line}: {len(cells)} cells where the heading has {len(names)}",
+                "write decimals with a point, and quote cells that hold a comma",
+            )
+        yield line, {name: cell.strip() for name, cell in zip_longest(names, cells, fillvalue="")}
