@@ -140,8 +140,8 @@ def _points(answered: Answered, across: str, sizes: Sequence[float]) -> Iterator
     for test in answered.source.observations:
         x, size = (test.nodes, test.runs) if across == NODES else (test.runs, test.nodes)
         curve = sizes.index(size) if size in sizes else None
-        size = f"{counted(test.runs, 'run')} on {counted(test.nodes, 'node')}"
-        label = f"tested: {size} took {format_duration(test.duration_s)}"
+        tested = f"{counted(test.runs, 'run')} on {counted(test.nodes, 'node')}"
+        label = f"tested: {tested} took {format_duration(test.duration_s)}"
         yield Point(x, test.duration_s, label, curve)
 
 

@@ -32,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, fold, print."""
     from harness.analysis.resources import fits, step_needs
+    from harness.cli.simulate import SIMULATED_TIME
     from harness.store.folder import PIPELINE
 
     timeline = timeline_of(arguments.run)
@@ -39,9 +40,12 @@ def run(arguments: argparse.Namespace) -> int:
     current = current_resources(pipeline.read_bytes()) if pipeline.is_file() else {}
     needs = step_needs(timeline, current)
     if not needs:
+        simulated = timeline.plan.host.startswith(SIMULATED_TIME)
         raise ConfigError(
             f"{arguments.run} has no measurements of the CPU and memory of pods",
-            "metrics-server samples every 15 s or so: it has to be installed, and steps have to last longer",
+            "simulated time knows none: load the platform itself, or the one that pipeswarm simulate serve serves"
+            if simulated
+            else "metrics-server samples every 15 s or so: it has to be installed, and steps have to last longer",
         )
     before, after = fits(timeline, current), fits(timeline, {need.task: need.advice for need in needs})
     printing.show(arguments, lambda: _text(needs, before, after), lambda: _json(needs, before, after))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # Simulated time begins here, whenever it is simulated: the same seed gives the same bytes.
 _ORIGIN_AT = 1_767_225_600 * 10**9  # 2026-01-01T00:00:00Z
+SIMULATED_TIME = "simulated:"  # the host's address of what was tested in simulated time begins so
 _CHUNK = 2_000  # records that are written at once
 
 # The options of a load test that make sense in simulated time, by the same names and with the same defaults.
@@ -165,7 +166,7 @@ def _plan(arguments: argparse.Namespace, checked: "Checked", count: int, digests
     schedule = to_mapping(given.schedule_for(count))
     return Plan(
         target=checked.target,
-        host=f"simulated:{arguments.profile}",
+        host=f"{SIMULATED_TIME}{arguments.profile}",
         schedule=schedule,
         intended=count,
         seed=given.seed,

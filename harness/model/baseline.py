@@ -20,12 +20,14 @@ class Baseline:
 
     Attributes:
         name: its name, for people.
+        source: where it was read from.
         plan: of its settings only what a report says.
         batches_s: mean duration of the runs that succeeded, by batch of arrivals, seconds; none where there were none.
         failed_ratio: share of its arrivals that failed, were canceled or rejected.
     """
 
     name: str
+    source: str
     plan: Plan
     batches_s: tuple[float | None, ...]
     failed_ratio: float
@@ -47,7 +49,8 @@ class Baseline:
                 )
             ledger, verdict = raw["ledger"], raw["validity"]
             failed = ledger["failed"] + ledger["canceled"] + ledger["rejected"]
-            found = cls(raw["name"], _plan(raw["plan"]), tuple(raw["batches_s"]), failed / max(ledger["intended"], 1))
+            failed_ratio = failed / max(ledger["intended"], 1)
+            found = cls(raw["name"], source, _plan(raw["plan"]), tuple(raw["batches_s"]), failed_ratio)
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigError(f"the baseline {source} can't be read: {error!r}", "give a run's folder") from None
         if verdict["verdict"] != "VALID":
@@ -69,7 +72,8 @@ class Baseline:
         for difference in differences(self.plan, plan):
             if difference.startswith(_OF_THE_LOAD):
                 raise ConfigError(
-                    f"the baseline {self.name} is of another load: {difference}", "repeat its load, or give another run"
+                    f"the baseline {self.source} is of another load: {difference}",
+                    "repeat its load, or give another run",
                 )
 
 

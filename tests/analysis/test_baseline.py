@@ -126,7 +126,7 @@ def test_a_folder_without_a_report_says_how_to_make_one(tmp_path):
 def test_a_baseline_of_another_load_is_refused(former, tmp_path, capsys):
     folder = burst(100).write(tmp_path)
     assert main(["report", str(folder.path), "--baseline", str(former.path)]) == 2
-    assert "another load: runs: 200 and 100" in capsys.readouterr().err
+    assert f"the baseline {former.path} is of another load: runs: 200 and 100" in capsys.readouterr().err
     assert not (folder.path / "baseline.json").exists()
 
 

@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from harness.cli import main
 from tests.collectors.test_importing import LISTING, NODE, RANGE
 from tests.collectors.test_pods import DONE, STORY
@@ -36,6 +38,16 @@ def test_dumps_become_a_run_with_a_report(tmp_path, capsys):
     assert "1 × Node" in said.err
     assert "1 × Run" in said.err
     assert (tmp_path / "runs/nightly/report.html").is_file()
+
+
+@pytest.mark.parametrize("dump", [{}, {"kind": "List", "items": [NODE]}, RANGE])
+def test_dumps_without_a_run_are_refused(tmp_path, capsys, dump):
+    (tmp_path / "x.json").write_text(json.dumps(dump))
+    assert main(["import", str(tmp_path / "x.json"), "--runs-dir", str(tmp_path / "runs")]) == 2
+    said = capsys.readouterr().err
+    assert "no run is listed" in said
+    assert "GET /apis/v2beta1/runs" in said
+    assert not list((tmp_path / "runs").iterdir())
 
 
 def test_no_folder_is_left_when_a_file_is_not_understood(tmp_path, capsys):

@@ -34,3 +34,12 @@ def test_a_run_gets_its_lines_and_its_fit(tmp_path, capsys):
 def test_a_run_without_measurements_says_what_is_missing(tmp_path, capsys):
     assert main(["resources", str(Story(intended=0).write(tmp_path).path)]) == 2
     assert "metrics-server" in capsys.readouterr().err
+
+
+def test_simulated_time_is_not_told_to_install_what_would_not_help(tmp_path, capsys):
+    options = ["--schedule", "burst", "--runs", "2", "--runs-dir", str(tmp_path), "--run-name", "r", "--no-report"]
+    assert main(["simulate", "run", *options, "--quiet"]) == 0
+    assert main(["resources", str(tmp_path / "r")]) == 2
+    said = capsys.readouterr().err
+    assert "simulate serve" in said
+    assert "metrics-server" not in said
