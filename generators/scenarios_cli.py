@@ -11,15 +11,27 @@ from harness.model.errors import ConfigError, ExitCode
 
 _DEFAULT_ROWS = 1000
 _DEFAULT_OUTPUT = "scenarios.csv"
+_USAGE = """\
+generate-scenarios [--n N] [--from-… FILE] [-o FILE] [options]
+       generate-scenarios --check FILE [options]
+       generate-scenarios workload [options]"""
 _EPILOG = """\
-generate-scenarios --n 5000                                  scenarios of a built-in training vocabulary
-generate-scenarios --n 5000 --from-pipeline training.yaml    columns, types and defaults of a compiled pipeline
-generate-scenarios --spec scenarios.yaml -o - | head         your own spec, to the standard output
-generate-scenarios --from-csv sample.csv --write-spec -      what a sample teaches, as a spec to edit
-generate-scenarios --check mine.csv --from-pipeline t.yaml   every bad cell of a file
-generate-scenarios workload --help                           the arrivals of a day with many tenants
+examples:
+  generate-scenarios --n 5000
+      scenarios of a built-in training vocabulary
+  generate-scenarios --n 5000 --from-pipeline training.yaml
+      columns, types and defaults of a compiled pipeline
+  generate-scenarios --spec scenarios.yaml -o - | head
+      your own spec, to the standard output
+  generate-scenarios --from-csv sample.csv --write-spec -
+      what a sample teaches, as a spec to edit
+  generate-scenarios --check mine.csv --from-pipeline training.yaml
+      every bad cell of a file
+  generate-scenarios workload --help
+      the arrivals of a day with many tenants
 
-exit codes: 0 done, or every cell is good; 2 the input can't work, or a cell is bad; 130 interrupted
+exit codes: 0 done, or every cell is good; 2 the input can't work, or a cell
+is bad; 130 interrupted
 """
 
 
@@ -49,7 +61,8 @@ def run(argv: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="generate-scenarios",
-        description="Generate scenarios for a load test: one row holds the parameters of one pipeline run.",
+        usage=_USAGE,
+        description="Generate scenarios for a load test: a row is the parameters of one run.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -23,11 +23,17 @@ from harness.model.errors import ConfigError, ExitCode
 
 _DEFAULT_SCENARIOS = 1000
 _EPILOG = """\
-generate-scenarios workload --scenarios scenarios.csv                        a built-in day: morning, lull, rush, easing
-generate-scenarios workload --scenarios scenarios.csv --plot width.svg       and a picture of it
-generate-scenarios workload --for 2h --width 20..60 --variation 10           one phase
-generate-scenarios workload --spec day.yaml --scenarios scenarios.csv        phases, tenants and mixes of your own
-generate-scenarios workload --from-run runs/…                                the arrivals of a recorded run
+examples:
+  generate-scenarios workload --scenarios scenarios.csv
+      a built-in day: morning, lull, rush, easing
+  generate-scenarios workload --scenarios scenarios.csv --plot width.svg
+      and a picture of it
+  generate-scenarios workload --for 2h --width 20..60 --variation 10
+      one phase
+  generate-scenarios workload --spec day.yaml --scenarios scenarios.csv
+      phases, tenants and mixes of your own
+  generate-scenarios workload --from-run runs/…
+      the arrivals of a recorded run
 """
 
 

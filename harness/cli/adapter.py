@@ -13,7 +13,11 @@ from harness.simulator import commands
 def configure(parser: argparse.ArgumentParser) -> None:
     """The verb's options."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    serving = verbs.add_parser("serve", help="serve an adapter with synthetic plants until it is interrupted")
+    serving = verbs.add_parser(
+        "serve",
+        help="serve an adapter with synthetic plants until it is interrupted",
+        description="Serves a generic REST adapter with synthetic plants and planted limits, until it is interrupted.",
+    )
     serving.add_argument("--capacity", type=int, default=0, help="requests served at once; the others wait (0: all)")
     serving.add_argument("--latency", default="0", help="what each request takes, as 500ms, or 200ms..800ms evenly")
     serving.add_argument("--errors", type=float, default=0.0, help="share of requests answered with 503, as 0.05")

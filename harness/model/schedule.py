@@ -32,7 +32,7 @@ class Schedule(Protocol):
 def _positive(**values: float) -> None:
     for name, value in values.items():
         if not value > 0:
-            raise ConfigError(f"the schedule's {name} is {value:g}", "give it a value above 0")
+            raise ConfigError(f"'{name}' is {value:g}", "it has to be above 0")
 
 
 class _Composing:
@@ -111,9 +111,7 @@ class Burst(_Composing):
         if self.times > 1:
             _positive(every=self.every_s)
         if not 0 <= self.ramp_in_s <= (self.every_s or float("inf")):
-            raise ConfigError(
-                f"the schedule's ramp-in is {self.ramp_in_s:g} s", "give a time from 0 to that between bursts"
-            )
+            raise ConfigError(f"the ramp-in is {self.ramp_in_s:g} s", "give a time from 0 to that between bursts")
 
     @property
     def length_s(self) -> float:

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> "Verbs":
     """Add the verbs and their options; more verbs may be added to what is returned."""
     verbs: Verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    serving = verbs.add_parser("serve", help="serve a simulated platform until it is interrupted")
+    serving = verbs.add_parser(
+        "serve",
+        help="serve a simulated platform until it is interrupted",
+        description="Serves the KFP (or hetida) and Kubernetes APIs of a simulated platform, until it is interrupted.",
+    )
     add_platform_options(serving)
     add_place_options(serving)
     serving.add_argument("--seed", type=int, default=0, help="the same seed gives the same durations and sizes")
@@ -31,7 +35,11 @@ def configure(parser: argparse.ArgumentParser) -> "Verbs":
     serving.add_argument(
         "--advertise", default="", metavar="URL", help="the address others reach it at (default: the one it listens on)"
     )
-    listing = verbs.add_parser("profiles", help="list the built-in profiles and the faults that can be planted")
+    listing = verbs.add_parser(
+        "profiles",
+        help="list the built-in profiles and the faults that can be planted",
+        description="Lists the built-in profiles and the faults that can be planted.",
+    )
     listing.add_argument("--json", action="store_true", help="one JSON object on stdout")
     return verbs
 
