@@ -126,7 +126,7 @@ def seconds_text(value: float | None) -> str:
     """Seconds for people; nothing when they are missing."""
     if value is None or not np.isfinite(value):
         return ""
-    return f"{1000 * value:.1f} ms" if 0 < abs(value) < 0.1 else format_duration(value)
+    return format_duration(value)
 
 
 def _summary_row(name: str, summary: Summary) -> tuple[str, ...]:

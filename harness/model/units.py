@@ -7,6 +7,7 @@ from harness.model.errors import ConfigError
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_LEAST_S = 1e-6  # what is shorter is nothing to people
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(s|m|h|d)")
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|K|M|G|T|P|E)?")
 _QUANTITY_FACTORS = {
@@ -62,12 +63,18 @@ def _bare(text: str | float, what: str, hint: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """A duration for people: ``0.25 s``, ``42 s``, ``3 min 20 s``, ``2 h 5 min``; what is no number is unknown."""
+    """A duration for people: ``8.3 ms``, ``250 ms``, ``42 s``, ``3 min 20 s``, ``2 h 5 min``; no number is unknown."""
     if not isfinite(seconds):
         return "unknown"
+    if abs(seconds) < _LEAST_S:
+        return "0 s"
     if seconds < 0:
         return f"-{format_duration(-seconds)}"
-    if seconds < 10:
+    if seconds < 0.0095:
+        return f"{1000 * seconds:.2g} ms"
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 9.995:
         return f"{seconds:.3g} s"
     whole = round(seconds)
     if whole < 120:

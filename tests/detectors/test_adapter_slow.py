@@ -31,8 +31,8 @@ def probed(story: Story, seconds: float, service: str = "adapter plants") -> Sto
         (moving, 0.5, "was not observed"),
         (lambda: used(moving(), 0.6), 0.85, "the runtime waited"),  # computing alone takes half a core
         (lambda: used(moving(), 2.2), 0.3, "the runtime's own reading"),  # as much again while data moves
-        (lambda: probed(moving(), 0.02), 0.5, "within 0.02 s"),
-        (lambda: probed(moving(), 0.9), 0.85, "within 0.9 s"),
+        (lambda: probed(moving(), 0.02), 0.5, "within 20 ms"),
+        (lambda: probed(moving(), 0.9), 0.85, "within 900 ms"),
         (lambda: probed(moving(), 0.9, "backend"), 0.5, "was not observed"),
     ],
 )

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,7 +64,18 @@ def test_neither_time_nor_rate_is_below_0(parse, value):
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (0.25, "0.25 s"),
+        (0, "0 s"),
+        (-1e-9, "0 s"),
+        (0.00004, "0.04 ms"),
+        (0.008333, "8.3 ms"),
+        (0.00949, "9.5 ms"),
+        (0.0096, "10 ms"),
+        (0.0242, "24 ms"),
+        (0.25, "250 ms"),
+        (0.9999, "1 s"),
+        (4.024, "4.02 s"),
+        (9.996, "10 s"),
+        (-0.3, "-300 ms"),
         (42, "42 s"),
         (200, "3 min 20 s"),
         (7500, "2 h 5 min"),
@@ -73,6 +86,15 @@ def test_neither_time_nor_rate_is_below_0(parse, value):
 )
 def test_durations_for_people(seconds, text):
     assert format_duration(seconds) == text
+
+
+@given(st.floats(-1e9, 1e9))
+def test_durations_keep_to_short_numbers_that_are_right(seconds):
+    text = format_duration(seconds)
+    assert re.fullmatch(r"-?[\d.]{1,7} (ms|s|min( [\d]+ s)?)|-?[\d,]+ h( \d+ min)?", text)
+    units = {"ms": 0.001, "s": 1, "min": 60, "h": 3600}
+    told = sum(float(n.replace(",", "")) * units[unit] for n, unit in re.findall(r"([\d.,]+) (ms|s|min|h)", text))
+    assert told == pytest.approx(abs(seconds), rel=0.06, abs=1e-6)
 
 
 @pytest.mark.parametrize(
