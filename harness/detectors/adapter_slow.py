@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.analysis.curves import mean_active, peak
+from harness.analysis.curves import active, peak
 from harness.analysis.services import Executions, executions
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors import lb_imbalance
@@ -15,7 +15,7 @@ NAME = "adapter-slow"
 NEEDS = (SERVICE,)
 
 _SHARE = 0.3
-_COMPUTING = 0.5
+_COMPUTING = 0.45  # of their time: with good adapters, workers that have enough to do compute more
 _QUEUES = 0.1  # of all time: less does not make loading longer
 _FEW = 10  # loads of a replica
 _IDLE, _BUSY = 0.25, 0.75  # of the time that data moves, with the runtime's CPUs at work
@@ -28,7 +28,7 @@ def detect(timeline: Timeline) -> list[Finding]:
 
     Loading lasts longer where a worker does something else meanwhile. So it is looked at where it is quickest, at the
     replica whose loads take least, and at how many computations there are at once: workers that are merely overloaded
-    compute all the time, and who gets most of the work keeps it waiting.
+    compute most of the time, and who gets most of the work keeps it waiting.
 
     A runtime counts as loading what it does itself to read what an adapter sent. Its CPUs tell that apart, and an
     adapter that is slow to answer even a probe; without either it may be the one or the other.
@@ -86,13 +86,16 @@ def _loading(done: Executions) -> float:
 
 
 def _computing(timeline: Timeline) -> float:
-    """Computations at once in the later half of the test, as a share of the most there ever were."""
+    """Computations at once while there was work for every worker, as a share of the most there ever were."""
     stretches = timeline.stretches(COMPUTING)
     start, end = floats(stretches, "start_s"), floats(stretches, "end_s")
-    late = np.quantile(start, (0.5, 0.95))
-    if late[1] <= late[0]:
-        return 1.0
-    return float(mean_active(start, end, late)[0]) / max(peak(start, end), 1)
+    sent, over = floats(timeline.runs, "sent_s"), floats(timeline.runs, "over_s")
+    at = np.unique(np.concatenate((sent, over, start, end)))
+    at = at[np.isfinite(at)]
+    most = max(peak(start, end), 1)
+    enough = active(sent, over, at[:-1]) >= most
+    length = np.diff(at)[enough]
+    return float(active(start, end, at[:-1])[enough] @ length) / max(most * float(length.sum()), 1e-9)
 
 
 def _unbalanced(timeline: Timeline) -> bool:

@@ -5,6 +5,7 @@ import pytest
 
 from harness.detectors import diagnose
 from harness.detectors.store_full import NAME, detect
+from harness.detectors.store_unreachable import NAME as UNREACHABLE
 from harness.model.phases import FAILED, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES, STORE_FULL
 from tests.timelines import GIB, STORE_MESSAGE, Story, burst
 
@@ -91,6 +92,14 @@ def test_each_stores_words_for_full_are_known(tmp_path, saying):
 def test_unwritten_outputs_with_room_on_the_volume_are_not_a_full_store(tmp_path):
     message = "failed to save outputs: unable to write outputs: timed out waiting for the condition"
     assert detect(failing(message, volume=0.6).timeline(tmp_path)) == []
+
+
+@pytest.mark.parametrize(("free", "first"), [(None, UNREACHABLE), (0.6, UNREACHABLE), (0.0, NAME)])
+def test_a_store_that_nobody_reaches_is_out_of_reach_unless_its_volume_is_full(free, first, tmp_path):
+    dialled = "unable to write outputs: Put http://minio:9000/: dial tcp 10.0.0.7:9000: connect: connection refused"
+    findings = diagnose(failing(dialled, volume=free).timeline(tmp_path)).findings
+    assert findings[0].name == first
+    assert {UNREACHABLE, NAME}.intersection(finding.name for finding in findings) == {first}
 
 
 def test_other_failures_and_clean_runs_are_not_a_full_store(tmp_path):
