@@ -82,7 +82,7 @@ def batches(timeline: Timeline) -> Floats:
 
 def _failed(timeline: Timeline) -> float:
     counts = ledger(timeline)
-    return counts.share(counts.failed + counts.canceled + counts.rejected)
+    return counts.share(counts.lost)
 
 
 def _deviation(failed: tuple[float, float], timeline: Timeline) -> float:

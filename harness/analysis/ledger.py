@@ -37,6 +37,11 @@ class Ledger:
         return self.terminal + self.in_flight
 
     @property
+    def lost(self) -> int:
+        """What the platform was asked for and did not do: failed, canceled or refused."""
+        return self.failed + self.canceled + self.rejected
+
+    @property
     def unaccounted(self) -> int:
         """Arrivals nobody recorded; below 0 when more was recorded than intended."""
         return self.intended - self.accepted - self.rejected - self.missed

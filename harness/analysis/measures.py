@@ -30,7 +30,7 @@ def measure(variant: str, scale: str, repetition: str, timeline: Timeline) -> li
         "submit.latency p95 (s)": seen.latency.at(0.95).value,
         MAKESPAN: over.makespan_s,
         THROUGHPUT: over.per_hour,
-        "failed_ratio": counts.share(counts.failed + counts.canceled),
+        "failed_ratio": counts.share(counts.lost),
         GOODPUT: counts.succeeded / paid.node_hours if paid and paid.node_hours else None,
         MONEY: counts.succeeded / paid.cost if paid and paid.cost else None,
         "work lost (share)": again.lost_s / again.worked_s if again and again.worked_s else None,

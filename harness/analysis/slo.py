@@ -60,7 +60,7 @@ def _judge(timeline: Timeline, slo: Slo) -> SloResult:
         return SloResult(slo, value, slo.holds(value))
     counts = ledger(timeline)
     count = {
-        "failed_ratio": counts.failed + counts.canceled,
+        "failed_ratio": counts.lost,
         "rejected_ratio": counts.rejected,
         "missed_ratio": counts.missed,
         "censored_ratio": counts.in_flight,

@@ -5,6 +5,7 @@ measure    = statistic "(" quantity ")" | ratio | "throughput"
 statistic  = "mean" | "min" | "max" | "p" number           p50, p95, p99.9
 quantity   = "run.duration" | "submit.latency" | "submit.service" | "submit.lag" | "phase." name
 ratio      = "failed_ratio" | "rejected_ratio" | "missed_ratio" | "censored_ratio" | "succeeded_ratio"
+             of what was intended; failed are also those that were canceled or refused
 limit      = a duration for quantities, a number or percentage for ratios, a rate for the throughput
 """
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from harness.analysis.slo import judge
 from harness.model import ConfigError, Outcome
-from harness.model.phases import FAILED, UNSCHEDULABLE
+from harness.model.phases import CANCELED, FAILED, SUCCEEDED, UNSCHEDULABLE
 from harness.model.slo import QUANTITIES, RATIOS, parse_slo
 from tests.timelines import Story
 
@@ -89,6 +89,15 @@ def test_runs_that_all_failed_quickly_meet_no_objective(tmp_path):
         story.run(story.submit(seq), 0.0, 1.0, FAILED)
     (result,) = judge(story.timeline(tmp_path))
     assert (result.met, result.why) == (None, "no run succeeded: how soon they failed says nothing")
+
+
+def test_a_run_that_was_refused_or_canceled_has_failed(tmp_path):
+    story = Story(intended=4, slos=("failed_ratio < 0.5", "rejected_ratio < 0.5"))
+    for seq, state in enumerate((SUCCEEDED, CANCELED)):
+        story.run(story.submit(seq), 0.0, 1.0, state)
+    for seq in (2, 3):
+        story.submit(seq, outcome=Outcome.REJECTED, status=500, error="the table is full")
+    assert [(r.value, r.met) for r in judge(story.timeline(tmp_path))] == [(0.75, False), (0.5, False)]
 
 
 def test_what_was_never_seen_cannot_be_judged(tmp_path):
