@@ -11,6 +11,7 @@ from random import Random
 from typing import Protocol
 
 _Z95 = 1.6448536269514722  # the standard normal's 95th percentile
+_MOST = 1e6  # times longer or larger: whoever sends a test's parameters may send anything
 
 
 class Distribution(Protocol):
@@ -106,11 +107,14 @@ class Amount:
         return drawn * self.scale(parameters) if self.parameter else drawn
 
     def scale(self, parameters: Mapping[str, object]) -> float:
-        """The factor that a run's parameter contributes: 1 where it has none, or not a number."""
+        """The factor that a run's parameter contributes, a million at most: 1 where it has none, or not a number."""
         given = parameters.get(self.parameter)
-        if isinstance(given, bool) or not isinstance(given, int | float) or given <= 0:
+        if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
             return 1.0
-        return float((given / self.per) ** self.power)
+        try:
+            return min(float((given / self.per) ** self.power), _MOST)
+        except OverflowError:
+            return _MOST
 
 
 def fixed(value: float) -> Amount:

@@ -8,19 +8,23 @@ from typing import Any
 
 METRICS = ("temperature", "pressure", "flow")
 ALERTS = "anomalies"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_S = 86_400.0
 # Every so many points one lies far off: something for an anomaly detection to find.
 _OUTLIER_EVERY = 500
 
 
 def instant(text: str) -> datetime:
-    """An ISO 8601 stamp; digits beyond microseconds are cut off, a missing zone is UTC.
+    """An ISO 8601 stamp in UTC; digits beyond microseconds are cut off, a missing zone is UTC.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is none, or not of the years 1 to 9999.
     """
     at = datetime.fromisoformat(text.replace(" ", "+"))  # a "+" that was not quoted in the query
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+    try:
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except OverflowError as error:
+        raise ValueError(f"{text} is out of range") from error
 
 
 def stamp(at: datetime) -> str:
@@ -39,15 +43,20 @@ class Plants:
     def series(self, name: str, begin: datetime, end: datetime) -> Iterator[tuple[str, float]]:
         """(stamp, value) from `begin` up to and including `end`, at whole multiples of the step."""
         level, phase = self._character(name)
-        first = -(-begin.timestamp() // self.step_s)
-        last = end.timestamp() // self.step_s
-        at = datetime.fromtimestamp(first * self.step_s, UTC)
-        step = timedelta(seconds=self.step_s)
-        for index in range(int(first), int(last) + 1):
+        for index in self._steps(begin, end):
+            at_s = index * self.step_s
             noise = ((index * 2_654_435_761 + self._seed) % 1000) / 1000 - 0.5
-            value = level + sin(2 * pi * at.timestamp() / _DAY_S + phase) + noise / 5
+            value = level + sin(2 * pi * at_s / _DAY_S + phase) + noise / 5
+            at = _EPOCH + timedelta(seconds=at_s)
             yield stamp(at), round(value + (8.0 if index % _OUTLIER_EVERY == 0 else 0.0), 4)
-            at += step
+
+    def points(self, begin: datetime, end: datetime) -> int:
+        """How many points a series has there."""
+        return len(self._steps(begin, end))
+
+    def _steps(self, begin: datetime, end: datetime) -> range:
+        first, last = -(-begin.timestamp() // self.step_s), end.timestamp() // self.step_s
+        return range(int(first), int(last) + 1)
 
     def _character(self, name: str) -> tuple[float, float]:
         digest = blake2b(f"{self._seed}/{name}".encode(), digest_size=4).digest()

@@ -9,12 +9,14 @@ import orjson
 from aiohttp import web
 
 from harness.simulator.adapter.limits import Gate, PlantedError
-from harness.simulator.adapter.plants import Plants, instant
+from harness.simulator.adapter.plants import METRICS, Plants, instant
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _LINES = "application/x-ndjson"
 _ATTRIBUTES = "Data-Attributes"
 _MOST_BYTES = 256 * 2**20
+_MOST_POINTS = 2_000_000  # in an answer: of one series, almost four years
+_SERIES = "/timeseries"
 _KINDS = ("sources", "sinks", "thingNodes")
 
 
@@ -109,7 +111,7 @@ class _Data:
 
     def mount(self, app: web.Application) -> None:
         for path, read in (
-            ("/timeseries", self._timeseries),
+            (_SERIES, self._timeseries),
             ("/dataframe", self._dataframe),
             ("/multitsframe", self._multitsframe),
         ):
@@ -137,7 +139,8 @@ class _Data:
         return handle
 
     def _timeseries(self, request: web.Request) -> tuple[Iterable[Mapping[str, Any]], str]:
-        names, begin, end = _ids(request), *_range(request)
+        names = _ids(request)
+        begin, end = self._range(request, len(names))
         attributes = {name: {"ref_interval_start_timestamp": request.query["from"],
                              "ref_interval_end_timestamp": request.query["to"]} for name in names}  # fmt: skip
         return self._points(names, begin, end), base64.b64encode(orjson.dumps(attributes)).decode()
@@ -152,7 +155,8 @@ class _Data:
                 yield {"timeseriesId": name, "timestamp": at, "value": value}
 
     def _multitsframe(self, request: web.Request) -> tuple[Iterable[Mapping[str, Any]], str]:
-        (name, *_), begin, end = _ids(request), *_range(request)
+        name = _ids(request)[0]
+        begin, end = self._range(request, len(METRICS))
         if name in self._sent:
             return self._sent[name]
         rows = (
@@ -171,25 +175,40 @@ class _Data:
     async def _post(self, request: web.Request) -> web.Response:
         name = request.query.get("timeseriesId") or request.query.get("id")
         if not name:
-            return _json({"detail": [{"loc": ["query", "id"], "msg": "field required"}]}, 422)
+            raise _unprocessable("id is required")
         rows = _parsed(await request.read(), list)
+        if not all(isinstance(row, dict) for row in rows):
+            raise _unprocessable("a row is no object")
+        if request.path.endswith(_SERIES):
+            _check_stamps(rows)
         self._sent[name] = (rows, request.headers.get(_ATTRIBUTES, ""))
         return _json({})
+
+    def _range(self, request: web.Request, series: int) -> tuple[datetime, datetime]:
+        """From when to when so many series are asked for."""
+        try:
+            begin, end = instant(request.query["from"]), instant(request.query["to"])
+        except (KeyError, ValueError) as error:
+            raise _unprocessable(f"from and to are required, as ISO 8601: {error}") from error
+        points = series * self._plants.points(begin, end)
+        if points > _MOST_POINTS:
+            raise _unprocessable(f"these are {points:,} points: ask for {_MOST_POINTS:,} at most")
+        return begin, end
 
 
 def _ids(request: web.Request) -> list[str]:
     names = request.query.getall("id", [])
     if not names:
-        raise web.HTTPUnprocessableEntity(text='{"detail": "id is required"}', content_type="application/json")
+        raise _unprocessable("id is required")
     return names
 
 
-def _range(request: web.Request) -> tuple[datetime, datetime]:
+def _check_stamps(rows: Iterable[Mapping[str, Any]]) -> None:
     try:
-        return instant(request.query["from"]), instant(request.query["to"])
+        for row in rows:
+            instant(str(row["timestamp"]))
     except (KeyError, ValueError) as error:
-        text = orjson.dumps({"detail": f"from and to are required, as ISO 8601: {error}"}).decode()
-        raise web.HTTPUnprocessableEntity(text=text, content_type="application/json") from error
+        raise _unprocessable(f"each row needs a timestamp, as ISO 8601: {error}") from error
 
 
 def _parsed(raw: bytes, kind: type = dict) -> Any:
@@ -198,9 +217,13 @@ def _parsed(raw: bytes, kind: type = dict) -> Any:
     except ValueError:
         body = None
     if not isinstance(body, kind):
-        text = '{"detail": "the body is not what is expected here"}'
-        raise web.HTTPUnprocessableEntity(text=text, content_type="application/json")
+        raise _unprocessable("the body is not what is expected here")
     return body
+
+
+def _unprocessable(detail: str) -> web.HTTPUnprocessableEntity:
+    text = orjson.dumps({"detail": detail}).decode()
+    return web.HTTPUnprocessableEntity(text=text, content_type="application/json")
 
 
 def _json(body: Any, status: int = 200) -> web.Response:

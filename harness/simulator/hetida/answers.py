@@ -26,24 +26,6 @@ _NAMES = {
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def invalid(location: list[object], message: str, kind: str = "value_error") -> dict[str, Any]:
-    """A 422 of FastAPI."""
-    return {"detail": [{"loc": location, "msg": message, "type": kind}]}
-
-
-NOT_JSON = {
-    "detail": [
-        {
-            "type": "json_invalid",
-            "loc": ["body", 0],
-            "msg": "JSON decode error",
-            "input": {},
-            "ctx": {"error": "Expecting value"},
-        }
-    ]
-}
-
-
 def succeeded(job: Job, request: "Mapping[str, Any]", origin_at: int, outputs: Mapping[str, Any]) -> dict[str, Any]:
     """The result of an execution that went well."""
     steps = {name: _step(job, name, origin_at) for name in STEPS}

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from harness.simulator.hetida.answers import NOT_JSON, invalid
+from harness.simulator.hetida.schema import EXECUTION, EXECUTION_INPUT, TRANSFORMATION, misfits, wrong
 
 DIRECT = "direct_provisioning"
 _READ = {"INT": int, "FLOAT": float}
@@ -19,12 +19,18 @@ _TEXTS = {
 }
 
 
-class RefusedError(Exception):
-    """A request that is answered with `status` and `body` and not executed."""
+_NOT_JSON = wrong(["body", 0], "JSON decode error", "json_invalid") | {
+    "input": {},
+    "ctx": {"error": "Expecting value"},
+}
 
-    def __init__(self, status: int, body: Any) -> None:
+
+class RefusedError(Exception):
+    """A request that is answered with `status` and `detail` and not executed."""
+
+    def __init__(self, status: int, detail: object) -> None:
         super().__init__(status)
-        self.status, self.body = status, body
+        self.status, self.body = status, {"detail": detail}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +45,22 @@ class Request:
 
     def sources(self) -> list[str]:
         """The adapter of each input that has one."""
-        return [str(w["adapter_id"]) for w in self.wiring.get("input_wirings", ()) if w.get("adapter_id") != DIRECT]
+        return [str(w["adapter_id"]) for w in _wirings(self.wiring, "input") if not _is_direct(w)]
 
     def sinks(self) -> list[str]:
         """The adapter of each output that has one."""
-        return [str(w["adapter_id"]) for w in self.wiring.get("output_wirings", ()) if w.get("adapter_id") != DIRECT]
+        return [str(w["adapter_id"]) for w in _wirings(self.wiring, "output") if not _is_direct(w)]
 
     def direct_outputs(self) -> list[str]:
         """The outputs that come with the answer."""
-        elsewhere = {
-            str(w.get("workflow_output_name"))
-            for w in self.wiring.get("output_wirings", ())
-            if w.get("adapter_id") != DIRECT
-        }
+        elsewhere = {str(w["workflow_output_name"]) for w in _wirings(self.wiring, "output") if not _is_direct(w)}
         return [name for name in self.outputs if name not in elsewhere]
 
     def values(self) -> Iterator[tuple[str, str]]:
         """(input, text) of what is provisioned directly."""
-        for wiring in self.wiring.get("input_wirings", ()):
-            if wiring.get("adapter_id") == DIRECT:
-                yield str(wiring["workflow_input_name"]), str((wiring.get("filters") or {}).get("value", ""))
+        for wiring in _wirings(self.wiring, "input"):
+            if _is_direct(wiring):
+                yield str(wiring["workflow_input_name"]), str((wiring.get("filters") or {}).get("value") or "")
 
     def unreadable(self) -> tuple[str, str] | None:
         """The first (input, text) that can't be read as the input's type."""
@@ -78,6 +80,15 @@ class Request:
         return found
 
 
+def _wirings(wiring: Mapping[str, Any], side: str) -> list[Mapping[str, Any]]:
+    return wiring.get(f"{side}_wirings") or []
+
+
+def _is_direct(wiring: Mapping[str, Any]) -> bool:
+    """Whether the value itself is given, or comes with the answer; so it is where no adapter is named."""
+    return (wiring.get("adapter_id") or DIRECT) == DIRECT
+
+
 def read(data_type: str, text: str) -> object:
     """What a text means as a type.
 
@@ -94,66 +105,58 @@ def read(data_type: str, text: str) -> object:
     return text
 
 
-def parsed(raw: bytes) -> Mapping[str, Any]:
+def parsed(raw: bytes, shape: Mapping[str, Any]) -> Mapping[str, Any]:
     """The body of a request.
 
     Raises:
-        RefusedError: it is not JSON, or not an object.
+        RefusedError: it is not JSON, or has another shape.
     """
     try:
         body = orjson.loads(raw)
     except ValueError:
-        raise RefusedError(422, NOT_JSON) from None
-    if not isinstance(body, Mapping):
-        raise RefusedError(422, invalid(["body"], "value is not a valid dict", "type_error.dict"))
-    return body
+        raise RefusedError(422, [_NOT_JSON]) from None
+    found = list(misfits(body, shape, ["body"]))
+    if found:
+        raise RefusedError(422, found)
+    checked: Mapping[str, Any] = body
+    return checked
+
+
+def execution(raw: bytes) -> Mapping[str, Any]:
+    """A request to execute what is stored.
+
+    Raises:
+        RefusedError: see `parsed`.
+    """
+    return parsed(raw, EXECUTION)
 
 
 def transformation(raw: bytes, name: str) -> Mapping[str, Any]:
     """A transformation that is to be stored as `name`.
 
     Raises:
-        RefusedError: a field is missing or has a character that it may not have, or its id is another one.
+        RefusedError: see `parsed`; a field has a character that it may not have, or its id is another one.
     """
-    body = parsed(raw)
-    for field in ("id", "name", "io_interface"):
-        if field not in body:
-            raise RefusedError(422, invalid(["body", field], "field required", "value_error.missing"))
-    if not _is_interface(body["io_interface"]):
-        raise RefusedError(422, invalid(["body", "io_interface"], "value is not a valid dict", "type_error.dict"))
+    body = parsed(raw, TRANSFORMATION)
     for field, pattern in _TEXTS.items():
         if not re.match(pattern, str(body.get(field) or "-")):
-            raise RefusedError(
-                422, invalid(["body", field], f'string does not match regex "{pattern}"', "value_error.str.regex")
-            )
+            told = f'string does not match regex "{pattern}"'
+            raise RefusedError(422, [wrong(["body", field], told, "value_error.str.regex")])
     if body["id"] != name:
-        raise RefusedError(400, {"detail": "The id of the path and that of the body differ."})
+        raise RefusedError(400, "The id of the path and that of the body differ.")
     return body
-
-
-def _is_interface(value: object) -> bool:
-    """Whether it names the data type of each input and output."""
-    if not isinstance(value, Mapping):
-        return False
-    sides = [value.get("inputs", []), value.get("outputs", [])]
-    if not all(isinstance(side, list) for side in sides):
-        return False
-    return all(isinstance(port, Mapping) and {"name", "data_type"} <= port.keys() for side in sides for port in side)
 
 
 def runtime_request(raw: bytes) -> Request:
     """A whole execution input.
 
     Raises:
-        RefusedError: a field is missing, or an input is not wired.
+        RefusedError: see `parsed`; an input is not wired.
     """
-    body = parsed(raw)
-    for field in ("code_modules", "components", "workflow", "configuration", "workflow_wiring"):
-        if field not in body:
-            raise RefusedError(422, invalid(["body", field], "field required", "value_error.missing"))
+    body = parsed(raw, EXECUTION_INPUT)
     workflow = body["workflow"]
-    inputs = {str(each["name"]): str(each["type"]) for each in workflow.get("inputs", ()) if each.get("name")}
-    outputs = {str(each["name"]): str(each["type"]) for each in workflow.get("outputs", ()) if each.get("name")}
+    inputs = {str(each["name"]): each["type"] for each in workflow["inputs"] if each.get("name")}
+    outputs = {str(each["name"]): each["type"] for each in workflow["outputs"] if each.get("name")}
     name = str(workflow.get("tr_name") or workflow.get("name"))
     return _wired(Request(body, name, inputs, outputs, body["workflow_wiring"]), inputs)
 
@@ -164,18 +167,18 @@ def backend_request(body: Mapping[str, Any], stored: Mapping[str, Any]) -> Reque
     Raises:
         RefusedError: a required input is not wired.
     """
-    interface = stored["io_interface"]
-    inputs = {str(each["name"]): str(each["data_type"]) for each in interface.get("inputs", ())}
-    outputs = {str(each["name"]): str(each["data_type"]) for each in interface.get("outputs", ())}
-    needed = {str(each["name"]) for each in interface.get("inputs", ()) if each.get("type") != "OPTIONAL"}
+    taken, given = (stored["io_interface"].get(side) or [] for side in ("inputs", "outputs"))
+    inputs = {str(each["name"]): str(each["data_type"]) for each in taken}
+    outputs = {str(each["name"]): str(each["data_type"]) for each in given}
+    needed = {str(each["name"]) for each in taken if each.get("type") != "OPTIONAL"}
     wiring = body.get("wiring") or stored.get("test_wiring") or {}
     return _wired(Request(body, str(stored["name"]), inputs, outputs, wiring), needed)
 
 
 def _wired(request: Request, needed: Mapping[str, str] | set[str]) -> Request:
-    wired = {str(each.get("workflow_input_name")) for each in request.wiring.get("input_wirings", ())}
+    wired = {str(each["workflow_input_name"]) for each in _wirings(request.wiring, "input")}
     for name in request.inputs:
         if name in needed and name not in wired:
             message = f"Wiring Incomplete: Workflow Input '{name}' has no wiring!"
-            raise RefusedError(422, invalid(["body", "__root__"], message))
+            raise RefusedError(422, [wrong(["body", "__root__"], message)])
     return request

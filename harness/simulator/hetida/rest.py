@@ -22,10 +22,11 @@ from harness.simulator.hetida.requests import (
     RefusedError,
     Request,
     backend_request,
-    parsed,
+    execution,
     runtime_request,
     transformation,
 )
+from harness.simulator.hetida.schema import wrong
 from harness.simulator.hetida.service import Service
 
 Advance = Callable[[], None]
@@ -91,22 +92,22 @@ class Endpoints:
 
     def _stored(self, name: str) -> Mapping[str, Any]:
         if name not in self._transformations:
-            raise RefusedError(404, {"detail": f"Found no transformation revision in database with id {name}"})
+            raise RefusedError(404, f"Found no transformation revision in database with id {name}")
         return self._transformations[name]
 
     # --- executions ---------------------------------------------------------------------------------------------
 
     def _asked(self, raw: bytes) -> Request:
-        body = parsed(raw)
-        if "id" in body:
+        body = execution(raw)
+        if body.get("id") is not None:
             return backend_request(body, self._stored(str(body["id"])))
-        if "revision_group_id" not in body:
-            raise RefusedError(422, answers.invalid(["body", "id"], "field required", "value_error.missing"))
+        if body.get("revision_group_id") is None:
+            raise RefusedError(422, [wrong(["body", "id"], "field required", "value_error.missing")])
         group = str(body["revision_group_id"])
         released = [t for t in self._transformations.values()
                     if t.get("revision_group_id") == group and t.get("state") == "RELEASED"]  # fmt: skip
         if not released:
-            raise RefusedError(404, {"detail": f"Found no released revision of the revision group {group}"})
+            raise RefusedError(404, f"Found no released revision of the revision group {group}")
         return backend_request(body, max(released, key=lambda t: str(t.get("released_timestamp") or "")))
 
     async def _execute(self, request: web.Request) -> web.StreamResponse:
@@ -116,8 +117,7 @@ class Endpoints:
     async def _execute_async(self, request: web.Request) -> web.StreamResponse:
         asked, callback = self._asked(await request.read()), request.query.get("callback_url")
         if not callback:
-            location: list[object] = ["query", "callback_url"]
-            raise RefusedError(422, answers.invalid(location, "field required", "value_error.missing"))
+            raise RefusedError(422, [wrong(["query", "callback_url"], "field required", "value_error.missing")])
         task = asyncio.create_task(self._call_back(asked, callback))
         self._callbacks.add(task)
         task.add_done_callback(self._callbacks.discard)

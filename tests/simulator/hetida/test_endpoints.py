@@ -160,7 +160,7 @@ def test_unknown_transformations_are_404_and_documents_are_checked(url):
     for interface in (None, [], {"inputs": 1}, {"outputs": [{"name": "without a type"}]}):
         document = transformation() | {"io_interface": interface}
         status, refused = call(url, "PUT", f"/api/transformations/{document['id']}", document)
-        assert (status, refused["detail"][0]["loc"]) == (422, ["body", "io_interface"])
+        assert (status, refused["detail"][0]["loc"][:2]) == (422, ["body", "io_interface"])
 
 
 def test_the_latest_released_revision_of_a_group_is_executed(url):
