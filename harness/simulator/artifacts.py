@@ -7,6 +7,7 @@ from math import inf
 from harness.simulator.cluster import Node, Pod
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import ArtifactStore as Settings
+from harness.simulator.prometheus import Histogram
 from harness.simulator.stations import SharedCapacity
 from harness.simulator.store_products import INSTALLED
 
@@ -32,7 +33,8 @@ class ArtifactStore:
         self.request_s = settings.request_s
         self.unreachable: Callable[[Node], bool] = lambda _: False
         self.requests: Counter[tuple[str, str]] = Counter()  # (type, HTTP status)
-        self.busy_s: defaultdict[str, float] = defaultdict(float)  # time of the requests by type
+        # Seconds of the requests by type, to whichever byte of the answer the product measures.
+        self.durations: defaultdict[str, Histogram] = defaultdict(lambda: Histogram(self.installed.bounds))
 
     @property
     def free(self) -> float:
@@ -66,7 +68,7 @@ class ArtifactStore:
 
     def _refused(self, kind: str, status: str, pod: Pod, size: float, error: str, done: Done) -> None:
         self.requests[kind, status] += 1
-        self.busy_s[kind] += self.settings.timeout_s
+        self.durations[kind].observe(self.settings.timeout_s)
         done(pod, size, error)
 
     def _put(self, pod: Pod, size: float, done: Done) -> None:
@@ -94,12 +96,14 @@ class ArtifactStore:
     def _transfer(self, kind: str, pod: Pod, size: float, done: Done) -> None:
         stream = self.settings.stream_bytes_per_s
         alone_s = self.request_s + size / stream
+        # An object that is stored is answered at its end, one that is fetched has its first byte before its others.
+        share = self.request_s / alone_s if kind == "GET" and self.installed.first_byte else 1.0
         pod.station = self.link
-        pod.job = self.link.add(alone_s, stream, self._transferred, kind, self._loop.now, pod, size, done)
+        pod.job = self.link.add(alone_s, stream, self._transferred, kind, self._loop.now, share, pod, size, done)
 
-    def _transferred(self, kind: str, begun: float, pod: Pod, size: float, done: Done) -> None:
+    def _transferred(self, kind: str, begun: float, share: float, pod: Pod, size: float, done: Done) -> None:
         self.requests[kind, "200"] += 1
-        self.busy_s[kind] += self._loop.now - begun
+        self.durations[kind].observe((self._loop.now - begun) * share)
         done(pod, size, "")
 
     def _reaches(self, pod: Pod) -> bool:

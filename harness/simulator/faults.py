@@ -16,6 +16,7 @@ from harness.simulator.profile import FaultPlan, Quota
 
 Plant = Callable[[Platform, float], None]
 NONE = "none"
+_MYSQLS_OWN = 151  # max_connections that nobody set
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def _controller_backlog(platform: Platform, strength: float) -> None:
 
 
 def _parallelism_cap(platform: Platform, strength: float) -> None:
-    platform.controller.parallelism = max(1, round(10 / strength))
+    platform.controller.limit_to(max(1, round(10 / strength)))
 
 
 def _agent_lag(platform: Platform, strength: float) -> None:
@@ -113,7 +114,9 @@ def _spot_evictions(platform: Platform, strength: float) -> None:
 
 
 def _db_connections(platform: Platform, strength: float) -> None:
-    platform.server.database.crowded = min(1.0, 0.4 * strength)
+    database = platform.server.database
+    database.limit_to(database.connections or _MYSQLS_OWN)
+    database.crowded = min(1.0, 0.4 * strength)
 
 
 def _db_full(platform: Platform, strength: float) -> None:

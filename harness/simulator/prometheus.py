@@ -1,6 +1,8 @@
 """The text format that Prometheus scrapes."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 
 Labels = Mapping[str, str]
 Series = tuple[Labels, float]
@@ -18,20 +20,19 @@ class Histogram:
     def observe(self, value: float) -> None:
         """Count one."""
         self.sum += value
-        for index, bound in enumerate(self._bounds):
-            if value <= bound:
-                self._counts[index] += 1
-                return
-        self._counts[-1] += 1
+        self._counts[bisect_left(self._bounds, value)] += 1
 
     def lines(self, name: str, labels: Labels) -> Iterable[str]:
         """The exposition of one series."""
-        total = 0
-        for bound, count in zip((*map(_number, self._bounds), "+Inf"), self._counts, strict=True):
-            total += count
+        for bound, total in self.buckets():
             yield _line(f"{name}_bucket", {**labels, "le": bound}, total)
         yield _line(f"{name}_sum", labels, self.sum)
-        yield _line(f"{name}_count", labels, total)
+        yield _line(f"{name}_count", labels, sum(self._counts))
+
+    def buckets(self) -> Iterable[tuple[str, float]]:
+        """Each bound as text, with the count of observations at or below it."""
+        bounds = (*map(_number, self._bounds), "+Inf")
+        return zip(bounds, accumulate(self._counts), strict=True)
 
 
 def _number(value: float) -> str:

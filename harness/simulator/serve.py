@@ -19,6 +19,7 @@ from harness.simulator.hetida.rest import Endpoints
 from harness.simulator.kfp.rest import Gateway
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kube.actions import ClusterActions
+from harness.simulator.kube.execution import Executions
 from harness.simulator.kube.logs import Logs
 from harness.simulator.kube.proxy import Proxies
 from harness.simulator.kube.view import KubernetesView
@@ -83,6 +84,7 @@ def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
     Page(platform, options.faults, clock).mount(app)
     Proxies(view, gateway, clock.advance).mount(app)
     Logs(view, clock.advance).mount(app)
+    Executions(view, clock.advance).mount(app)
     kubeapi.mount(app, view.store, ClusterActions(view, clock.advance), lambda: clock.now_at)
     return app, clock
 

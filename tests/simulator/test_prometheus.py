@@ -92,7 +92,12 @@ def value(prometheus: str, query: str) -> float:
         ('kubelet_volume_stats_capacity_bytes{persistentvolumeclaim="seaweedfs-pvc"}', 20 * 2**30),
         ('kubelet_volume_stats_used_bytes{persistentvolumeclaim="mysql-pv-claim"}', 3 * 40_000),
         ('SeaweedFS_s3_request_total{type="PUT",code="200"}', 1),
-        ('rate(container_cpu_usage_seconds_total{job="cadvisor",container="main",pod=~"ml-pipeline-.*"}[10s])', 0.06),
+        ('SeaweedFS_s3_request_seconds_bucket{type="PUT",le="+Inf"}', 1),
+        ('histogram_quantile(0.5, sum by (le) (SeaweedFS_s3_request_seconds_bucket{type="PUT"}))', 0.001),
+        (
+            'rate(container_cpu_usage_seconds_total{job="cadvisor",container="ml-pipeline-api-server",pod=~"ml-pipeline-.*"}[10s])',
+            0.06,
+        ),
         ('container_memory_working_set_bytes{job="cadvisor",pod=~"mysql-.*",container!=""}', 400 * 2**20),
         ('rate(node_cpu_usage_seconds_total{job="resource"}[10s])', 0.08),
         ('container_start_time_seconds{job="resource",pod=~"mysql-.*"}', 1.7e9),

@@ -46,7 +46,8 @@ class Controller:
         self._loop = loop
         self.settings = settings
         self.bucket = TokenBucket(settings.qps, settings.burst)
-        self.parallelism = settings.parallelism
+        self.parallelism = settings.parallelism  # changed by `limit_to`
+        self.limited: Callable[[int], None] | None = None  # called after that
         self.requeue_s = settings.requeue_s
         self.workflows: dict[str, Workflow] = {}
         self.driver_factor = 1.0  # how much longer drivers take
@@ -95,6 +96,16 @@ class Controller:
             for pod in step.pods:
                 self._cluster.forget(pod)
         self._changed(workflow)
+
+    def limit_to(self, workflows: int) -> None:
+        """Let so many run at once, 0 being no limit; those that were postponed are looked at again."""
+        self.parallelism = workflows
+        postponed, self._postponed = self._postponed, deque()
+        for workflow in postponed:
+            if workflow.name in self.workflows:
+                self._enqueue(workflow)
+        if self.limited is not None:
+            self.limited(workflows)
 
     @property
     def queue_depth(self) -> int:

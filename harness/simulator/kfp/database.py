@@ -8,6 +8,7 @@ from harness.simulator.profile import Database as Settings
 _STORE = "Failed to store run to table: "
 LIST = "Failed to list runs: "
 _NO_CONNECTION = "Error 1040: Too many connections"
+_UNLIMITED = 100_000  # the highest max_connections that MySQL takes
 _DISK_FULL = "Error 1114 (HY000): The table 'run_details' is full"
 
 
@@ -22,7 +23,9 @@ class Database:
     def __init__(self, settings: Settings, random: Random) -> None:
         self._random = random
         self.settings = settings
+        self.connections = settings.connections  # at once; 0 is no limit
         self.held = 0  # connections in use
+        self._most_held = 0
         self.refused = 0  # calls that found none
         self.answered = 0  # calls that are over
         self.crowded = 0.0  # share of calls that find all connections taken by others
@@ -37,10 +40,32 @@ class Database:
             RpcError: 500: there is none, in MySQL's words.
         """
         crowded = self.crowded and self._random.random() < self.crowded
-        if crowded or (self.settings.connections and self.held >= self.settings.connections):
+        if crowded or (self.connections and self.held >= self.connections):
             self.refused += 1
             raise internal(wanted + _NO_CONNECTION)
         self.held += 1
+        self._most_held = max(self._most_held, self.held)
+
+    def limit_to(self, connections: int) -> None:
+        """Allow so many connections at once: where that is more than before, others no longer take all of them."""
+        if connections > self.limit:
+            self.crowded = 0.0
+        self.connections = connections
+
+    @property
+    def limit(self) -> int:
+        """Its max_connections."""
+        return self.connections or _UNLIMITED
+
+    @property
+    def connected(self) -> int:
+        """Connections that there are: the API server's, one that asks, and those of others who don't let it in."""
+        return max(self.held + 1, round(self.limit * self.crowded))
+
+    @property
+    def most_connected(self) -> int:
+        """The most that there were at once."""
+        return self.limit if self.refused else max(self._most_held + 1, self.connected)
 
     @property
     def slowdown(self) -> float:

@@ -1,27 +1,36 @@
 """What a Kubernetes client may do to the simulated cluster."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from harness.model.errors import ConfigError
 from harness.model.units import parse_quantity
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.cluster.kubelet import GRACE_S
-from harness.simulator.kube.installation import DATABASE_CLAIM, Claim
+from harness.simulator.cluster.quota import NAME
+from harness.simulator.kube import settings
+from harness.simulator.kube.components import API_SERVER, CONFIGURATION, DATABASE_CLAIM
+from harness.simulator.kube.deployments import RESTARTED, Deployment, render_template
+from harness.simulator.kube.installation import Claim
 from harness.simulator.kube.view import KubernetesView
 from harness.simulator.kubeapi import ApiError
-from harness.simulator.profile import Taint
+from harness.simulator.kubeapi.patches import merge
+from harness.simulator.profile import Quota, Taint
 
 # What of each type a client can change; the rest is refused rather than ignored.
 _CHANGEABLE: Mapping[str, frozenset[str]] = {
     "nodes": frozenset({"metadata.labels", "spec.taints", "spec.unschedulable"}),
     "pods": frozenset({"metadata.labels"}),
+    "configmaps": frozenset({f"data.{name}" for name in settings.LIMITS}),
     "deployments": frozenset({"spec.replicas", "spec.template"}),
     "machinedeployments": frozenset({"spec.replicas"}),
     "persistentvolumeclaims": frozenset({"spec.resources"}),
+    "resourcequotas": frozenset({"spec.hard"}),
 }
 _MOST = 10_000  # replicas, or nodes of a pool
-_RESTARTED = "kubectl.kubernetes.io/restartedAt"
+_LIMITED = {"requests.cpu", "requests.memory", "cpu", "memory", "pods", "requests.nvidia.com/gpu"}  # by a quota
+_TURNED = ("args", "env")  # of a container
 
 
 class ClusterActions:
@@ -87,6 +96,10 @@ class ClusterActions:
                 self._view.platform.cluster.scale_pool(pool, _replicas(spec))
             case "persistentvolumeclaims":
                 self._resize(name, patch)
+            case "resourcequotas":
+                self._limit_to(spec["hard"])
+            case "configmaps":
+                self._configure(name, patch["data"])
 
     def _patch_node(self, name: str, patch: Mapping[str, Any]) -> None:
         cluster = self._view.platform.cluster
@@ -107,21 +120,52 @@ class ClusterActions:
             self._view.node_changed(node)
 
     def _patch_deployment(self, name: str, spec: Mapping[str, Any]) -> None:
-        template = spec.get("template", {})
-        restarted = template.get("metadata", {}).get("annotations", {}).get(_RESTARTED)
-        if template and template != {"metadata": {"annotations": {_RESTARTED: restarted}}}:
-            raise _kept("deployments", name)
+        deployments = self._view.deployments
+        if "template" in spec:
+            before = deployments[name]
+            restarted, container = _template(before, spec["template"])
+            settings.read(name, container)  # refuses what can't be
+            deployments.renew(name, restarted, container)
         if "replicas" in spec:
             self._scale(name, _replicas(spec))
-        if restarted:
-            self._view.deployments.restart(name, str(restarted))
 
     def _scale(self, name: str, replicas: int) -> None:
-        platform = self._view.platform
+        before = self._view.deployments[name].replicas
         self._view.deployments.scale(name, replicas)
-        if name == "ml-pipeline":  # each replica has a client of its own
-            platform.server.bucket.rate = platform.profile.api.qps * max(replicas, 1)
-            platform.server.bucket.burst = platform.profile.api.burst * max(replicas, 1)
+        if name == API_SERVER:  # each replica has a client of its own
+            bucket = self._view.platform.server.bucket
+            more = max(replicas, 1) / max(before, 1)
+            bucket.rate, bucket.burst = bucket.rate * more, bucket.burst * more
+
+    def _limit_to(self, hard: Mapping[str, str | None]) -> None:
+        """Change the quota: what `hard` leaves out stays, what it has none for is no longer limited."""
+        quota = self._view.platform.controller.quota
+        unknown = hard.keys() - _LIMITED
+        if unknown:
+            raise _kept("resourcequotas", f"{', '.join(sorted(unknown))} of {NAME}")
+
+        def limit(name: str, before: float) -> float:
+            value = hard.get(name, "") or hard.get(name.removeprefix("requests."), "")
+            return parse_quantity(value) if value else 0.0 if name in hard else before
+
+        limits = quota.limits
+        quota.limit_to(
+            Quota(
+                cpu=limit("requests.cpu", limits.cpu),
+                memory=limit("requests.memory", limits.memory),
+                gpu=int(limit("requests.nvidia.com/gpu", limits.gpu)),
+                pods=int(limit("pods", limits.pods)),
+            )
+        )
+
+    def _configure(self, name: str, data: Mapping[str, str | None]) -> None:
+        if name != CONFIGURATION:
+            raise _kept("configmaps", name)
+        merged = {**self._view.configuration, **data}
+        configuration = {key: value for key, value in merged.items() if value is not None}
+        limit = settings.parallelism(configuration)
+        self._view.configure(configuration)
+        self._view.platform.controller.limit_to(limit)
 
     def _resize(self, name: str, patch: Mapping[str, Any]) -> None:
         wanted = patch.get("spec", {}).get("resources", {}).get("requests", {}).get("storage")
@@ -142,6 +186,23 @@ class ClusterActions:
         elif name == DATABASE_CLAIM:
             self._view.platform.server.database.capacity = size
         self._view.set_claim(Claim(name, claim.namespace, size))
+
+
+def _template(before: Deployment, patch: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """When the pods were restarted, and their container, after a change of the template.
+
+    Raises:
+        ApiError: 403: more was changed than that, and the container's arguments and environment.
+    """
+    merged = merge(render_template(before), patch)
+    (container,) = merged["spec"]["containers"]
+    restarted = merged["metadata"].get("annotations", {}).get(RESTARTED, "")
+    kept = {name: value for name, value in before.container.items() if name not in _TURNED}
+    turned = {name: container[name] for name in _TURNED if container.get(name)}
+    after = replace(before, restarted=restarted, container={**kept, **turned})
+    if render_template(after) != merged:
+        raise _kept("deployments", before.component.name)
+    return restarted, after.container
 
 
 def _kept(plural: str, name: str) -> ApiError:

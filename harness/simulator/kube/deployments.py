@@ -2,13 +2,14 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from harness.simulator.cluster import Change, Pod, Shape, Toleration
 from harness.simulator.kfp.view import Stamp
-from harness.simulator.kube.installation import Component
+from harness.simulator.kube.components import Component
 from harness.simulator.kube.pods import TEMPLATE_HASH, quantity
 from harness.simulator.kube.policy import SYSTEM_CLASSES
 from harness.simulator.kube.snapshots import Labels, metadata, uid
@@ -16,11 +17,13 @@ from harness.simulator.kubeapi import ObjectStore
 from harness.simulator.platform import Platform
 
 Manifest = dict[str, Any]
+RESTARTED = "kubectl.kubernetes.io/restartedAt"  # an annotation of the template: changed, it makes a new revision
 _MI = 2**20
 _CRITICAL = SYSTEM_CLASSES["system-cluster-critical"]  # of what is not the platform's but the cluster's
 _EVERYWHERE = (Toleration("CriticalAddonsOnly", "Exists"),)
 _LEAST_CPU, _LEAST_MEMORY = 0.002, 30 * _MI  # in use by a component that requests nothing
 _SURGE = 0.25  # share of pods that a new revision may have more than are wanted
+_STRATEGY = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,12 @@ class Deployment:
         old: pods of older ones.
         ready: of all of them.
         restarted: what its pods' template says of when they were restarted.
+        container: of that template, without its requests.
     """
 
     component: Component
     namespace: str
+    container: Manifest
     replicas: int = 0
     updated: int = 0
     old: int = 0
@@ -45,17 +50,23 @@ class Deployment:
     revision: int = 1
     restarted: str = ""
 
+    @property
+    def rolled_out(self) -> bool:
+        """Whether all that is wanted runs, of the newest revision."""
+        return self.ready >= self.replicas and not self.old
+
 
 class Deployments:
-    """Of one installation. `scaled` is told how many pods of a deployment run, whenever that changes."""
+    """Of one installation. `changed` is told of a deployment whenever what runs of it changes."""
 
-    def __init__(self, platform: Platform, store: ObjectStore, scaled: Callable[[str, int], None]) -> None:
+    def __init__(self, platform: Platform, store: ObjectStore, changed: Callable[[Deployment], None]) -> None:
         self._platform = platform
         self._store = store
-        self._scaled = scaled
+        self._changed = changed
         self._made: Counter[str] = Counter()  # pods, ever
         self._shown: dict[str, Deployment] = {}
         self._written: dict[str, Deployment] = {}
+        self._former: dict[str, Deployment] = {}  # as it was at the end of its last revision but one
         self.pods: dict[str, list[Pod]] = {}  # of the newest revision, by deployment
         self._old: dict[str, list[Pod]] = {}
 
@@ -66,7 +77,7 @@ class Deployments:
     def install(self, component: Component, namespace: str, replicas: int) -> None:
         """Begin with a deployment."""
         self.pods[component.name], self._old[component.name] = [], []
-        self._shown[component.name] = Deployment(component, namespace)
+        self._shown[component.name] = Deployment(component, namespace, component.manifest())
         self.scale(component.name, replicas)
 
     def scale(self, name: str, replicas: int) -> None:
@@ -79,11 +90,15 @@ class Deployments:
             self._add(name)
         self._count(name)
 
-    def restart(self, name: str, restarted: str) -> None:
+    def renew(self, name: str, restarted: str, container: Manifest) -> None:
         """Replace all pods by those of a new revision, some at a time."""
-        before = self._shown[name]
+        before = self._former[name] = self._shown[name]
         self._shown[name] = replace(
-            before, generation=before.generation + 1, revision=before.revision + 1, restarted=restarted
+            before,
+            generation=before.generation + 1,
+            revision=before.revision + 1,
+            restarted=restarted,
+            container=container,
         )
         self._old[name] += self.pods[name]
         self.pods[name].clear()
@@ -120,10 +135,9 @@ class Deployments:
         newest = ReplicaSet(after, after.replicas, len(pods), ready - sum(pod.started is not None for pod in old))
         self._store.put("replicasets", after.namespace, newest.name, newest)
         if after.revision > 1:
-            previous = replace(after, revision=after.revision - 1, restarted="")
-            former = ReplicaSet(previous, 0, len(old), ready - newest.ready)
+            former = ReplicaSet(self._former[name], 0, len(old), ready - newest.ready)
             self._store.put("replicasets", after.namespace, former.name, former)
-        self._scaled(name, ready)
+        self._changed(after)
 
     def pod_changed(self, pod: Pod, name: str, change: Change) -> None:
         """A pod that starts is counted; one that goes is replaced."""
@@ -150,7 +164,11 @@ def _pod(deployment: Deployment, number: int) -> Pod:
         ),
         (component.image,),
         owner=Labels(
-            app=component.name, deployment=component.name, template=_template_hash(deployment), claim=component.claim
+            app=component.name,
+            deployment=component.name,
+            template=_template_hash(deployment),
+            claim=component.claim,
+            container=deployment.container,
         ),
     )
     pod.usage_cpu = max(component.cpu / 4000, _LEAST_CPU)
@@ -174,13 +192,17 @@ def _labels(deployment: Deployment) -> dict[str, str]:
     return {"app": deployment.component.name, "application-crd-id": "kubeflow-pipelines"}
 
 
-def _template(deployment: Deployment, labels: Manifest) -> Manifest:
+def render_template(deployment: Deployment, more: Mapping[str, str] = MappingProxyType({})) -> Manifest:
+    """The template of its pods; `more` are labels that a replica set adds."""
     component = deployment.component
     requests = {"cpu": f"{component.cpu}m", "memory": quantity(component.memory)} if component.cpu else {}
-    container = {"name": "main", "image": component.image, "resources": {"requests": requests} if requests else {}}
-    restarted = {"kubectl.kubernetes.io/restartedAt": deployment.restarted}
+    container = {**deployment.container, "resources": {"requests": requests} if requests else {}}
+    restarted = {RESTARTED: deployment.restarted}
     annotations = {"annotations": restarted} if deployment.restarted else {}
-    return {"metadata": {"labels": labels, **annotations}, "spec": {"containers": [container]}}
+    return {
+        "metadata": {"labels": {**_labels(deployment), **more}, **annotations},
+        "spec": {"containers": [container]},
+    }
 
 
 def _metadata(kind: str, name: str, deployment: Deployment, stamp: Stamp, **more: Any) -> Manifest:
@@ -218,8 +240,8 @@ def render_deployment(deployment: Deployment, stamp: Stamp) -> Manifest:
         "spec": {
             "replicas": wanted,
             "selector": {"matchLabels": labels},
-            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}},
-            "template": _template(deployment, labels),
+            "strategy": _STRATEGY,
+            "template": render_template(deployment),
         },
         "status": {
             "observedGeneration": deployment.generation,
@@ -259,7 +281,7 @@ def render_replica_set(these: ReplicaSet, stamp: Stamp) -> Manifest:
         "spec": {
             "replicas": these.wanted,
             "selector": {"matchLabels": labels},
-            "template": _template(deployment, labels),
+            "template": render_template(deployment, {TEMPLATE_HASH: labels[TEMPLATE_HASH]}),
         },
         "status": {
             "replicas": these.pods,

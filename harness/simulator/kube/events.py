@@ -6,10 +6,9 @@ from typing import Any
 
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.kfp.view import Calendar
-from harness.simulator.kube.snapshots import WARNING, EventSnapshot, Worded, metadata, pod_uid_of
+from harness.simulator.kube.snapshots import WARNING, EventSnapshot, Worded, main_container, metadata, pod_uid_of
 
 Manifest = dict[str, Any]
-_MAIN = "spec.containers{main}"
 _ACTIONS = {"FailedScheduling": "Scheduling", "Preempted": "Preempting"}
 
 
@@ -25,15 +24,21 @@ def _scheduled(pod: Pod, _: str) -> list[Worded]:
     return [Worded("Scheduled", message, "default-scheduler", precise=True)]
 
 
-def _started(_: Pod, __: str) -> list[Worded]:
+def _of_main(pod: Pod, reason: str, message: str) -> Worded:
+    """Of the kubelet, about the main container."""
+    return Worded(reason, message, "kubelet", field=f"spec.containers{{{main_container(pod)}}}")
+
+
+def _started(pod: Pod, _: str) -> list[Worded]:
+    name = main_container(pod)
     return [
-        Worded("Created", "Created container: main", "kubelet", field=_MAIN),
-        Worded("Started", "Started container main", "kubelet", field=_MAIN),
+        _of_main(pod, "Created", f"Created container: {name}"),
+        _of_main(pod, "Started", f"Started container {name}"),
     ]
 
 
 def _killing(pod: Pod, _: str) -> list[Worded]:
-    return [Worded("Killing", "Stopping container main", "kubelet", field=_MAIN)] if pod.started is not None else []
+    return [_of_main(pod, "Killing", f"Stopping container {main_container(pod)}")] if pod.started is not None else []
 
 
 def _preempted(pod: Pod, _: str) -> list[Worded]:
@@ -51,8 +56,8 @@ _WORDINGS: dict[Change, Callable[[Pod, str], list[Worded]]] = {
     Change.UNSCHEDULABLE: lambda _, detail: [
         Worded("FailedScheduling", detail, "default-scheduler", WARNING, precise=True)
     ],
-    Change.PULLING: lambda pod, _: [Worded("Pulling", f'Pulling image "{_image(pod)}"', "kubelet", field=_MAIN)],
-    Change.PULLED: lambda pod, _: [Worded("Pulled", _pulled(pod, _image(pod)), "kubelet", field=_MAIN)],
+    Change.PULLING: lambda pod, _: [_of_main(pod, "Pulling", f'Pulling image "{_image(pod)}"')],
+    Change.PULLED: lambda pod, _: [_of_main(pod, "Pulled", _pulled(pod, _image(pod)))],
     Change.STARTED: _started,
     Change.SCALE_UP: lambda _, detail: [Worded("TriggeredScaleUp", detail, "cluster-autoscaler")],
     Change.NO_SCALE_UP: lambda _, detail: [Worded("NotTriggerScaleUp", detail, "cluster-autoscaler")],

@@ -1,29 +1,16 @@
-"""What an installation consists of, besides its runs: namespaces, components and their services, volumes."""
+"""What an installation consists of, besides its runs and components: namespaces, services, volumes."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube.components import RUNTIME
 from harness.simulator.kube.pods import quantity
 from harness.simulator.kube.snapshots import metadata, uid
 from harness.simulator.profile import Profile
 from harness.simulator.store_products import Installed
 
 Manifest = dict[str, Any]
-_MI = 2**20
-
-
-@dataclass(frozen=True, slots=True)
-class Component:
-    """A deployment. `cpu` in thousandths of a core and `memory` in bytes are what KFP's manifests request."""
-
-    name: str
-    image: str
-    cpu: int
-    memory: int
-    namespace: str = ""  # "" is KFP's own
-    claim: str = ""  # of the volume that its pod has mounted
-    spread: bool = False  # its pods are on as many nodes as there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,51 +22,8 @@ class Claim:
     capacity: float
 
 
-DATABASE_CLAIM = "mysql-pv-claim"
-COMPONENTS = (
-    Component("ml-pipeline", "ghcr.io/kubeflow/kfp-api-server:2.17.0", 250, 500 * _MI),
-    Component("ml-pipeline-ui", "ghcr.io/kubeflow/kfp-frontend:2.17.0", 10, 70 * _MI),
-    Component("ml-pipeline-persistenceagent", "ghcr.io/kubeflow/kfp-persistence-agent:2.17.0", 120, 500 * _MI),
-    Component(
-        "ml-pipeline-scheduledworkflow", "ghcr.io/kubeflow/kfp-scheduled-workflow-controller:2.17.0", 120, 100 * _MI
-    ),
-    Component("metadata-grpc-deployment", "gcr.io/tfx-oss-public/ml_metadata_store_server:1.14.0", 0, 0),
-    Component("workflow-controller", "quay.io/argoproj/workflow-controller:v4.0.8", 100, 500 * _MI),
-    Component("mysql", "mysql:8.4", 100, 800 * _MI, claim=DATABASE_CLAIM),
-    Component("coredns", "mcr.microsoft.com/oss/kubernetes/coredns:v1.11.3", 100, 70 * _MI, "kube-system"),
-    Component(
-        "metrics-server", "mcr.microsoft.com/oss/kubernetes/metrics-server:v0.7.2", 100, 150 * _MI, "kube-system"
-    ),
-)
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-RUNTIME = "hetida-designer-runtime"
-# What a runtime requests: for each worker, of which 60 % is used (210 MiB); and of all nodes' cores this share.
-_WORKER_MEMORY, _RUNTIME_SHARE = 350 * _MI, 0.8
-
-
-def components(profile: Profile, store: Installed) -> tuple[tuple[Component, int], ...]:
-    """What is installed, with the number of replicas: the cluster's own, and hetida designer or Kubeflow Pipelines."""
-    if profile.hetida is None:
-        return tuple((each, 1) for each in (*COMPONENTS, store_component(store)))
-    runtime = profile.hetida.runtime
-    cores = _RUNTIME_SHARE * runtime.cores * runtime.nodes / runtime.replicas
-    return (
-        (
-            Component(
-                RUNTIME, "hetida/designer-runtime:0.9.8", round(1000 * cores), runtime.workers * _WORKER_MEMORY,
-                spread=True,
-            ),
-            runtime.replicas,
-        ),
-        (Component("hetida-designer-backend", "hetida/designer-backend:0.9.8", 250, 500 * _MI), 1),
-        (Component("hetida-designer-db", "postgres:15", 100, 256 * _MI), 1),
-        *((each, 1) for each in COMPONENTS if each.namespace),
-    )  # fmt: skip
-
-
-def store_component(store: Installed) -> Component:
-    """The deployment of the artifact store."""
-    return Component(store.deployment, store.image, store.cpu, store.memory, claim=store.claim)
+STORAGE_CLASS = "managed-csi"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +35,29 @@ class Service:
     component: str
     ports: tuple[tuple[str, int], ...]
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A pod behind a service."""
+
+    pod: str
+    node: str
+    address: str
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSlice:
+    """The pods behind a service."""
+
+    service: Service
+    endpoints: tuple[Endpoint, ...]
+
+    @property
+    def name(self) -> str:
+        """The service's, and what tells slices apart."""
+        return f"{self.service.name}-{uid('slice', self.service.namespace, self.service.name)[:5]}"
 
 
 def services(profile: Profile, store: Installed) -> tuple[Service, ...]:
@@ -167,9 +134,51 @@ def render_claim(claim: Claim, stamp: Stamp) -> Manifest:
         "spec": {
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": storage}},
-            "storageClassName": "managed-csi",
+            "storageClassName": STORAGE_CLASS,
             "volumeMode": "Filesystem",
             "volumeName": f"pvc-{uid('volume', claim.namespace, claim.name)}",
         },
         "status": {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": storage}},
+    }
+
+
+def render_storage_class(name: str, stamp: Stamp) -> Manifest:
+    """The manifest: its volumes can be given more room."""
+    return {
+        "metadata": metadata(
+            "storage class", name, stamp(0.0), annotations={"storageclass.kubernetes.io/is-default-class": "true"}
+        ),
+        "provisioner": "disk.csi.azure.com",
+        "parameters": {"skuname": "StandardSSD_LRS"},
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowVolumeExpansion": True,
+    }
+
+
+def render_endpoint_slice(slice_: EndpointSlice, stamp: Stamp) -> Manifest:
+    """The manifest."""
+    service = slice_.service
+    return {
+        "metadata": metadata(
+            "endpoint slice",
+            slice_.name,
+            stamp(0.0),
+            service.namespace,
+            labels={
+                "kubernetes.io/service-name": service.name,
+                "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+            },
+        ),
+        "addressType": "IPv4",
+        "ports": [{"name": name, "protocol": "TCP", "port": port} for name, port in service.ports],
+        "endpoints": [
+            {
+                "addresses": [each.address],
+                "conditions": {"ready": each.ready, "serving": each.ready, "terminating": False},
+                "nodeName": each.node,
+                "targetRef": {"kind": "Pod", "namespace": service.namespace, "name": each.pod},
+            }
+            for each in slice_.endpoints
+        ],
     }

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from harness.simulator.cluster import Node, Pod
 from harness.simulator.kfp.templates import EXEC_IMAGE
-from harness.simulator.kube.installation import DATABASE_CLAIM, Claim
+from harness.simulator.kube.components import DATABASE_CLAIM
+from harness.simulator.kube.installation import Claim
 from harness.simulator.kube.pod_status import WAIT, pod_uid
 from harness.simulator.kube.snapshots import Labels, pod_snapshot, uid
 from harness.simulator.kube.usage import ContainerUsage, Usage

@@ -9,7 +9,7 @@ from aiohttp import web
 from harness.simulator.cluster import Pod
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube.pod_status import WAIT, failed_later, init_containers
-from harness.simulator.kube.snapshots import pod_snapshot
+from harness.simulator.kube.snapshots import main_container, pod_snapshot
 from harness.simulator.kube.view import KubernetesView
 from harness.simulator.kubeapi import ApiError
 from harness.simulator.kubeapi.options import flag, number
@@ -45,7 +45,7 @@ class Logs:
         container = _container(pod, query.get("container", ""))
         if flag(query, "previous"):
             raise ApiError(400, "BadRequest", f'previous terminated container "{container}" in pod "{name}" not found')
-        begun = pod.pulled if container not in {"main", WAIT} else pod.started
+        begun = pod.pulled if container not in {main_container(pod), WAIT} else pod.started
         if begun is None:
             why = "PodInitializing" if pod.node is not None else "ContainerCreating"
             raise ApiError(400, "BadRequest", f'container "{container}" in pod "{name}" is waiting to start: {why}')
@@ -92,7 +92,8 @@ def _container(pod: Pod, asked: str) -> str:
         ApiError: 400: there is no such container, or several to choose from.
     """
     steps = isinstance(pod.owner, Workflow)
-    containers = [WAIT, "main"] if steps else ["main"]
+    main = main_container(pod)
+    containers = [WAIT, main] if steps else [main]
     inits = [name for name, _ in init_containers(pod_snapshot(pod, ""))] if steps else []
     if asked in (*containers, *inits):
         return asked
@@ -107,7 +108,7 @@ def _container(pod: Pod, asked: str) -> str:
 def _lines(pod: Pod, container: str) -> list[Line]:
     snapshot = pod_snapshot(pod, "")
     begun, ended, code = pod.started, pod.finished, pod.exit_code if failed_later(snapshot) else 0
-    if container == "main":
+    if container == main_container(pod):
         ended, code = pod.main_ended, pod.exit_code - code
     elif container != WAIT:
         begun, ended, code = pod.pulled, pod.started, 0

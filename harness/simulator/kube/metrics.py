@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from harness.simulator.platform import Platform
 from harness.simulator.prometheus import Histogram, Series, family
 
-_UNLIMITED = 100_000  # the highest max_connections that MySQL takes
-
 
 def api_server(platform: Platform, calls: Mapping[tuple[str, str], int], durations: Mapping[str, Histogram]) -> str:
     """``ml-pipeline`` on port 8888: gRPC handling and the counters of the run server.
@@ -82,19 +80,23 @@ def _by(label: str, counts: Mapping[str, float]) -> list[Series]:
 def seaweedfs(platform: Platform) -> str:
     """SeaweedFS with ``-metricsPort``."""
     store, seconds = platform.store, "SeaweedFS_s3_request_seconds"
-    requests: dict[str, float] = {}
-    by_code: list[Series] = []
-    for (kind, status), count in sorted(store.requests.items()):
-        requests[kind] = requests.get(kind, 0.0) + count
-        by_code.append(({"type": kind, "code": status, "bucket": "mlpipeline"}, count))
+    bucket = {"bucket": "mlpipeline"}
+    by_code: list[Series] = [
+        ({"type": kind, "code": status, **bucket}, count) for (kind, status), count in sorted(store.requests.items())
+    ]
     size: Series = ({"collection": "mlpipeline", "type": "normal"}, store.used)
     free = max(0.0, store.capacity - store.used)
     disk = {"all": store.capacity, "used": store.used, "free": free, "avail": free}
     room: list[Series] = [({"name": "/data", "type": kind}, space) for kind, space in disk.items()]
     lines = [
         *family("SeaweedFS_s3_request_total", "counter", "Counter of s3 requests.", by_code),
-        *family(f"{seconds}_sum", "counter", "Time of s3 requests.", _by("type", store.busy_s)),
-        *family(f"{seconds}_count", "counter", "Number of s3 requests.", _by("type", requests)),
+        f"# HELP {seconds} Bucketed histogram of s3 request processing time.",
+        f"# TYPE {seconds} histogram",
+        *(
+            line
+            for kind, each in sorted(store.durations.items())
+            for line in each.lines(seconds, {"type": kind, **bucket})
+        ),
         *family("SeaweedFS_volumeServer_total_disk_size", "gauge", "Actual disk size used by volumes.", [size]),
         *family("SeaweedFS_volumeServer_resource", "gauge", "Server resource usage.", room),
     ]
@@ -112,10 +114,18 @@ def minio(platform: Platform) -> str:
         if status != "200":
             failed[apis[kind]] = failed.get(apis[kind], 0.0) + count
     room: list[Series] = [(server, max(0.0, store.capacity - store.used))]
+    first_bytes: list[Series] = [
+        ({**server, "api": apis[kind], "le": bound}, count)
+        for kind, each in sorted(store.durations.items())
+        for bound, count in each.buckets()
+    ]
     lines = [
         *family("minio_s3_requests_total", "counter", "Total number S3 requests", _by("api", asked)),
         *family("minio_s3_requests_errors_total", "counter", "S3 requests with errors", _by("api", failed)),
         *family("minio_s3_requests_5xx_errors_total", "counter", "S3 requests with 5xx errors", _by("api", failed)),
+        *family(
+            "minio_s3_requests_ttfb_seconds_distribution", "gauge", "Distribution of time to first byte", first_bytes
+        ),
         *family("minio_cluster_capacity_usable_total_bytes", "gauge", "Usable capacity", [(server, store.capacity)]),
         *family("minio_cluster_capacity_usable_free_bytes", "gauge", "Free of the usable capacity", room),
     ]
@@ -125,14 +135,11 @@ def minio(platform: Platform) -> str:
 def mysqld(platform: Platform) -> str:
     """MySQL behind a mysqld_exporter, whose own question is one of those that it counts."""
     database = platform.server.database
-    limit = database.settings.connections or _UNLIMITED
-    # Other clients have what the API server doesn't get.
-    connected = max(database.held + 1, round(limit * database.crowded))
     lines = [
         *family("mysql_up", "gauge", "Whether the MySQL server is up.", [({}, 1)]),
         *family(
             "mysql_global_status_threads_connected", "gauge", "Generic metric from SHOW GLOBAL STATUS.",
-            [({}, connected)],
+            [({}, database.connected)],
         ),
         *family(
             "mysql_global_status_threads_running", "gauge", "Generic metric from SHOW GLOBAL STATUS.",
@@ -148,7 +155,7 @@ def mysqld(platform: Platform) -> str:
         ),
         *family(
             "mysql_global_variables_max_connections", "gauge", "Generic gauge metric from SHOW GLOBAL VARIABLES.",
-            [({}, limit)],
+            [({}, database.limit)],
         ),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"

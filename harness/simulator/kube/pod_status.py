@@ -52,14 +52,13 @@ def render_status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
     status |= {"hostIP": pod.node_ip, "hostIPs": [{"ip": pod.node_ip}], "startTime": stamp(pod.scheduled)}
     if pod_ip(pod):
         status |= {"podIP": pod_ip(pod), "podIPs": [{"ip": pod_ip(pod)}]}
+    main = _container_status(pod, pod.owner.container["name"], pod.images[0], _main_state(pod, stamp))
+    status["containerStatuses"] = [main]
     if pod.owner.workflow:
         status["initContainerStatuses"] = [
             _container_status(pod, name, image, _init_state(pod, stamp)) for name, image in init_containers(pod)
         ]
-        wait = _container_status(pod, WAIT, EXEC_IMAGE, _wait_state(pod, stamp))
-        status["containerStatuses"] = [_container_status(pod, "main", pod.images[0], _main_state(pod, stamp)), wait]
-    else:
-        status["containerStatuses"] = [_container_status(pod, "main", pod.images[0], _main_state(pod, stamp))]
+        status["containerStatuses"].append(_container_status(pod, WAIT, EXEC_IMAGE, _wait_state(pod, stamp)))
     return status
 
 

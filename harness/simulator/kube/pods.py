@@ -92,7 +92,8 @@ def _owner(pod: PodSnapshot) -> Manifest:
 
 def _spec(pod: PodSnapshot, classes: Mapping[int, str]) -> Manifest:
     steps = bool(pod.owner.workflow)
-    containers = [_container("main", pod.images[0], _resources(pod))]
+    main = pod.owner.container
+    containers = [{**_container(main["name"], pod.images[0], _resources(pod)), **main}]
     if steps:
         containers.insert(0, _container(WAIT, EXEC_IMAGE, {}))
     spec: Manifest = {

@@ -1,6 +1,8 @@
 """What the Kubernetes API keeps of the model's changing objects: immutable copies, rendered when they are read."""
 
+from collections.abc import Mapping
 from hashlib import md5
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -9,6 +11,7 @@ from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Pool, Taint
 
 NORMAL, WARNING = "Normal", "Warning"
+_MAIN: Mapping[str, Any] = MappingProxyType({"name": "main"})  # as Argo names it
 
 
 class Labels(NamedTuple):
@@ -21,6 +24,12 @@ class Labels(NamedTuple):
     deployment: str = ""
     template: str = ""  # the hash of the deployment's template
     claim: str = ""  # of the volume that the pod has mounted
+    container: Mapping[str, Any] = _MAIN  # the pod's main container, as far as its owner settles it
+
+
+def main_container(pod: Pod) -> str:
+    """The name of the container that does what the pod is for."""
+    return str((pod.owner.container if isinstance(pod.owner, Labels) else _MAIN)["name"])
 
 
 class PodSnapshot(NamedTuple):

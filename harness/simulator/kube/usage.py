@@ -9,10 +9,10 @@ from harness.simulator.cluster import Node, Pod
 from harness.simulator.hetida import Replica
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kfp.workflow import Workflow
-from harness.simulator.kube.installation import RUNTIME
+from harness.simulator.kube.components import RUNTIME
 from harness.simulator.kube.pod_status import WAIT
 from harness.simulator.kube.pods import pod_labels
-from harness.simulator.kube.snapshots import pod_snapshot
+from harness.simulator.kube.snapshots import main_container, pod_snapshot
 from harness.simulator.platform import Platform
 
 _MI = 2**20
@@ -108,7 +108,7 @@ class Meter:
         if not isinstance(pod.owner, Workflow):
             replica = self._replica(pod)
             cpu = pod.usage_cpu if replica is None else replica.cores
-            yield ContainerUsage("main", cpu, self._aside(pod, now), pod.usage_memory)
+            yield ContainerUsage(main_container(pod), cpu, self._aside(pod, now), pod.usage_memory)
             return
         if pod.main_ended is None and pod.deleting is None:
             yield ContainerUsage("main", *self._computed(pod), pod.usage_memory)

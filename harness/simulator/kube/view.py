@@ -8,18 +8,29 @@ from harness.simulator.cluster import Change, Node, Pod
 from harness.simulator.cluster.quota import NAME as QUOTA
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kfp.workflow import Workflow
-from harness.simulator.kube import usage
-from harness.simulator.kube.deployments import Deployments, render_deployment, render_replica_set
+from harness.simulator.kube import settings, usage
+from harness.simulator.kube.components import CONFIGURATION, DATABASE_CLAIM, RUNTIME, components
+from harness.simulator.kube.config_maps import (
+    AUTOSCALER_STATUS,
+    ConfigMap,
+    autoscaler_status,
+    controller_configuration,
+    render_config_map,
+)
+from harness.simulator.kube.deployments import Deployment, Deployments, render_deployment, render_replica_set
 from harness.simulator.kube.events import event_fields, pod_events, render_event
 from harness.simulator.kube.installation import (
-    DATABASE_CLAIM,
     NAMESPACES,
-    RUNTIME,
+    STORAGE_CLASS,
     Claim,
-    components,
+    Endpoint,
+    EndpointSlice,
+    Service,
     render_claim,
+    render_endpoint_slice,
     render_namespace,
     render_service,
+    render_storage_class,
     services,
 )
 from harness.simulator.kube.nodes import (
@@ -32,7 +43,7 @@ from harness.simulator.kube.nodes import (
     render_node,
     render_pool,
 )
-from harness.simulator.kube.pod_status import pod_uid
+from harness.simulator.kube.pod_status import pod_ip, pod_uid
 from harness.simulator.kube.pods import pod_fields, pod_labels, render_pod
 from harness.simulator.kube.policy import (
     SYSTEM_CLASSES,
@@ -73,6 +84,8 @@ class KubernetesView:
         self._explanations: dict[str, str] = {}
         self._deployments: Deployments | None = None
         self.claims: dict[str, Claim] = {}
+        self.configuration: dict[str, str] = {}  # of the workflow controller
+        self._services: tuple[Service, ...] = ()
         self._quota_since: float | None = None
         self._priorities: dict[int, str] = {}  # value → class
         self.store = ObjectStore(self._resources())
@@ -102,7 +115,7 @@ class KubernetesView:
     def follow(self, platform: Platform) -> None:
         """Show this platform: its installation runs from now on."""
         self._platform = platform
-        self._deployments = Deployments(platform, self.store, self._scaled)
+        self._deployments = Deployments(platform, self.store, self._deployment_changed)
         self._meter = usage.Meter(platform, self._deployments.pods)
         for pool in platform.profile.pools:
             self._pool_changed(pool)
@@ -111,9 +124,13 @@ class KubernetesView:
             self.store.put("namespaces", "", name, name)
         for component, replicas in components(platform.profile, platform.store.installed):
             self._deployments.install(component, component.namespace or own, replicas)
-        for service in services(platform.profile, platform.store.installed):
+        self._services = services(platform.profile, platform.store.installed)
+        for service in self._services:
             self.store.put("services", service.namespace, service.name, service)
+        self.store.put("storageclasses", "", STORAGE_CLASS, STORAGE_CLASS)
         if platform.hetida is None:
+            self.configure(controller_configuration(platform))
+            platform.controller.limited = self._limited
             self.set_claim(Claim(platform.store.installed.claim, own, platform.store.capacity))
             self.set_claim(Claim(DATABASE_CLAIM, own, platform.server.database.capacity))
         for name, value in {**SYSTEM_CLASSES, **platform.profile.priority_classes}.items():
@@ -124,7 +141,7 @@ class KubernetesView:
 
     def _quota_changed(self) -> None:
         quota, namespace = self.platform.controller.quota, self.platform.profile.namespace
-        if not quota.hard:
+        if not quota.hard and self._quota_since is None:
             return
         if self._quota_since is None:
             self._quota_since = self._now
@@ -133,9 +150,24 @@ class KubernetesView:
             "resourcequotas", namespace, QUOTA, QuotaSnapshot(QUOTA, namespace, hard, used, self._quota_since)
         )
 
-    def _scaled(self, name: str, running: int) -> None:
-        if name == RUNTIME and self.platform.hetida is not None:
-            self.platform.hetida.scale(running)
+    def _deployment_changed(self, deployment: Deployment) -> None:
+        name, platform = deployment.component.name, self.platform
+        if name == RUNTIME and platform.hetida is not None:
+            platform.hetida.scale(deployment.ready)
+        if deployment.revision > 1 and deployment.rolled_out:
+            settings.turn(platform, name, deployment.container, deployment.replicas)
+
+    def configure(self, data: dict[str, str]) -> None:
+        """Show the workflow controller's configuration as it is now."""
+        self.configuration = data
+        namespace = self.platform.profile.namespace
+        self.store.put("configmaps", namespace, CONFIGURATION, ConfigMap(CONFIGURATION, namespace, data))
+
+    def _limited(self, workflows: int) -> None:
+        """The controller lets so many run at once, whoever saw to that."""
+        if settings.parallelism(self.configuration) != workflows:
+            kept = {name: value for name, value in self.configuration.items() if name not in settings.LIMITS}
+            self.configure({**kept, "parallelism": str(workflows)} if workflows else kept)
 
     def set_claim(self, claim: Claim) -> None:
         """Show a volume claim as it is now."""
@@ -193,6 +225,9 @@ class KubernetesView:
             nodes = self._platform.cluster.pool_nodes(pool)
             ready = sum(node.ready is not None for node in nodes)
             self.store.put("machinedeployments", POOLS, pool.name, PoolSnapshot(pool.name, len(nodes), ready))
+            if self._platform.cluster.autoscaler is not None:
+                told = ConfigMap(AUTOSCALER_STATUS, POOLS, autoscaler_status(self._platform, self.calendar))
+                self.store.put("configmaps", POOLS, AUTOSCALER_STATUS, told)
 
     def workflow_changed(self, workflow: Workflow) -> None:
         """A workflow's status was written."""
@@ -246,6 +281,11 @@ class KubernetesView:
             resources.priority_classes(**resources.shown(lambda each: render_priority_class(each, stamp))),
             resources.leases(**resources.shown(lambda lease: render_lease(lease, calendar)), listing=self._leases),
             resources.services(**resources.shown(lambda service: render_service(service, stamp))),
+            resources.config_maps(**resources.shown(lambda config_map: render_config_map(config_map, stamp))),
+            resources.storage_classes(**resources.shown(lambda name: render_storage_class(name, stamp))),
+            resources.endpoint_slices(
+                **resources.shown(lambda slice_: render_endpoint_slice(slice_, stamp)), listing=self._endpoint_slices
+            ),
             resources.deployments(**resources.shown(lambda deployment: render_deployment(deployment, stamp))),
             resources.replica_sets(**resources.shown(lambda these: render_replica_set(these, stamp))),
             resources.workflows(**resources.shown(lambda workflow: render_workflow(workflow, calendar))),
@@ -261,6 +301,15 @@ class KubernetesView:
     def _leases(self) -> Iterable[tuple[str, str, object]]:
         for node in self.platform.cluster.nodes.values():
             yield LEASES, node.name, node_snapshot(node, self._now)
+
+    def _endpoint_slices(self) -> Iterable[tuple[str, str, object]]:
+        for service in self._services:
+            pods = [pod_snapshot(pod, "") for pod in self.deployments.pods.get(service.component, ())]
+            ends = tuple(
+                Endpoint(pod.name, pod.node, pod_ip(pod), ready=pod.started is not None) for pod in pods if pod_ip(pod)
+            )
+            slice_ = EndpointSlice(service, ends)
+            yield service.namespace, slice_.name, slice_
 
     def _node_usage(self) -> Iterable[tuple[str, str, object]]:
         for node in self.platform.cluster.nodes.values():

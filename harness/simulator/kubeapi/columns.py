@@ -147,6 +147,28 @@ CLAIM_COLUMNS = (
 )
 
 
+def _default_name(manifest: Manifest) -> str:
+    annotations = manifest["metadata"].get("annotations", {})
+    default = annotations.get("storageclass.kubernetes.io/is-default-class") == "true"
+    return f"{manifest['metadata']['name']} (default)" if default else str(manifest["metadata"]["name"])
+
+
+STORAGE_CLASS_COLUMNS = (
+    Column("Name", "string", _default_name, format="name", description="The name, and whether it is the default."),
+    Column("Provisioner", "string", lambda it: text_at(it, "provisioner", ""), description="What makes its volumes."),
+    Column("ReclaimPolicy", "string", lambda it: text_at(it, "reclaimPolicy", "Delete")),
+    Column("VolumeBindingMode", "string", lambda it: text_at(it, "volumeBindingMode", "Immediate")),
+    Column("AllowVolumeExpansion", "string", lambda it: str(bool(it.get("allowVolumeExpansion"))).lower()),
+    AGE,
+)
+
+CONFIG_MAP_COLUMNS = (
+    NAME,
+    Column("Data", "string", lambda it: len(it.get("data") or ()) + len(it.get("binaryData") or ())),
+    AGE,
+)
+
+
 def _replicas(kind: str) -> Any:
     return lambda manifest: int(manifest.get("status", {}).get(kind) or 0)
 
@@ -191,27 +213,6 @@ REPLICA_SET_COLUMNS = (
     Column("Selector", "string", _selector, priority=1),
 )
 
-
-def _service_ports(manifest: Manifest) -> str:
-    ports = manifest.get("spec", {}).get("ports") or []
-    nodes = (f":{each['nodePort']}" if each.get("nodePort") else "" for each in ports)
-    return ",".join(f"{each['port']}{node}/{each['protocol']}" for each, node in zip(ports, nodes, strict=True)) or NONE
-
-
-def _service_selector(manifest: Manifest) -> str:
-    labels = manifest.get("spec", {}).get("selector") or {}
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or NONE
-
-
-SERVICE_COLUMNS = (
-    NAME,
-    Column("Type", "string", lambda it: text_at(it, "spec.type", ""), description="How it is reached."),
-    Column("Cluster-IP", "string", lambda it: text_at(it, "spec.clusterIP"), description="Its address within."),
-    Column("External-IP", "string", lambda _: NONE, description="Its addresses from without: it has none."),
-    Column("Port(s)", "string", _service_ports, description="What it listens on."),
-    AGE,
-    Column("Selector", "string", _service_selector, priority=1, description="The pods behind it."),
-)
 
 NAMESPACE_COLUMNS = (
     NAME,

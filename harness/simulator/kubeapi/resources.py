@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypedDict
 
-from harness.simulator.kubeapi import columns
+from harness.simulator.kubeapi import columns, service_columns
 from harness.simulator.kubeapi.pod_columns import POD_COLUMNS, pod_completion
 from harness.simulator.kubeapi.resource import ALL_VERBS, Manifest, Resource, Snapshot
 
@@ -48,6 +48,19 @@ persistent_volume_claims = partial(
     short_names=("pvc",), singular="persistentvolumeclaim", columns=columns.CLAIM_COLUMNS, returns_deleted=True,
     subresources=("status",),
 )  # fmt: skip
+config_maps = partial(
+    Resource, group="", version="v1", plural="configmaps", kind="ConfigMap", namespaced=True, short_names=("cm",),
+    singular="configmap", columns=columns.CONFIG_MAP_COLUMNS,
+)  # fmt: skip
+storage_classes = partial(
+    Resource, group="storage.k8s.io", version="v1", plural="storageclasses", kind="StorageClass", namespaced=False,
+    short_names=("sc",), singular="storageclass", columns=columns.STORAGE_CLASS_COLUMNS, returns_deleted=True,
+    selectable=("metadata.name",),
+)  # fmt: skip
+endpoint_slices = partial(
+    Resource, group="discovery.k8s.io", version="v1", plural="endpointslices", kind="EndpointSlice", namespaced=True,
+    singular="endpointslice", columns=service_columns.ENDPOINT_SLICE_COLUMNS,
+)  # fmt: skip
 deployments = partial(
     Resource, group="apps", version="v1", plural="deployments", kind="Deployment", namespaced=True,
     short_names=("deploy",), singular="deployment", columns=columns.DEPLOYMENT_COLUMNS, categories=("all",),
@@ -59,7 +72,7 @@ replica_sets = partial(
 )  # fmt: skip
 services = partial(
     Resource, group="", version="v1", plural="services", kind="Service", namespaced=True, short_names=("svc",),
-    singular="service", columns=columns.SERVICE_COLUMNS, categories=("all",), returns_deleted=True,
+    singular="service", columns=service_columns.SERVICE_COLUMNS, categories=("all",), returns_deleted=True,
     subresources=("status",), selectable=(*_NAMED, "spec.clusterIP", "spec.type"), verbs=_ONE_BY_ONE,
 )  # fmt: skip
 resource_quotas = partial(

@@ -7,7 +7,7 @@ import pytest
 from harness.simulator.hetida.execution import Job, Work
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kube.actions import ClusterActions
-from harness.simulator.kube.installation import RUNTIME
+from harness.simulator.kube.components import RUNTIME
 from harness.simulator.kube.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile_file import load_profile

@@ -42,7 +42,7 @@ def test_kubectl_describes_what_bounds_and_holds_the_platform(kubectl: Any, run:
     assert re.search(r"Used By:\s+mysql-", kubectl("describe", "pvc", "mysql-pv-claim"))
     assert "1 desired | 1 updated" in kubectl("describe", "deployment", "mysql")
     assert re.search(r"system-cluster-critical\s+2000000000\s+false", kubectl("get", "priorityclasses"))
-    assert re.search(r"main\s+\d+m\s+\d+Mi", kubectl("top", "pods", "--containers"))
+    assert re.search(r"workflow-controller\s+\d+m\s+\d+Mi", kubectl("top", "pods", "--containers"))
 
 
 def test_kubectl_scales_a_node_pool(kubectl: Any) -> None:
@@ -162,7 +162,7 @@ def test_kubectl_is_told_what_can_not_be(kubectl: Any, platform: Served) -> None
         (("get", "pods", "--field-selector=colour=red"), "field label not supported: colour"),
         (("get", "pods", "-l", "a in"), "unable to parse requirement"),
         (("delete", "deployment", "mysql"), "keeps its own installation"),
-        (("set", "image", "deployment/mysql", "main=mysql:9"), "keeps its own installation"),
+        (("set", "image", "deployment/mysql", "mysql=mysql:9"), "keeps its own installation"),
         (("annotate", "deployment", "mysql", "a=b"), "can't change metadata.annotations"),
         (("label", "service", "mysql", "a=b"), "can't change metadata.labels"),
         (("create", "namespace", "new"), "does not allow this method"),
