@@ -92,12 +92,17 @@ def simulated(case: Case, strength: float, seed: int, profile: Profile | None = 
         "hetida" if case.of_hetida else "kfp", "simulated", {"name": case.schedule}, len(due), seed, simulated=True,
         started_at=ORIGIN_AT,
     )  # fmt: skip
+    return read_back(plan, seen(records, without=case.without, whole=case.whole))
+
+
+def read_back(plan: Plan, records: Iterable[Any]) -> Timeline:
+    """Write a test's records into a run folder, and read that."""
     with tempfile.TemporaryDirectory() as place:
         folder = RunFolder.create(Path(place), "run")
         folder.write_plan(plan)
         with folder.recorder() as recorder:
-            recorder.write(Event(ORIGIN_AT, "Test", "run", "Started"))
-            for record in seen(records, without=case.without, whole=case.whole):
+            recorder.write(Event(plan.started_at, "Test", "run", "Started"))
+            for record in records:
                 recorder.write(record)
         seal(folder)
         return Timeline.from_frames(folder.read_plan(), load(folder))
