@@ -13,7 +13,7 @@ from harness.model.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from harness.analysis.capacity import CapacityModel
-    from harness.cli.calibrated import CalibratedSimulator
+    from harness.cli.capacity_simulated import CalibratedSimulator
 
 _SEED = 7
 _GRID = (0.5, 1.0, 1.5, 2.0)
@@ -138,7 +138,7 @@ def _simulator(arguments: argparse.Namespace) -> "CalibratedSimulator":
         ConfigError: there is not one run folder that says enough, or evictions are asked for.
     """
     from harness.analysis.capacity_runs import recorded
-    from harness.cli.calibrated import calibrate
+    from harness.cli.capacity_simulated import calibrate
     from harness.cli.twin import package
     from harness.simulator.profile_file import load_profile
     from harness.store.folder import PIPELINE

@@ -84,7 +84,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for verb in (running, verbs.choices["serve"]):
         verb.add_argument(
             "--calibrate-from", type=Path, metavar="RUN",
-            help="a recorded run: steps, drivers, pod starts, the API and new nodes take as long as they did there",
+            help="a recorded run: steps, drivers, pod starts, pulls, the API and new nodes take as long as there",
         )  # fmt: skip
     running.add_argument("--no-report", action="store_true", help="write the records only")
     printing.configure(running)
@@ -101,9 +101,10 @@ def _calibrated(profile: "Profile", arguments: argparse.Namespace) -> "Profile":
     """The profile, with what a recorded run teaches it where one is given."""
     if arguments.calibrate_from is None:
         return profile
-    from harness.cli.calibrate import calibrated
+    from harness.cli.calibration import calibrated
+    from harness.cli.observations import timeline_of
 
-    profile, learned = calibrated(profile, arguments.calibrate_from)
+    profile, learned = calibrated(profile, timeline_of(arguments.calibrate_from))
     for each in learned or ("nothing could be learned",):
         sys.stderr.write(f"from {arguments.calibrate_from}: {each}\n")
     return profile

@@ -5,7 +5,7 @@ import pytest
 from harness.analysis.capacity_answer import Question
 from harness.analysis.capacity_runs import recorded
 from harness.cli import main, twin
-from harness.cli.calibrated import calibrate
+from harness.cli.capacity_simulated import calibrate
 from harness.simulator.profile_file import load_profile
 from tests.timelines import burst
 

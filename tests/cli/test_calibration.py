@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cli import main
-from harness.cli.calibrate import calibrated, fitted
+from harness.cli.calibration import calibrated, fitted
+from harness.cli.observations import timeline_of
 from harness.model import Span
-from harness.model.errors import ConfigError
 from harness.model.phases import RUN
 from harness.simulator.distributions import Fixed, Lognormal
 from harness.simulator.profile import Profile
@@ -43,7 +43,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def learned(recorded: Path) -> Profile:
-    return calibrated(load_profile("aks-20-nodes"), recorded)[0]
+    return calibrated(load_profile("aks-20-nodes"), timeline_of(recorded))[0]
 
 
 def median_run_s(run: Path) -> float:
@@ -60,9 +60,10 @@ def test_step_durations_are_those_of_the_recorded_run(learned: Profile) -> None:
     assert prepare.mean == pytest.approx(7, abs=0.1)
 
 
-def test_drivers_starts_the_api_and_new_nodes_are_those_of_the_recorded_run(learned: Profile) -> None:
+def test_drivers_starts_pulls_the_api_and_new_nodes_are_those_of_the_recorded_run(learned: Profile) -> None:
     assert learned.controller.driver.distribution.mean == pytest.approx(2, rel=0.2)
     assert learned.kubelet.start.distribution.mean == pytest.approx(3.1, rel=0.15)
+    assert learned.kubelet.pull_overhead_s < 0.01
     assert 0.1 <= learned.api.latency.distribution.mean <= 0.12
     assert learned.autoscaler is not None
     assert learned.autoscaler.provisioning.distribution.mean == pytest.approx(72, rel=0.15)
@@ -95,14 +96,15 @@ def test_where_too_little_is_recorded_nothing_changes(tmp_path: Path) -> None:
     options = ["--schedule", "burst", "--runs", "2", "--runs-dir", str(tmp_path), "--run-name", "few", "--no-report"]
     main(["simulate", "run", *options, "--quiet"])
     plain = load_profile("aks-20-nodes")
-    profile, learned = calibrated(plain, tmp_path / "few")
+    profile, learned = calibrated(plain, timeline_of(tmp_path / "few"))
     assert profile.api == plain.api
-    assert {each.what for each in learned} <= {"driver", "pod start"}
+    assert {each.what for each in learned} <= {"driver", "pod start", "image pull"}
 
 
-def test_there_has_to_be_a_run(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no run folder"):
-        calibrated(load_profile("demo"), tmp_path / "nothing")
+def test_there_has_to_be_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "run", "--calibrate-from", str(tmp_path / "nothing"), "--runs-dir", str(tmp_path)]) == 2
+    assert "no run folder" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=5, max_size=50))
@@ -119,5 +121,5 @@ def test_what_is_served_can_learn_from_a_recorded_run_too(recorded: Path, monkey
     monkeypatch.setattr(serve, "serve", served.append)
     assert main(["simulate", "serve", "--profile", "aks-20-nodes", "--calibrate-from", str(recorded)]) == 0
     (options,) = served
-    assert options.profile == calibrated(load_profile("aks-20-nodes"), recorded)[0]
+    assert options.profile == calibrated(load_profile("aks-20-nodes"), timeline_of(recorded))[0]
     assert options.profile != load_profile("aks-20-nodes")

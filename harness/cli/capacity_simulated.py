@@ -1,8 +1,8 @@
 """The simulated platform, set to what a recorded test showed, as a model of capacity.
 
-Taken from the test: how long each step runs, how long containers take to start and images to be pulled, and the room of
-a node. Everything else is the profile's. What remains between the simulated and the recorded test is put down to a
-factor, and the factor's size to doubt: it widens the interval.
+Taken from the test: how long everything takes, and the room of a node. Everything else is the profile's. What remains
+between the simulated and the recorded test is put down to a factor, and the factor's size to doubt: it widens the
+interval.
 """
 
 from dataclasses import dataclass, replace
@@ -13,19 +13,15 @@ import numpy as np
 
 from harness.analysis.capacity import Observation
 from harness.analysis.capacity_answer import NODES, RUNS, Question
-from harness.analysis.timeline import Floats, Timeline, floats
+from harness.analysis.timeline import Timeline
 from harness.cli import twin
+from harness.cli.calibration import STEP, calibrated
 from harness.experiment.search import largest_passing
-from harness.model.phases import POD_PHASES, PULLING, RUNNING, STARTING
-from harness.simulator.distributions import Amount, Lognormal
-from harness.simulator.profile import Profile, Step
+from harness.simulator.profile import Profile
 
-NAME = "calibrated simulator"
 _SEEDS = 11
-_LEVELS = (0.05, 0.5, 0.95)
 _NOISE = 0.05  # equal tests differ by so much, whatever the simulator says
 _MOST_NODES, _MOST_RUNS = 400, 5_000
-_DRIVER = "-driver"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,43 +73,17 @@ def calibrate(timeline: Timeline, observation: Observation, profile: Profile, pi
     """Set `profile` to what the test showed; `observation` is the test as a whole.
 
     Raises:
-        ValueError: no pods were observed.
+        ValueError: too few pods were observed.
     """
-    pods = timeline.pods[timeline.pods["row"] >= 0]
-    pods = pods.assign(length=floats(pods, "end_s") - floats(pods, "start_s"))
-    pods = pods[np.isfinite(pods["length"]) & (pods["length"] >= 0)]
-    running = pods[pods["phase"] == POD_PHASES.index(RUNNING)]
-    if not len(running):
-        raise ValueError("no pods were observed")
-    known = running.groupby("task", observed=True)["length"]
-    lengths = {str(task): values.to_numpy(dtype=np.float64) for task, values in known}
-    drivers = np.concatenate([v for task, v in lengths.items() if task.endswith(_DRIVER)] or [np.zeros(0)])
-    template = profile.steps[-1]
-    steps = tuple(
-        Step(task, _amount(values, 0.1), template.output, template.cpu, template.memory)
-        for task, values in lengths.items()
-        if not task.endswith(_DRIVER)
-    )
-    of = {phase: floats(pods[pods["phase"] == POD_PHASES.index(phase)], "length") for phase in (STARTING, PULLING)}
-    kubelet = replace(
-        profile.kubelet,
-        start=_amount(of[STARTING], 0.05) if of[STARTING].size else profile.kubelet.start,
-        pull_overhead_s=float(np.median(of[PULLING])) if of[PULLING].size else profile.kubelet.pull_overhead_s,
-    )
+    profile, learned = calibrated(profile, timeline)
+    if not any(each.what.startswith(STEP) for each in learned):
+        raise ValueError("too few pods of steps were observed")
     node = timeline.workers.iloc[0]
     pools = tuple(
         pool if pool.taints
         else replace(pool, cpu=float(node["cpu"]), memory=float(node["memory"]), reserved_cpu=0.0, reserved_memory=0.0)
         for pool in profile.pools
     )  # fmt: skip
-    controller = replace(profile.controller, driver=_amount(drivers, 0.05)) if drivers.size else profile.controller
-    set_ = replace(profile, steps=(*steps, *profile.steps), kubelet=kubelet, pools=pools, controller=controller)
-    plain = CalibratedSimulator(set_, pipeline, 1.0)
+    plain = CalibratedSimulator(replace(profile, pools=pools), pipeline, 1.0)
     simulated = plain.durations(round(observation.runs), max(1, round(observation.nodes)))[1]
     return replace(plain, factor=observation.duration_s / simulated)
-
-
-def _amount(values: Floats, least: float) -> Amount:
-    """Lognormal, by median and 95 % quantile."""
-    median, p95 = np.quantile(np.maximum(values, least), (0.5, 0.95)).tolist()
-    return Amount(Lognormal(median, max(p95, median * 1.01)))

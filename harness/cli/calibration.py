@@ -1,23 +1,22 @@
-"""A simulated platform that takes as long as a recorded one: what a profile can learn from a run folder."""
+"""A simulated platform that takes as long as a recorded one: what a profile can learn from a test."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.cli.observations import timeline_of
-from harness.model.phases import RUNNING, STARTING
+from harness.model.phases import PULLING, RUNNING, STARTING
 from harness.simulator.distributions import Amount, Fixed, Lognormal
 from harness.simulator.profile import Profile, Step
 
 if TYPE_CHECKING:
     from harness.analysis.timeline import Timeline
 
+STEP = "step"  # what is learned of one begins so
 _FEWEST = 5  # observations from which a distribution is made
 _WIDEST = 1000.0  # between median and 95th percentile: beyond, a mean is all tail
 _DRIVER = "-driver"
@@ -44,16 +43,13 @@ class Learned:
         return f"{self.what}: {values} (of {self.count:,})"
 
 
-def calibrated(profile: Profile, run: Path) -> tuple[Profile, list[Learned]]:
-    """The profile with the durations of a recorded run, and what was learned from it.
+def calibrated(profile: Profile, timeline: "Timeline") -> tuple[Profile, list[Learned]]:
+    """The profile with the durations of a recorded test, and what was learned from it.
 
-    Learned are: each step's time in its main container (reading inputs included), the drivers', the start of a pod, the
-    API's latency, and the provisioning of nodes. What the run says too little about stays as it was in the profile.
-
-    Raises:
-        ConfigError: there is no run at `run`, or it can't be read.
+    Learned are: each step's time in its main container (reading inputs included), the drivers', the start of a pod and
+    the pull of its image, the API's latency, and the provisioning of nodes. What the test says too little about stays
+    as it was in the profile.
     """
-    timeline = timeline_of(run)
     learned: list[Learned] = []
     for what, durations, put in _lessons(timeline):
         if len(durations) >= _FEWEST:
@@ -67,9 +63,10 @@ def _lessons(timeline: "Timeline") -> Iterator[tuple[str, Sequence[float], Put]]
     """What can be learned: its name, the observations, and where in the profile it belongs."""
     ran, started = _durations(timeline, RUNNING), _durations(timeline, STARTING)
     for task in sorted(each for each in ran if not each.endswith(_DRIVER)):
-        yield f"step {task}", ran[task], partial(_put_step, task)
+        yield f"{STEP} {task}", ran[task], partial(_put_step, task)
     yield "driver", [s for task in ran if task.endswith(_DRIVER) for s in ran[task]], _put_driver
     yield "pod start", [s for each in started.values() for s in each], _put_start
+    yield "image pull", _pulls(timeline, sum(map(len, ran.values()))), _put_pull
     yield "API latency", _latencies(timeline), _put_latency
     yield "node provisioning", _provisionings(timeline), _put_provisioning
 
@@ -98,6 +95,13 @@ def _put_start(profile: Profile, amount: Amount) -> Profile:
     return replace(profile, kubelet=replace(profile.kubelet, start=amount))
 
 
+def _put_pull(profile: Profile, amount: Amount) -> Profile:
+    """The usual pull: what an image that is not there yet takes beside is for its size and the bandwidth to say."""
+    pull = amount.distribution
+    usual_s = pull.median if isinstance(pull, Lognormal) else pull.mean
+    return replace(profile, kubelet=replace(profile.kubelet, pull_overhead_s=usual_s))
+
+
 def _put_latency(profile: Profile, amount: Amount) -> Profile:
     return replace(profile, api=replace(profile.api, latency=amount))
 
@@ -121,6 +125,12 @@ def _durations(timeline: "Timeline", phase: str) -> dict[str, list[float]]:
         if task:
             found.setdefault(task, []).append(length)
     return found
+
+
+def _pulls(timeline: "Timeline", ran: int) -> list[float]:
+    """Seconds that each of the pods that `ran` waited for its image: none where that was on the node."""
+    pulled = [s for each in _durations(timeline, PULLING).values() for s in each]
+    return [0.0] * (ran - len(pulled)) + pulled
 
 
 def _latencies(timeline: "Timeline") -> list[float]:
