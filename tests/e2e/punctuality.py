@@ -1,4 +1,7 @@
-"""Is it the machine that is late? A test that is INVALID for nothing else says nothing of what is tested then."""
+"""Is it the machine that is late? A test that is INVALID for nothing else says nothing of what is tested then.
+
+Whether it is our load that is late beside a bare timer is asked in test_punctuality.py, and nowhere else.
+"""
 
 import json
 import subprocess
@@ -22,9 +25,7 @@ _TYPICAL_S, _MOST_S = 0.001, 0.010
 
 
 def give_up_if_the_machine_is_late(*, last: bool) -> None:
-    """Skip the test where a bare timer is late already, and after its `last` try; the load's own lag is measured by
-    `make bench-drive`, beside the least that any generator can do.
-    """
+    """Skip the test where a bare timer is late already, and after its `last` try."""
     told = subprocess.run([sys.executable, "-c", _BARE], capture_output=True, text=True, check=True).stdout
     lags = json.loads(told)
     typical, most = lags[len(lags) // 2], lags[-1]
