@@ -36,7 +36,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     """The time with no pod is large for the number of pods or grows, and no cap on parallel runs explains it."""
     split = waits_so_far(timeline)
     share = split.shares()[CONTROLLER]
-    waited = split.of(CONTROLLER)
+    # With stamps of two clocks, one in whole seconds, a wait may come out below none.
+    waited = np.maximum(split.of(CONTROLLER), 0.0)
     if share < _SHARE or parallelism_cap.detect(timeline):
         return []
     early, late = _quarters(waited)
@@ -47,6 +48,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     found = starts(timeline)
     if not found.before.size or not found.between.size:
         raise CannotJudgeError("no run was seen with one pod after another")
+    before, between = (max(0.0, float(np.median(each))) for each in (found.before, found.between))
     what = "can't keep up" if grows else "is slow to go on"
     return [
         Finding(
@@ -56,8 +58,8 @@ def detect(timeline: Timeline) -> list[Finding]:
             (
                 Evidence(f"{share:.1%} of the runs' time passed with no pod of theirs alive", share, "share", "spans"),
                 Evidence(
-                    f"typically {format_duration(float(np.median(found.before)))} before the first pod and "
-                    f"{format_duration(float(np.median(found.between)))} between pods",
+                    f"typically {format_duration(before)} before the first pod and {format_duration(between)} between "
+                    "pods",
                     float(np.median(waited)), "s", "spans",
                 ),
                 Evidence(

@@ -18,6 +18,7 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.validity import validity
 from harness.model.findings import Diagnosis, Finding, NotJudged
 from harness.model.phases import LIST_SECONDS, NODE_CPU_CORES, STORE_AVAILABLE_BYTES
+from harness.model.units import format_duration
 
 # What a detector may need, and what to say when it is missing.
 SUBMISSIONS, RUNS, PODS, NODES, POD_EVENTS, STORE, NODE_CPU, SERVICE, LISTING = (
@@ -89,8 +90,8 @@ def diagnose(timeline: Timeline) -> Diagnosis:
     findings: list[Finding] = []
     silent: list[NotJudged] = []
     for detector in detectors():
-        if timeline.plan.target not in getattr(detector, "TARGETS", (timeline.plan.target,)):
-            continue  # the platform has no such part: nothing that could have been judged
+        if not _has_such_a_part(timeline, detector):
+            continue  # nothing that could have been judged
         lacking = [why for need in detector.NEEDS for there, why in [_SOURCES[need]] if not there(timeline)]
         if lacking:
             silent.append(NotJudged(detector.NAME, "; ".join(lacking)))
@@ -105,6 +106,12 @@ def diagnose(timeline: Timeline) -> Diagnosis:
     return Diagnosis(validity(timeline), tuple(ranked), tuple(silent))
 
 
+def _has_such_a_part(timeline: Timeline, detector: Detector) -> bool:
+    """Whether the platform has what a detector looks for: runs made of pods are no executions of a service."""
+    service = SERVICE not in detector.NEEDS or timeline.executed or timeline.answers_are_results
+    return service and timeline.plan.target in getattr(detector, "TARGETS", (timeline.plan.target,))
+
+
 def broke(share: float) -> float:
     """The severity of what made this share of the runs fail: a run that fails costs more than one that waits."""
     return min(1.0, 0.5 + 0.5 * share)
@@ -113,3 +120,8 @@ def broke(share: float) -> float:
 def slowed(share: float) -> float:
     """The severity of what took this share of the runs' time."""
     return min(0.5, 0.5 * share)
+
+
+def moment(at_s: float) -> str:
+    """When it was, for people; what is observed may be older than the first arrival."""
+    return f"{format_duration(abs(at_s))} {'into' if at_s >= 0 else 'before'} the test"

@@ -3,10 +3,9 @@
 import pandas as pd
 
 from harness.analysis.timeline import Timeline, floats
-from harness.detectors.detector import RUNS, slowed
+from harness.detectors.detector import RUNS, moment, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import GAP, WRONG_CLUSTER
-from harness.model.units import format_duration
 
 NAME = "observer-gaps"
 NEEDS = (RUNS,)
@@ -37,7 +36,7 @@ def _elsewhere(message: str) -> Finding:
 
 def _holes(gaps: pd.DataFrame) -> list[Finding]:
     facts = [
-        Evidence(f"{format_duration(at)} into the test, {name}: {message}", at, "s", "events", "kind = Observer")
+        Evidence(f"{moment(at)}, {name}: {message}", at, "s", "events", "kind = Observer")
         for at, name, message in zip(floats(gaps, "at_s").tolist(), gaps["object"], gaps["message"], strict=True)
     ]
     return [

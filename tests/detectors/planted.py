@@ -1,8 +1,11 @@
 """Tests with one thing wrong in them each: what a cluster would show of it, written by hand."""
 
+import re
 from collections.abc import Callable
+from math import isfinite
 
 from harness.model import Outcome
+from harness.model.findings import Evidence
 from harness.model.phases import (
     CACHED,
     COMPUTING,
@@ -27,6 +30,13 @@ from harness.model.phases import (
 from tests.timelines import GIB, Story, burst
 
 NODES = tuple(f"node-{k}" for k in range(6))
+
+
+def plausible(evidence: Evidence) -> bool:
+    """A number that can be, and no time or share below none in what is said."""
+    value = evidence.value
+    possible = value is None or (isfinite(value) and (value >= 0 or "before the test" in evidence.statement))
+    return possible and not re.search(r"(?<![\w.:-])-\d|\bnan\b|\binf\b", evidence.statement)
 
 
 def steady(

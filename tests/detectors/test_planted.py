@@ -5,7 +5,7 @@ import pytest
 from benchmarks.planting.seen import RUNS_ONLY, SOURCES, seen
 from harness.detectors import detectors, diagnose, generator_lag
 from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES, REQUESTED_MEMORY_BYTES
-from tests.detectors.planted import NODES, PLANTED, steady, with_volume
+from tests.detectors.planted import NODES, PLANTED, plausible, steady, with_volume
 from tests.timelines import Story
 
 
@@ -27,6 +27,7 @@ def test_a_platform_that_is_up_to_its_load_is_not_accused(count, tmp_path):
 def test_every_finding_can_be_looked_up_and_acted_on(name, tmp_path):
     for finding in diagnose(PLANTED[name]().timeline(tmp_path)).findings:
         assert finding.evidence
+        assert [each for each in finding.evidence if not plausible(each)] == []
         assert finding.knob.endswith(".")
         assert 0 < finding.confidence <= 1
         assert 0 < finding.severity <= 1
@@ -36,6 +37,13 @@ def test_every_finding_can_be_looked_up_and_acted_on(name, tmp_path):
             assert "<" not in command
         tables = {evidence.table for evidence in finding.evidence} - {""}
         assert tables <= {"submissions", "spans", "samples", "events", "nodes"}
+
+
+@pytest.mark.parametrize("stamped", [0.0, 0.7])
+def test_a_pod_that_is_stamped_before_its_runs_answer_was_waited_for_not_at_all(stamped, tmp_path):
+    story = steady(40, gap=lambda _: 20.0, first=lambda _: -stamped)
+    (finding,) = [each for each in diagnose(story.timeline(tmp_path)).findings if each.name == "controller-backlog"]
+    assert "typically 0 s before the first pod" in finding.evidence[1].statement
 
 
 def test_every_detector_is_planted_somewhere():

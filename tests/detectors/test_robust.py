@@ -10,7 +10,7 @@ from harness.detectors import diagnose
 from harness.detectors.detector import DEFECT
 from harness.model import Event, Node, Sample, Span, Submission
 from reports import build, document, summary
-from tests.detectors.planted import PLANTED, steady, with_volume
+from tests.detectors.planted import PLANTED, plausible, steady, with_volume
 from tests.timelines import Story, burst
 
 STORIES = {**PLANTED, "full": lambda: burst(40, store_full_from=0.6), "steady": lambda: with_volume(steady(30))}
@@ -58,6 +58,7 @@ def test_no_cut_and_no_missing_source_costs_the_report(tmp_path_factory, name, s
     timeline = replace(whole, records=records[:most]).timeline(tmp_path_factory.mktemp("cut"))
     diagnosis = diagnose(timeline)
     assert [silent for silent in diagnosis.not_judged if silent.reason.startswith(DEFECT)] == []
+    assert [each for finding in diagnosis.findings for each in finding.evidence if not plausible(each)] == []
     report = build(timeline, diagnosis)
     assert summary(report)
     assert document.render(report)
