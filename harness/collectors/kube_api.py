@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,6 +17,7 @@ import urllib3
 from harness.collectors.collector import ObserverSettings
 from harness.collectors.contact import UnreachableError
 from harness.collectors.journal import Journal
+from harness.model.errors import ConfigError
 
 _UNAUTHORIZED = 401
 _WHOLE = "application/json"
@@ -27,7 +29,11 @@ _QUIET_S = 90.0  # a watch that says nothing for so long, not even a bookmark, i
 
 
 class KubeApi:
-    """The API server that the kubeconfig, or the service account of this pod, names. Shared by threads."""
+    """The API server that the kubeconfig, or the service account of this pod, names. Shared by threads.
+
+    Raises:
+        ConfigError: the kubeconfig has no such context as was asked for.
+    """
 
     def __init__(self, settings: ObserverSettings, journal: Journal) -> None:
         self._settings = settings
@@ -38,6 +44,9 @@ class KubeApi:
         self._streams: set[Stream] = set()
         self._spacing_s = 1.0 / settings.requests_per_s
         self._next_s = 0.0
+        if settings.kube_context:  # a name that was mistyped is told now; all else that fails is no reason not to begin
+            with suppress(UnreachableError):
+                self._connected()
 
     @property
     def context_namespace(self) -> str:
@@ -171,6 +180,7 @@ def _connect(settings: ObserverSettings) -> tuple[Any, str]:
     """The official client's connection, and the context's namespace.
 
     Raises:
+        ConfigError: the kubeconfig has no such context as was asked for.
         UnreachableError: there is no kubeconfig and no service account, or they can't be used.
     """
     from kubernetes import client, config
@@ -185,7 +195,7 @@ def _connect(settings: ObserverSettings) -> tuple[Any, str]:
     named = next((each for each in contexts if each["name"] == settings.kube_context), None)
     if settings.kube_context and named is None:
         names = ", ".join(str(each["name"]) for each in contexts)
-        raise UnreachableError(f"the kubeconfig has no context '{settings.kube_context}'; contexts are: {names}")
+        raise ConfigError(f"the kubeconfig has no context '{settings.kube_context}'", f"contexts are: {names}")
     try:
         connected = config.new_client_from_config(settings.kubeconfig, settings.kube_context, persist_config=False)
     except (ConfigException, OSError, ValueError, TypeError) as error:

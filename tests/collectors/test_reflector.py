@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from harness.collectors.contact import Contact, UnreachableError
 from harness.collectors.journal import Journal
 from harness.collectors.kube_api import KubeApi
 from harness.collectors.reflector import Reflector
-from harness.model import Event
+from harness.model import ConfigError, Event
 from harness.store import RunFolder
 from tests.collectors.servers import Answer, Served, kubeconfig, until
 
@@ -248,19 +248,21 @@ class TestAccess:
                 api.get("/api/v1/nodes")
             assert caught.value.status == 403
 
-    @pytest.mark.parametrize(
-        ("settings", "says"),
-        [
-            ({"kubeconfig": "/does/not/exist"}, "the kubeconfig can't be used"),
-            ({"kube_context": "prod"}, "has no context 'prod'; contexts are: x"),
-        ],
-    )
-    def test_without_a_kubeconfig_it_says_so(self, tmp_path: Path, settings: dict[str, Any], says: str) -> None:
-        settings = {"kubeconfig": kubeconfig(tmp_path / "c", "http://127.0.0.1:1"), **settings}
+    def test_without_a_kubeconfig_it_says_so(self, tmp_path: Path) -> None:
         with RunFolder.create(tmp_path, "r").recorder() as recorder:
-            api = KubeApi(ObserverSettings("http://x", **settings), Journal(recorder))
-            with pytest.raises(UnreachableError, match=says):
+            api = KubeApi(ObserverSettings("http://x", kubeconfig="/does/not/exist"), Journal(recorder))
+            with pytest.raises(UnreachableError, match="the kubeconfig can't be used"):
                 api.get("/version")
+
+    @pytest.mark.parametrize(("given", "refused"), [({}, pytest.raises(ConfigError, match="has no context 'prod'")),
+                                                    ({"kubeconfig": "/does/not/exist"}, nullcontext())])  # fmt: skip
+    def test_a_context_that_is_not_in_the_kubeconfig_is_refused_at_once(
+        self, tmp_path: Path, given: dict[str, Any], refused: AbstractContextManager[Any]
+    ) -> None:
+        known = {"kubeconfig": kubeconfig(tmp_path / "c", "http://127.0.0.1:1")}
+        settings = ObserverSettings("http://x", kube_context="prod", **(known | given))
+        with RunFolder.create(tmp_path, "r").recorder() as recorder, refused:
+            KubeApi(settings, Journal(recorder))
 
     def test_nobody_there_is_said_with_the_address(self, tmp_path: Path) -> None:
         with RunFolder.create(tmp_path, "r").recorder() as recorder:

@@ -34,6 +34,7 @@ def scenarios(tmp_path, text):
         (["--fault", "gremlins"], "gremlins"),
         (["--redact", "passwort"], "--redact passwort: there is no such parameter"),
         (["--metric-profile", "nonsense"], "no metric profile 'nonsense'"),
+        (["--kube-context", "nosuch"], "no context 'nosuch'"),
     ],
 )
 def test_bad_options_end_with_2_before_anything_is_made(locust, arguments, said):
