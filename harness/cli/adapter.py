@@ -5,8 +5,8 @@ With it in place of a real adapter a load test shows whether the adapter, or the
 
 import argparse
 
-from harness.model.errors import ConfigError, ExitCode
-from harness.model.units import parse_duration
+from harness.cli.arguments import count_or_0, duration, duration_above_0, share
+from harness.model.errors import ExitCode
 from harness.simulator import commands
 
 
@@ -18,11 +18,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="serve an adapter with synthetic plants until it is interrupted",
         description="Serves a generic REST adapter with synthetic plants and planted limits, until it is interrupted.",
     )
-    serving.add_argument("--capacity", type=int, default=0, help="requests served at once; the others wait (0: all)")
-    serving.add_argument("--latency", default="0", help="what each request takes, as 500ms, or 200ms..800ms evenly")
-    serving.add_argument("--errors", type=float, default=0.0, help="share of requests answered with 503, as 0.05")
-    serving.add_argument("--plants", type=int, default=100, help="plants to browse; any id is served")
-    serving.add_argument("--step", default="60s", help="time between two points of a series (default: 60s)")
+    serving.add_argument(
+        "--capacity", type=count_or_0, default=0, help="requests served at once; the others wait (0: all)"
+    )
+    serving.add_argument(
+        "--latency", type=_span, default="0", help="what each request takes, as 500ms, or 200ms..800ms evenly"
+    )
+    serving.add_argument("--errors", type=share, default=0.0, help="share of requests answered with 503, as 0.05")
+    serving.add_argument("--plants", type=count_or_0, default=100, help="plants to browse; any id is served")
+    serving.add_argument(
+        "--step", type=duration_above_0, default="60s", help="time between two points of a series (default: 60s)"
+    )
     serving.add_argument("--seed", type=int, default=0, help="the same seed gives the same values")
     serving.add_argument("--name", default="plants", help="the adapter's id (default: plants)")
     commands.add_place_options(serving)
@@ -34,23 +40,23 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.simulator.adapter.serve import AdapterOptions, serve
     from harness.simulator.distributions import Amount, Uniform
 
-    if not 0 <= arguments.errors <= 1:
-        raise ConfigError(f"--errors: {arguments.errors} is not a share", "give a number from 0 to 1")
-    step_s = parse_duration(arguments.step)
-    if step_s <= 0 or arguments.capacity < 0 or arguments.plants < 0:
-        raise ConfigError("--step, --capacity and --plants can't be negative, nor a step 0", "see --help")
-    low, _, high = arguments.latency.partition("..")
-    least, most = parse_duration(low), parse_duration(high or low)
-    if most < least:
-        raise ConfigError(f"--latency: {arguments.latency} is upside down", "write the shorter one first")
     serve(
         AdapterOptions(
-            limits=Limits(arguments.capacity, Amount(Uniform(least, most)), arguments.errors),
+            limits=Limits(arguments.capacity, Amount(Uniform(*arguments.latency)), arguments.errors),
             plants=arguments.plants,
-            step_s=step_s,
+            step_s=arguments.step,
             seed=arguments.seed,
             name=arguments.name,
             place=commands.place(arguments),
         )
     )
     return ExitCode.OK
+
+
+def _span(text: str) -> tuple[float, float]:
+    """The ends of a range of durations, or of a single one."""
+    low, _, high = text.partition("..")
+    least, most = duration(low), duration(high or low)
+    if most < least:
+        raise argparse.ArgumentTypeError(f"{text} is upside down: write the shorter one first")
+    return least, most

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli import printing
+from harness.cli.arguments import count, duration, duration_above_0
 from harness.cli.observations import Source, read, timeline_of
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.units import format_duration, parse_duration
@@ -34,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw it, with the tests that were made: .svg, .png or .html"
     )
-    parser.add_argument("--jobs-per-node", type=int, metavar="J", help="how many runs fit a node, where it is known")
+    parser.add_argument("--jobs-per-node", type=count, metavar="J", help="how many runs fit a node, where it is known")
     parser.add_argument(
         "--simulator", metavar="PROFILE", help="answer by this simulated platform, calibrated on the run folder given"
     )
@@ -44,8 +45,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--spot", type=float, nargs="?", const=0.05, default=0.0, metavar="RATE",
         help="nodes are taken back: evictions of one node per hour (default where given: 0.05)",
     )  # fmt: skip
-    spot.add_argument("--step-time", metavar="T", help="of the longest step, which an eviction repeats")
-    spot.add_argument("--replacement-time", default="3m", metavar="T", help="until a new node is ready (default: 3m)")
+    spot.add_argument(
+        "--step-time", type=duration_above_0, metavar="T", help="of the longest step, which an eviction repeats"
+    )
+    spot.add_argument(
+        "--replacement-time", type=duration, default="3m", metavar="T", help="until a new node is ready (default: 3m)"
+    )
     printing.configure(parser)
 
 
@@ -60,8 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.capacity_drawn import file_maker
 
     given = _given(arguments)
-    if arguments.jobs_per_node is not None and arguments.jobs_per_node < 1:
-        raise ConfigError(f"--jobs-per-node {arguments.jobs_per_node} is not above 0", "give a whole number")
     make_file = file_maker(arguments.plot) if arguments.plot else None
     source = read(arguments.sources)
     model = fit(source.observations, np.random.default_rng(_SEED), jobs_per_node=arguments.jobs_per_node)
@@ -171,10 +174,10 @@ def _with_evictions(
     if arguments.spot < 0:
         raise ConfigError(f"--spot {arguments.spot} is below 0", "give the evictions of one node per hour")
     steps = [test.step_s for test in source.recorded if test.step_s]
-    step_s = parse_duration(arguments.step_time) if arguments.step_time else max(steps, default=0.0)
+    step_s = arguments.step_time or max(steps, default=0.0)
     if step_s <= 0:
         raise ConfigError("how long a step takes is not known from a table", "give --step-time, such as 10m")
-    factor = eviction_factor(step_s, arguments.spot, parse_duration(arguments.replacement_time))
+    factor = eviction_factor(step_s, arguments.spot, arguments.replacement_time)
     said = (
         f"spot: {arguments.spot:g} evictions of a node per hour, each repeating a step of {format_duration(step_s)}, "
         f"make the work {factor - 1:.1%} longer"

@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 from harness.cli import printing
+from harness.cli.arguments import rate_above_0
 from harness.model.errors import ConfigError, ExitCode
-from harness.model.units import parse_rate
 from harness.targets.cleaning import Cleaning, Cleanup, clean_up
 
 
@@ -15,7 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ways = [str(how) for how in Cleanup if how is not Cleanup.NONE]
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("--how", choices=ways, default="terminate", help="terminate (default): those that go on")
-    parser.add_argument("--rate", default="20/s", help="requests to the platform (default: 20/s)")
+    parser.add_argument("--rate", type=rate_above_0, default="20/s", help="requests to the platform (default: 20/s)")
     parser.add_argument("--token-file", default="", help="file with the bearer token (or environment PIPESWARM_TOKEN)")
     printing.configure(parser)
 
@@ -35,9 +35,6 @@ def run(arguments: argparse.Namespace) -> int:
     plan = folder.read_plan()
     if plan.simulated:
         raise ConfigError("this run's platform was simulated, and ended with it", "there is nothing to clean up")
-    rate = parse_rate(arguments.rate)
-    if not rate:
-        raise ConfigError("--rate: it is 0", "give a rate above 0, as 20/s")
     target = find(plan.target).from_plan(plan)
     if not isinstance(target, Cleaning):
         raise ConfigError(f"{plan.target} keeps no runs", "there is nothing to clean up")
@@ -45,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     runs = [(row.run, row.run in ended) for row in folder.records(Submission) if row.run is not None]
     carrier = Carrier(plan.host, read_token(arguments.token_file, os.environ), plan.limits, verify_tls=plan.verify_tls)
     try:
-        cleaned = clean_up(target, runs, Cleanup(arguments.how), carrier, rate=rate)
+        cleaned = clean_up(target, runs, Cleanup(arguments.how), carrier, rate=arguments.rate)
     finally:
         carrier.close()
     printing.show(arguments, lambda: str(cleaned), lambda: orjson.dumps(cleaned).decode())

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli import printing
+from harness.cli.arguments import duration_above_0
 from harness.cli.parent import stop_with_parent
-from harness.model.errors import ConfigError, ExitCode
+from harness.model.errors import ExitCode
 
 if TYPE_CHECKING:
     from harness.model.findings import Finding
@@ -27,29 +28,27 @@ _NICE = 15
 def configure(parser: argparse.ArgumentParser) -> None:
     """The verb's options."""
     parser.add_argument("run", type=Path, help="a run folder, of a running test or a finished one")
-    parser.add_argument("--every", default="", metavar="TIME", help="look again so often, as 10s, until it is over")
+    parser.add_argument(
+        "--every", type=duration_above_0, metavar="TIME", help="look again so often, as 10s, until it is over"
+    )
     parser.add_argument("--die-with-parent", action="store_true", help="end when the starting process is gone")
     printing.configure(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Look once, or again and again; each look is kept in the folder, where ``watch`` and the web UI find it."""
-    from harness.model.units import parse_duration
     from harness.store.folder import RunFolder
 
     folder = RunFolder.open(arguments.run)
-    if not arguments.every:
+    if arguments.every is None:
         found = look(folder)
         printing.show(arguments, lambda: _text(found), lambda: _document(found))
         return ExitCode.OK
-    every_s = parse_duration(arguments.every)
-    if every_s <= 0:
-        raise ConfigError(f"--every {arguments.every} is no time", "write it as 10s")
     stop = threading.Event()
     if arguments.die_with_parent:
         stop_with_parent(stop)
     os.nice(_NICE)
-    _go_on(folder, every_s, stop, arguments)
+    _go_on(folder, arguments.every, stop, arguments)
     return ExitCode.OK
 
 

@@ -73,8 +73,10 @@ def read_experiment(path: Path) -> ExperimentFile:
     try:
         text = path.read_bytes()
         given = yaml.load(text, Loader=yaml.CSafeLoader)
-    except (OSError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path} can't be read: {error}", "give the experiment's YAML file") from error
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}", "give the experiment's YAML file") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {error}", "mend it where that says") from error
     if not isinstance(given, dict):
         raise ConfigError(f"{path} is not a mapping", f"keys are: {', '.join(sorted(_KEYS))}")
     unknown = sorted(set(map(str, given)) - _KEYS)

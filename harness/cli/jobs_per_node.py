@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli import printing
+from harness.cli.arguments import count, duration, duration_above_0
 from harness.model.errors import ConfigError, ExitCode
-from harness.model.units import parse_duration
 
 if TYPE_CHECKING:
     from harness.experiment.jobs_per_node import JobsPerNode, Room
@@ -31,13 +31,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--namespace", default="kubeflow", help="of the runs' pods (default: kubeflow)")
     parser.add_argument("--kube-context", help="context of the kubeconfig (default: its current one)")
     parser.add_argument("--pool", default="", help="the node pool (default: the only one without taints)")
-    parser.add_argument("--most", type=int, metavar="K", help="never more runs (default: four times the estimate)")
+    parser.add_argument("--most", type=count, metavar="K", help="never more runs (default: four times the estimate)")
     parser.add_argument(
-        "--repetitions", type=int, default=3, metavar="R", help="of the trials that decide (default: 3)"
+        "--repetitions", type=count, default=3, metavar="R", help="of the trials that decide (default: 3)"
     )
-    parser.add_argument("--trial", default="1h", metavar="T", help="longest time for one trial (default: 1h)")
+    parser.add_argument(
+        "--trial", type=duration_above_0, default="1h", metavar="T", help="longest time for one trial (default: 1h)"
+    )
     parser.add_argument("--token-file", default="", help="file with the bearer token (or environment PIPESWARM_TOKEN)")
-    parser.add_argument("--settle", default="30m", metavar="T", help="longest wait for an empty pool (default: 30m)")
+    parser.add_argument(
+        "--settle", type=duration, default="30m", metavar="T", help="longest wait for an empty pool (default: 30m)"
+    )
     printing.configure(parser)
 
 
@@ -51,11 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     host = arguments.host or os.environ.get("KF_PIPELINES_ENDPOINT", "")
     if not host:
         raise ConfigError("there is no platform to try it on", "give --host, or set KF_PIPELINES_ENDPOINT")
-    if arguments.repetitions < 1 or (arguments.most is not None and arguments.most < 1):
-        raise ConfigError("--repetitions and --most are at least 1", "leave them out for the defaults")
     settings = PoolSettings(
         host, read_token(arguments.token_file, os.environ), arguments.namespace, arguments.kube_context, arguments.pool,
-        arguments.pipeline, parse_duration(arguments.trial), parse_duration(arguments.settle),
+        arguments.pipeline, arguments.trial, arguments.settle,
     )  # fmt: skip
     pool = ClusterPool(settings, lambda text: print(text, file=sys.stderr, flush=True))
     pool.settle()

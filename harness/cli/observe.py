@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli import printing
+from harness.cli.arguments import duration_above_0
 from harness.cli.parent import stop_with_parent
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.options import OBSERVING, several
@@ -25,7 +26,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The verb's options."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--run", type=Path, help="record into this run folder until told to stop")
-    what.add_argument("--for", dest="length", metavar="TIME", help="observe so long, as 30m, into a folder of its own")
+    what.add_argument(
+        "--for", dest="length_s", type=duration_above_0, metavar="TIME",
+        help="observe so long, as 30m, into a folder of its own",
+    )  # fmt: skip
     alone = parser.add_argument_group("without a load (--for)")
     alone.add_argument("--host", default="", help="address of the platform's API (default: as its own tools read it)")
     configure_folder(alone)
@@ -73,12 +77,10 @@ def _observe_alone(arguments: argparse.Namespace, stop: threading.Event) -> int:
     """Somebody else's load: a folder of its own, so long as was asked for, and a report."""
     from harness.cli import report
     from harness.collectors.observer import observe
-    from harness.model.units import format_duration, parse_duration
+    from harness.model.units import format_duration
     from harness.targets.target import find
 
-    length_s = parse_duration(arguments.length)
-    if length_s <= 0:
-        raise ConfigError(f"--for {arguments.length} is no time", "write it as 30m")
+    length_s = arguments.length_s
     platform = find(arguments.target)
     host = arguments.host or os.environ.get(platform.HOST_VARIABLE, "")
     if not host:

@@ -1,0 +1,59 @@
+"""Types of arguments: what is wrong with one is told with its option's name, as argparse does."""
+
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from typing import TypeVar
+
+from harness.model.errors import ConfigError
+from harness.model.units import parse_duration, parse_rate
+
+N = TypeVar("N", int, float)
+
+
+def duration(text: str) -> float:
+    """Seconds of ``90s`` or ``1h30m``, from 0 on."""
+    return _read(text, parse_duration)
+
+
+def duration_above_0(text: str) -> float:
+    """Seconds of ``90s`` or ``1h30m``, above 0."""
+    return _above_0(text, duration(text))
+
+
+def rate_above_0(text: str) -> float:
+    """A second's share of ``20/s`` or ``500/h``, above 0."""
+    return _above_0(text, _read(text, parse_rate))
+
+
+def count(text: str) -> int:
+    """A whole number above 0; ``10_000`` is one."""
+    return _above_0(text, int(text))
+
+
+def count_or_0(text: str) -> int:
+    """A whole number from 0 on."""
+    number = int(text)
+    if number < 0:
+        raise ArgumentTypeError(f"{text} is below 0")
+    return number
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    number = float(text)
+    if not 0 <= number <= 1:
+        raise ArgumentTypeError(f"{text} is not a number from 0 to 1")
+    return number
+
+
+def _read(text: str, parse: Callable[[str], float]) -> float:
+    try:
+        return parse(text)
+    except ConfigError as error:
+        raise ArgumentTypeError(f"{error.message}: {error.hint}") from error
+
+
+def _above_0(text: str, number: N) -> N:
+    if number <= 0:
+        raise ArgumentTypeError(f"{text} is not above 0")
+    return number

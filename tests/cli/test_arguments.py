@@ -1,0 +1,36 @@
+"""An argument that can't be understood is told by its option's name, before anything is made."""
+
+import pytest
+
+from harness.cli import main
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("diagnose run --every 0s", "argument --every: 0s is not above 0"),
+        ("diagnose run --every soon", "argument --every: 'soon' is not a duration: write it as 90s"),
+        ("observe --host http://127.0.0.1:9 --for soon", "argument --for: 'soon' is not a duration"),
+        ("cleanup run --rate 0/s", "argument --rate: 0/s is not above 0"),
+        ("cleanup run --rate fast", "argument --rate: 'fast' is not a rate"),
+        ("capacity --from t --jobs-per-node 0", "argument --jobs-per-node: 0 is not above 0"),
+        ("capacity --from t --spot --step-time long", "argument --step-time: 'long' is not a duration"),
+        ("capacity --from t --spot --replacement-time -3m", "argument --replacement-time: expected one argument"),
+        ("jobs-per-node --most some", "argument --most: invalid count value: 'some'"),
+        ("jobs-per-node --repetitions 0", "argument --repetitions: 0 is not above 0"),
+        ("jobs-per-node --trial 0", "argument --trial: 0 is not above 0"),
+        ("adapter serve --errors 2", "argument --errors: 2 is not a number from 0 to 1"),
+        ("adapter serve --capacity=-1", "argument --capacity: -1 is below 0"),
+        ("adapter serve --latency 2s..1s", "argument --latency: 2s..1s is upside down"),
+        ("adapter serve --step 0s", "argument --step: 0s is not above 0"),
+        ("adapter serve --port 65536", "argument --port: 65536 is not a port"),
+        ("simulate serve --port=-1", "argument --port: -1 is not a port"),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_option(call, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(call.split())
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
