@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from harness.analysis.charges import Charges
 from reports.report import Report
-from reports.tables import Column, Table, numbers, seconds_text
+from reports.tables import Column, Table, amount_text, numbers, seconds_text
 
 
 def cost_table(report: Report) -> Table:
@@ -19,21 +19,21 @@ def _charges(report: Report) -> Iterable[tuple[str, str, str]]:
     if paid is None:
         return
     held = ("of these requested by steps", "from when a pod has its node to its end")
-    yield "Node-hours charged", _amount(paid.node_hours), "from a node's creation to its end, during the test"
-    yield "of these with a step at work", _amount(paid.busy_hours), f"{paid.idle:.0%} of the charged time was idle"
-    yield "of these before the node was ready", _amount(paid.coming_hours), ""
-    yield "CPU-hours charged", _amount(paid.cpu_hours), "allocatable cores"
-    yield held[0], _amount(paid.held_cpu_hours), held[1]
-    yield "GPU-hours charged", _amount(paid.gpu_hours), ""
-    yield held[0], _amount(paid.held_gpu_hours), held[1]
+    yield "Node-hours charged", amount_text(paid.node_hours), "from a node's creation to its end, during the test"
+    yield "of these with a step at work", amount_text(paid.busy_hours), f"{paid.idle:.0%} of the charged time was idle"
+    yield "of these before the node was ready", amount_text(paid.coming_hours), ""
+    yield "CPU-hours charged", amount_text(paid.cpu_hours), "allocatable cores"
+    yield held[0], amount_text(paid.held_cpu_hours), held[1]
+    yield "GPU-hours charged", amount_text(paid.gpu_hours), ""
+    yield held[0], amount_text(paid.held_gpu_hours), held[1]
     if paid.overhead is not None:
-        cost = "" if paid.wasted is None else f"; it cost {_amount(paid.wasted)}"
+        cost = "" if paid.wasted is None else f"; it cost {amount_text(paid.wasted)}"
         what = f"overhead, as a share of what was requested{cost}"
         yield "Charged beyond what was requested", f"{paid.overhead:.0%}", what
     if paid.cost is None:
         yield "Cost", "unknown", "say what nodes cost with pipeswarm report RUN --price POOL=0.19"
     else:
-        yield "Cost", _amount(paid.cost), "in the currency of the nodes' prices"
+        yield "Cost", amount_text(paid.cost), "in the currency of the nodes' prices"
     yield from _goodput(report, paid)
     yield "Nodes ready at the start", f"{paid.warm:,}", ""
 
@@ -49,14 +49,6 @@ def _waiting(report: Report) -> Iterable[tuple[str, str, str]]:
         yield f"Pods waited for room, {name}", text, "of all pods"
     for bound, share in report.pending.within.items():
         yield f"Pods that waited less than {bound:g} s", f"{share:.1%}", ""
-
-
-def _amount(value: float | None) -> str:
-    """Nothing when it is missing or 0; small ones with two significant digits."""
-    if not value:
-        return ""
-    digits = 0 if value >= 1000 else 1 if value >= 100 else 2
-    return f"{value:,.{digits}f}" if value >= 0.1 else f"{value:.2g}"
 
 
 def _advice(report: Report) -> Iterable[tuple[str, str, str]]:
@@ -85,13 +77,13 @@ def _goodput(report: Report, paid: Charges) -> Iterable[tuple[str, str, str]]:
     if paid.node_hours:
         yield (
             "Succeeded runs per node-hour",
-            _amount(good / paid.node_hours),
+            amount_text(good / paid.node_hours),
             "goodput: lost work is paid for, too",
         )
     if paid.cost:
         yield (
             "Succeeded runs per unit of money",
-            _amount(good / paid.cost),
+            amount_text(good / paid.cost),
             "to compare spot with on-demand by",
         )
 
@@ -101,9 +93,9 @@ def kinds_table(report: Report) -> Table:
     both = report.goodput if len(report.goodput) > 1 else ()
     rows = [
         (
-            "spot" if kind.spot else "on-demand", f"{kind.nodes:,}", _amount(kind.node_hours), f"{kind.lost:,}",
-            f"{kind.lost_s / kind.worked_s:.1%}" if kind.worked_s else "", _amount(kind.runs),
-            _amount(kind.per_node_hour), _amount(kind.cost), _amount(kind.per_money),
+            "spot" if kind.spot else "on-demand", f"{kind.nodes:,}", amount_text(kind.node_hours), f"{kind.lost:,}",
+            f"{kind.lost_s / kind.worked_s:.1%}" if kind.worked_s else "", amount_text(kind.runs),
+            amount_text(kind.per_node_hour), amount_text(kind.cost), amount_text(kind.per_money),
         )
         for kind in both
     ]  # fmt: skip

@@ -79,15 +79,16 @@ def tiles(report: Report) -> list[Tile]:
     counts, flow = report.ledger, report.throughput
     p50, p95 = report.latencies.duration.at(0.5), report.latencies.duration.at(0.95)
     since = "from its creation to its end" if report.observed else "from due to over"
-    answered = Tile("Answered in", seconds_text(report.latencies.latency.at(0.95).value) or "unknown", "p95 from due")
+    answer = seconds_text(report.latencies.latency.at(0.95).value) or "unknown"
+    answered = Tile("19 of 20 answers", answer, "of the API at most (p95), from due")
     return [
         Tile(
             "Runs succeeded", f"{counts.succeeded:,}",
             f"of {counts.intended:,} {'observed' if report.observed else 'intended'}",
         ),
         Tile("Throughput", f"{flow.per_hour:,.0f}/h", f"over {format_duration(flow.makespan_s)}"),
-        Tile("Run, typical", seconds_text(p50.value) or "unknown", "half of the runs took longer"),
-        Tile("Run, p95", seconds_text(p95.value) or "unknown", since),
+        Tile("A typical run", seconds_text(p50.value) or "unknown", "half of the runs took longer"),
+        Tile("19 of 20 runs", seconds_text(p95.value) or "unknown", f"at most (p95), {since}"),
         _machines(report),
         *(() if report.observed or report.timeline.answers_are_results else (answered,)),
     ]  # fmt: skip

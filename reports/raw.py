@@ -1,6 +1,7 @@
 """Tables of what was recorded: at most so many rows of each, and what was left out is said."""
 
 from collections.abc import Sequence
+from math import isnan
 
 import numpy as np
 
@@ -17,9 +18,25 @@ _MOST_ROWS = 300
 
 
 def raw_tables(report: Report) -> list[Table]:
-    """Runs, pods by task, nodes, events, and what the observation cost."""
-    found = (_runs(report), _tasks(report), _nodes(report), _events(report), _own_requests(report))
+    """The test by windows of time, runs, pods by task, nodes, events, and what the observation cost."""
+    found = (_windows(report), _runs(report), _tasks(report), _nodes(report), _events(report), _own_requests(report))
     return [table for table in found if table.rows]
+
+
+def _windows(report: Report) -> Table:
+    """What the figure of the throughput draws, for those who can't see it."""
+    flow = report.throughput
+    counts = ("due", "succeeded", "failed")
+    means = {"in_flight": "Runs in flight", "pending": "Pods waiting for room", "nodes": "Ready nodes"}
+    columns = [
+        [seconds_text(start) for start in flow.edges_s[:-1].tolist()],
+        *([f"{value:,.0f}" for value in getattr(flow, name).tolist()] for name in counts),
+        *(["" if isnan(v) else f"{v:,.1f}" for v in getattr(flow, name).tolist()] for name in means),
+    ]
+    rows = list(zip(*columns, strict=True)) if len(report.timeline.runs) else []
+    heads = numbers("From", *(name.capitalize() for name in counts), *means.values())
+    title = f"By windows of {seconds_text(flow.width_s)}"
+    return _table(title, heads, [rows[k] for k in evenly(len(rows), _MOST_ROWS).tolist()], len(rows))
 
 
 def _runs(report: Report) -> Table:
@@ -35,7 +52,8 @@ def _runs(report: Report) -> Table:
         for known, times, message in zip(texts, zip(*(s.tolist() for s in stamps), strict=True), said, strict=True)
     ]
     heads = (
-        Column("seq", number=True), Column("Name"), Column("Run"), Column("Outcome"), Column("State"),
+        Column("seq", number=True), Column("Name", whole=True), Column("Run", whole=True), Column("Outcome"),
+        Column("State"),
         *(Column(name.capitalize(), number=True) for name in instants), Column("Message", long=True),
     )  # fmt: skip
     return _table("Runs", heads, rows, len(runs))
@@ -62,7 +80,7 @@ def _nodes(report: Report) -> Table:
     spot = ["spot" if value else "" for value in nodes["spot"]]
     rows = list(zip(*texts, *instants, cpu, memory, gpu, spot, strict=True))
     heads = (
-        Column("Node"), Column("Pool"), Column("Created", number=True), Column("Ready", number=True),
+        Column("Node", whole=True), Column("Pool"), Column("Created", number=True), Column("Ready", number=True),
         Column("Gone", number=True), Column("CPU", number=True), Column("Memory", number=True),
         Column("GPU", number=True), Column(""),
     )  # fmt: skip

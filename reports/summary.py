@@ -27,11 +27,16 @@ def measured_text(result: SloResult) -> str:
     """The measured value in the objective's unit with its 95 % interval, or why there is none."""
     if result.value is None or result.met is None:
         return result.why
-    text = _in_unit(result, result.value)
-    if result.low is not None or result.high is not None:
-        low, high = ("…" if end is None else _in_unit(result, end) for end in (result.low, result.high))
-        text += f", 95% interval {low} to {high}"
+    text = _in_unit(result, result.value) + _interval(result)
     return text if result.decided else f"{text}, which holds the limit: more runs would decide it"
+
+
+def _interval(result: SloResult) -> str:
+    """Nothing where there is none, and where it is narrower than what is told of it."""
+    low, high = ("" if end is None else _in_unit(result, end) for end in (result.low, result.high))
+    if low == high:
+        return ""
+    return ", 95% interval " + (f"{low} to {high}" if low and high else f"from {low}" if low else f"up to {high}")
 
 
 def _in_unit(result: SloResult, value: float) -> str:

@@ -15,11 +15,12 @@ _MOST_MESSAGES = 300
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's heading; numbers are set right, long texts may wrap."""
+    """A column's heading; numbers are set right, long texts may wrap, what is whole (a name, an id) may not."""
 
     name: str
     number: bool = False
     long: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,14 @@ def seconds_text(value: float | None) -> str:
     if value is None or not np.isfinite(value):
         return ""
     return format_duration(value)
+
+
+def amount_text(value: float | None) -> str:
+    """Nothing when it is missing or 0; small ones with two significant digits."""
+    if not value:
+        return ""
+    digits = 0 if value >= 1000 else 1 if value >= 100 else 2
+    return f"{value:,.{digits}f}" if value >= 0.1 else f"{value:.2g}"
 
 
 def _summary_row(name: str, summary: Summary) -> tuple[str, ...]:

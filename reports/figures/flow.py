@@ -4,11 +4,14 @@ import numpy as np
 
 from harness.analysis.requested import requested
 from harness.analysis.timeline import floats
-from harness.model.units import format_duration
+from harness.model.units import counted, format_duration
 from reports.figures.figure import Figure, axis, bars, figure, line, points, thinned, time_axis, unit_of
 from reports.report import Report
+from reports.tables import amount_text
 
 _NOTABLE = 0.01
+_LONG_S = 10.0  # latencies from here on are told in seconds
+_FEW = 10  # runs: their axis would get ticks between them
 
 
 def throughput(report: Report) -> Figure | None:
@@ -64,20 +67,21 @@ def requests(report: Report) -> list[Figure]:
     unit = unit_of(float(flow.edges_s[-1]))
     x = flow.middles_s / unit.seconds
     for found in requested(report.timeline):
-        what = "cores" if found.resource == "CPU" else "GPUs"
+        what = "core" if found.resource == "CPU" else "GPU"
         traces = [
-            line(f"{what} of ready nodes", x, found.room, "--accent", width=2.5, shape="hv"),
+            line(f"{what}s of ready nodes", x, found.room, "--accent", width=2.5, shape="hv"),
             line("requested by all pods", x, found.wanted, "--warn", dash="dot"),
             line("requested by pods on nodes", x, found.held, "--good", fill="tozeroy", fillcolor="--wash"),
         ]
         # A long queue would press the nodes' line to the bottom.
-        top = 1.05 * min(float(found.wanted.max()), 3 * float(found.room.max()))
-        layout = {"xaxis": time_axis(unit), "yaxis": axis(what, range=[0, max(top, 1.05 * float(found.room.max()))])}
+        room, most = float(found.room.max()), float(found.wanted.max())
+        top = 1.05 * max(room, min(most, 3 * room))
+        layout = {"xaxis": time_axis(unit), "yaxis": axis(f"{what}s", range=[0, top])}
         charged = report.charges and (report.charges.gpu_hours if found.resource == "GPU" else report.charges.cpu_hours)
         caption = (
-            f"Pods held {found.held_hours:.2f} {found.resource}-hours"
-            + (f" of {charged:.2f} that the nodes were there for" if charged else "")
-            + f", and all pods asked for up to {found.wanted.max():,.0f} {what} at once. Where the dotted line is "
+            f"Pods held {amount_text(found.held_hours) or 'no'} {found.resource}-hours"
+            + (f" of {amount_text(charged)} that the nodes were there for" if charged else "")
+            + f", and all pods asked for up to {counted(round(most), what)} at once. Where the dotted line is "
             "above the nodes' line, pods wait; the space between the nodes' line and the area is paid for and not used."
         )
         key = f"requests-{found.resource.lower()}"
@@ -94,21 +98,24 @@ def submissions(report: Report) -> Figure | None:
     at_once = float(np.nanmax(due) - np.nanmin(due)) < 1e-3
     unit = unit_of(float(np.nanmax(due)))
     x = floats(runs, "seq") if at_once else due / unit.seconds
+    latency, lag = answered - due, sent - due
+    name, factor = ("seconds", 1.0) if np.nanmax(np.fmax(latency, lag)) >= _LONG_S else ("milliseconds", 1000.0)
     traces = [
-        points("latency (due to answered)", x, 1000 * (answered - due), "--accent"),
-        points("lag (due to sent)", x, 1000 * (sent - due), "--warn"),
+        points("latency (due to answered)", x, factor * latency, "--accent"),
+        points("lag (due to sent)", x, factor * lag, "--warn"),
     ]
     refused = (runs["outcome"] == "rejected").to_numpy(dtype=bool) & np.isfinite(sent)
     if refused.any():
-        traces.append(points("rejected", x[refused], 1000 * (sent - due)[refused], "--bad", symbol="x"))
+        traces.append(points("rejected", x[refused], factor * lag[refused], "--bad", symbol="x"))
+    few = {"dtick": 1} if x.size < _FEW else {}
     layout = {
-        "xaxis": axis("run, in the order of arrival") if at_once else time_axis(unit),
-        "yaxis": axis("milliseconds", rangemode="tozero"),
+        "xaxis": axis("run, in the order of arrival", **few) if at_once else time_axis(unit),
+        "yaxis": axis(name, rangemode="tozero"),
     }
-    lag = report.diagnosis.validity.figures.get("lag_p99_s", 0.0)
+    late = report.diagnosis.validity.figures.get("lag_p99_s", 0.0)
     caption = (
         "Latency counts from when a run was due, so a slow answer can't hide the arrivals behind it. "
-        f"The generator's own lateness: p99 {1000 * lag:.1f} ms."
+        f"The generator's own lateness: p99 {format_duration(late)}."
     )
     return figure("submissions", "Submissions: latency and lag", caption, traces, layout)
 

@@ -48,10 +48,7 @@ def runs(report: Report) -> Figure | None:
         ),
     }  # fmt: skip
     which = "All" if chosen.size == split.row.size else f"{chosen.size} of {split.row.size:,}"
-    caption = (
-        f"{which} runs in the order of arrival. A run with several pods shows what the furthest of them does. "
-        "Drag to look closer, double-click to go back."
-    )
+    caption = f"{which} runs in the order of arrival. A run with several pods shows what the furthest of them does."
     return figure("runs", "Runs, one by one", caption, traces, layout, height=max(300, 9 * chosen.size + 90))
 
 

@@ -37,6 +37,21 @@
     draw();
   });
   addEventListener("afterprint", () => { for (const each of folded) each.open = false; });
+  // What a mouse does by dragging: [how much of what is seen will be seen, how much of it to the right].
+  const moves = { "+": [0.5, 0], "=": [0.5, 0], "-": [2, 0], ArrowLeft: [1, -0.25], ArrowRight: [1, 0.25] };
+  for (const plot of document.querySelectorAll(".plot")) {
+    plot.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const move = moves[event.key];
+      if (move) {
+        const [low, high] = plot.layout.xaxis.range;
+        const middle = (low + high) / 2 + move[1] * (high - low), half = (move[0] * (high - low)) / 2;
+        Plotly.relayout(plot, { "xaxis.range": [middle - half, middle + half] });
+      } else if (event.key === "0") Plotly.relayout(plot, { "xaxis.autorange": true });
+      else return;
+      event.preventDefault();
+    });
+  }
   for (const button of document.querySelectorAll(".copy")) {
     button.addEventListener("click", async () => {
       const text = button.parentElement.querySelector("pre").innerText;

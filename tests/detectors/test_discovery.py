@@ -41,6 +41,11 @@ def test_built_in_detectors_are_found_by_their_files():
     assert "store-full" in names
 
 
+def test_what_the_platform_does_not_have_is_no_gap_in_what_could_be_judged(tmp_path):
+    silent = {s.name for s in diagnose(burst(40).timeline(tmp_path)).not_judged}
+    assert silent.isdisjoint({"adapter-slow", "lb-imbalance", "slow-worker"})
+
+
 @pytest.mark.usefixtures("installed")
 def test_a_third_partys_detectors_are_asked_and_may_decline(tmp_path):
     diagnosis = diagnose(burst(40).timeline(tmp_path / "runs"))

@@ -126,6 +126,30 @@ def test_a_finger_that_moves_over_a_plot_scrolls_the_page(browser, page_address)
     context.close()
 
 
+def test_a_figure_is_looked_at_closely_by_keyboard(browser, page_address):
+    address, _ = page_address
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, offline=True)
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_function("document.documentElement.dataset.drawn")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the diagnosis"
+    seen: list[str] = []
+    while "plot-pods" not in seen and len(seen) < 60:
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate("document.activeElement.id"))
+    assert seen.index("plot-throughput") < seen.index("plot-phases") < seen.index("plot-pods")
+    shown = "document.getElementById('plot-pods').layout.xaxis.range"
+    low, high = page.evaluate(shown)
+    page.keyboard.press("+")
+    assert page.evaluate(shown) == pytest.approx([low + (high - low) / 4, high - (high - low) / 4])
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(shown) == pytest.approx([low + 3 / 8 * (high - low), high - (high - low) / 8])
+    page.keyboard.press("0")
+    assert page.evaluate(shown) == pytest.approx([low, high])
+    context.close()
+
+
 def test_what_is_folded_away_is_printed_where_it_is_a_finding(browser, page_address):
     address, report = page_address
     context = browser.new_context(offline=True)
