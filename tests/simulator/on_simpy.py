@@ -7,15 +7,14 @@ distributions, and the random streams. So both do the same work, and must agree 
 Left out is what a test with this model has to leave out, too: the autoscaler, evictions, deletions, priorities, faults.
 """
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import simpy
 
-from harness.simulator.cluster import Pod, Shape
+from harness.simulator.cluster import Pod
 from harness.simulator.cluster.kubelet import SIGKILLED
 from harness.simulator.cluster.objects import Node
 from harness.simulator.cluster.quota import Quota
@@ -30,9 +29,7 @@ from harness.simulator.kfp.templates import Templates
 from harness.simulator.kfp.workflow import FAILED, PENDING, RUNNING, SUCCEEDED, Step, Workflow
 from harness.simulator.profile import Profile
 from harness.simulator.stations import TokenBucket
-from tests.simulator.simpy_parts import Search, Shared
-
-Process = Iterator[simpy.Event]
+from tests.simulator.simpy_parts import Process, Scheduler, Search, Shared
 
 
 class OnSimpy:
@@ -65,10 +62,7 @@ class OnSimpy:
         self.calls = TokenBucket(profile.controller.qps, profile.controller.burst)
         self.workers = simpy.Resource(self.env, profile.controller.workers)
         self.agents = simpy.Resource(self.env, profile.agent.workers)
-        self.queue = simpy.Store(self.env)
-        self.placing: dict[str, simpy.Event] = {}
-        self.blocked: dict[Shape, deque[Pod]] = {}
-        self.ranks = ranks(packing=profile.scheduler.packing)
+        self.scheduler = Scheduler(self.env, profile.scheduler, ranks(packing=profile.scheduler.packing))
         self.processors: dict[str, Shared] = {}
         self.link, self.stored = Shared(self.env, profile.store.bytes_per_s), profile.store.used
         self.templates = Templates(profile.controller, self.steps)
@@ -77,7 +71,6 @@ class OnSimpy:
         self.runs: list[Run] = []
         self.left, self.over = len(due), self.env.event()
         self.add_nodes()
-        self.env.process(self.schedule())
         for number, at in enumerate(due):
             self.env.process(self.run(number, at))
 
@@ -88,8 +81,8 @@ class OnSimpy:
                 index += 1
                 node = Node(f"{pool.name}-{index}", index, pool, EventLoop())
                 node.ready = 0.0
-                self.ranks.nodes[node.name] = node
-                self.ranks.changed(node)
+                self.scheduler.ranks.nodes[node.name] = node
+                self.scheduler.ranks.changed(node)
                 self.processors[node.name] = Shared(self.env, pool.cpu)
 
     # --- API server ---------------------------------------------------------------------------------------------
@@ -215,9 +208,7 @@ class OnSimpy:
         step.state = PENDING
         pod.created = env.now
         self.pods[pod.name] = pod
-        placed = self.placing[pod.name] = env.event()
-        self.queue.put(pod)
-        node = yield placed
+        node = yield self.scheduler.placed(pod)
         ready = self.images_ready(node, pod)
         if ready > env.now:
             yield env.timeout(ready - env.now)
@@ -234,7 +225,7 @@ class OnSimpy:
         pod.finished = env.now
         pod.phase = "Failed" if pod.exit_code else "Succeeded"
         node.give_back(pod)
-        self.room_made(node)
+        self.scheduler.room_made(node)
         workflow.active -= 1
         self.quota.give_back(pod)
         workflow.news.append(pod)
@@ -291,45 +282,6 @@ class OnSimpy:
     def full_for(self, size: float) -> bool:
         store = self.profile.store
         return self.stored + size > store.capacity * (1 - store.min_free)
-
-    # --- scheduler ----------------------------------------------------------------------------------------------
-
-    def schedule(self) -> Process:
-        """One pod at a time, first come first served."""
-        env, settings = self.env, self.profile.scheduler
-        while True:
-            pod = yield self.queue.get()
-            yield env.timeout(settings.pod_s)
-            node = self.ranks.best(pod.shape)
-            if node is None:
-                self.blocked.setdefault(pod.shape, deque()).append(pod)
-                pod.retry_at = env.now + min(settings.backoff_s * 2**pod.attempts, settings.backoff_max_s)
-                pod.attempts += 1
-                if pod.unschedulable is None:
-                    pod.unschedulable = env.now
-            else:
-                node.take(pod)
-                self.ranks.changed(node)
-                pod.node, pod.scheduled = node, env.now
-                self.placing.pop(pod.name).succeed(node)
-
-    def room_made(self, node: Node) -> None:
-        """The longest-waiting pods that may fit are tried again, when their back-off is over."""
-        self.ranks.changed(node)
-        hopeful: list[Pod] = []
-        for shape, pods in self.blocked.items():
-            room = node.room(shape) if self.ranks.cost(shape, node) is not None else 0
-            hopeful.extend(pods.popleft() for _ in range(min(room, len(pods))))
-        for pod in sorted(hopeful, key=lambda pod: pod.created):
-            if pod.retry_at <= self.env.now:
-                self.queue.put(pod)
-            else:
-                self.env.process(self.retry(pod))
-        self.blocked = {shape: pods for shape, pods in self.blocked.items() if pods}
-
-    def retry(self, pod: Pod) -> Process:
-        yield self.env.timeout(pod.retry_at - self.env.now)
-        self.queue.put(pod)
 
 
 def simulated(

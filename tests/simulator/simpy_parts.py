@@ -1,12 +1,18 @@
-"""Parts of the platform on simpy: capacity that is shared, and the search for a node."""
+"""Parts of the platform on simpy: capacity that is shared, the scheduler, and the search for a node."""
 
+from collections import deque
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from math import inf
 
 import simpy
 
-from harness.simulator.cluster import Node, Shape
+from harness.simulator.cluster import Node, Pod, Shape
+from harness.simulator.cluster.ranking import Ranks
 from harness.simulator.cluster.shapes import admits
+from harness.simulator.profile import Scheduler as Settings
+
+Process = Iterator[simpy.Event]
 
 
 class Shared:
@@ -72,3 +78,56 @@ class Search:
             if (cost := self.cost(shape, node)) is not None
         ]
         return min(ranked)[2] if ranked else None
+
+
+class Scheduler:
+    """Places one pod at a time, first come first served; those that fit nowhere are tried again with a back-off."""
+
+    def __init__(self, env: simpy.Environment, settings: Settings, ranks: Ranks | Search) -> None:
+        self.env, self.settings, self.ranks = env, settings, ranks
+        self.queue = simpy.Store(env)
+        self.placing: dict[str, simpy.Event] = {}
+        self.blocked: dict[Shape, deque[Pod]] = {}
+        env.process(self.schedule())
+
+    def placed(self, pod: Pod) -> simpy.Event:
+        """Happens with the pod's node."""
+        event = self.placing[pod.name] = self.env.event()
+        self.queue.put(pod)
+        return event
+
+    def schedule(self) -> Process:
+        env, settings = self.env, self.settings
+        while True:
+            pod = yield self.queue.get()
+            yield env.timeout(settings.pod_s)
+            node = self.ranks.best(pod.shape)
+            if node is None:
+                self.blocked.setdefault(pod.shape, deque()).append(pod)
+                pod.retry_at = env.now + min(settings.backoff_s * 2**pod.attempts, settings.backoff_max_s)
+                pod.attempts += 1
+                if pod.unschedulable is None:
+                    pod.unschedulable = env.now
+            else:
+                node.take(pod)
+                self.ranks.changed(node)
+                pod.node, pod.scheduled = node, env.now
+                self.placing.pop(pod.name).succeed(node)
+
+    def room_made(self, node: Node) -> None:
+        """The longest-waiting pods that may fit are tried again, when their back-off is over."""
+        self.ranks.changed(node)
+        hopeful: list[Pod] = []
+        for shape, pods in self.blocked.items():
+            room = node.room(shape) if self.ranks.cost(shape, node) is not None else 0
+            hopeful.extend(pods.popleft() for _ in range(min(room, len(pods))))
+        for pod in sorted(hopeful, key=lambda pod: pod.created):
+            if pod.retry_at <= self.env.now:
+                self.queue.put(pod)
+            else:
+                self.env.process(self.retry(pod))
+        self.blocked = {shape: pods for shape, pods in self.blocked.items() if pods}
+
+    def retry(self, pod: Pod) -> Process:
+        yield self.env.timeout(pod.retry_at - self.env.now)
+        self.queue.put(pod)

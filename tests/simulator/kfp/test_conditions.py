@@ -1,4 +1,4 @@
-"""Conditions: CEL as KFP's compiler writes it, and which pods a pipeline with If, Elif, Else, loops and exits makes."""
+"""Conditions: which pods a pipeline with If, Elif and Else makes, alone and in loops, at first and when retried."""
 
 from collections import Counter
 from dataclasses import replace
@@ -6,44 +6,14 @@ from typing import Any
 
 import pytest
 import yaml
-from kfp import compiler, dsl
+from kfp import dsl
 
 from harness.simulator.cluster import Change
 from harness.simulator.distributions import fixed
-from harness.simulator.kfp.records import Run
 from harness.simulator.platform import Platform
-from harness.simulator.profile import Controller, Profile, Step
+from harness.simulator.profile import Step
+from tests.simulator.kfp.sdk import branches, compiled, failing, flip, ran, step
 from tests.simulator.platforms import Journal, profile, submit, upload
-
-
-@dsl.container_component
-def step(number: int = 1):  # the SDK reads the signature
-    return dsl.ContainerSpec(image="busybox", command=["true"], args=[number])
-
-
-@dsl.container_component
-def flip(face: dsl.OutputPath(str)):  # type: ignore[valid-type]
-    return dsl.ContainerSpec(image="busybox", command=["true"], args=[face])
-
-
-def compiled(tmp_path: Any, pipeline: Any) -> bytes:
-    target = tmp_path / "pipeline.yaml"
-    compiler.Compiler().compile(pipeline, str(target))
-    return bytes(target.read_bytes())
-
-
-def ran(tmp_path: Any, pipeline: Any, count: int = 1, *, under: Profile | None = None, **parameters: object) -> Any:
-    """The runs, and the pods of each by (role, task)."""
-    package = pipeline if isinstance(pipeline, bytes) else compiled(tmp_path, pipeline)
-    journal = Journal()
-    platform = Platform(replace(under or profile(), caching=False), 5, journal)
-    runs = submit(platform, upload(platform, package), count, **parameters)
-    platform.loop.run(3000)
-    made: dict[str, Counter[tuple[str, str]]] = {run.id: Counter() for run in runs}
-    for pod in journal.saw(Change.CREATED):
-        made[pod.owner.run_id][pod.role, pod.task] += 1  # type: ignore[attr-defined]  # a workflow
-    assert all(run.finished is not None for run in runs)
-    return runs, [made[run.id] for run in runs]
 
 
 def test_a_condition_on_a_parameter_decides_which_pods_a_run_has(tmp_path: Any) -> None:
@@ -72,10 +42,6 @@ def tossed():
         step(number=2)
     with dsl.Else():
         step(number=3)
-
-
-def branches(pods: Counter[tuple[str, str]]) -> list[str]:
-    return [task for (role, task), _ in pods.items() if role == "executor" and task != "flip"]
 
 
 def test_a_condition_on_a_result_that_the_profile_tells_is_decided_by_it(tmp_path: Any) -> None:
@@ -122,21 +88,6 @@ def test_what_comes_after_a_skipped_condition_is_omitted_and_the_run_succeeds(tm
     assert run.state == "SUCCEEDED"
 
 
-def test_what_comes_after_a_pipeline_with_a_skipped_condition_runs(tmp_path: Any) -> None:
-    @dsl.pipeline
-    def inner(flag: bool):
-        with dsl.If(flag == True):  # noqa: E712  # the SDK records the comparison
-            flip()
-
-    @dsl.pipeline
-    def outer():
-        step().after(inner(flag=False))
-
-    (run,), (pods,) = ran(tmp_path, outer)
-    assert branches(pods) == ["step"]
-    assert run.state == "SUCCEEDED"
-
-
 def test_a_condition_inside_a_loop_is_decided_for_each_item(tmp_path: Any) -> None:
     @dsl.pipeline
     def looped(items: list = [{"a": 1}, {"a": 2}, {"a": 1}]):  # noqa: B006  # the SDK's way to say a default
@@ -147,53 +98,6 @@ def test_a_condition_inside_a_loop_is_decided_for_each_item(tmp_path: Any) -> No
     assert pods["executor", "step"] == 2
     # Root, loop, each iteration, each condition; and two for each step.
     assert sum(pods.values()) == 1 + 1 + 3 + 3 + 2 * 2
-
-
-def failing(match: str) -> Profile:
-    still = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
-    return profile(steps=(replace(still, match=match, failing=1.0), still))
-
-
-def test_an_exit_task_runs_after_a_failure_and_the_run_has_failed(tmp_path: Any) -> None:
-    @dsl.pipeline
-    def guarded():
-        with dsl.ExitHandler(step()):
-            flip()
-
-    (run,), (pods,) = ran(tmp_path, guarded, under=failing("flip"))
-    assert pods["executor", "step"] == 1
-    assert run.state == "FAILED"
-
-
-def test_a_failure_inside_a_nested_pipeline_omits_what_comes_after_it(tmp_path: Any) -> None:
-    @dsl.pipeline
-    def inner():
-        flip()
-
-    @dsl.pipeline
-    def outer():
-        step().after(inner())
-
-    (run,), (pods,) = ran(tmp_path, outer, under=failing("flip"))
-    assert {task for role, task in pods if role == "executor"} == {"flip"}
-    assert run.state == "FAILED"
-
-
-def states(run: Run) -> dict[str, str]:
-    assert run.workflow is not None
-    return {plan.path: step.state for plan, step in run.workflow.made() if plan.role == "join"}
-
-
-def test_a_nested_pipelines_node_ends_as_argo_ends_it(tmp_path: Any) -> None:
-    @dsl.pipeline
-    def outer(flag: bool = False):
-        with dsl.If(flag == True):  # noqa: E712  # the SDK records the comparison
-            step()
-        with dsl.ExitHandler(step()):
-            flip()
-
-    (run,), _ = ran(tmp_path, outer, under=failing("flip"))
-    assert states(run) == {"root.condition-1": "Skipped", "root.exit-handler-2": "Failed", "root": "Failed"}
 
 
 def test_a_retried_run_does_not_take_a_branch_that_was_not_taken(tmp_path: Any) -> None:
@@ -216,82 +120,6 @@ def test_a_retried_run_does_not_take_a_branch_that_was_not_taken(tmp_path: Any) 
     platform.loop.run(200)
     assert run.state == "SUCCEEDED"
     assert Counter(pod.task for pod in journal.saw(Change.CREATED) if pod.role == "executor") == {"flip": 2}
-
-
-# --- the cache --------------------------------------------------------------------------------------------------------
-
-
-def test_the_cache_answers_a_step_whose_own_inputs_are_the_same(tmp_path: Any) -> None:
-    @dsl.pipeline
-    def two(number: int = 1, other: int = 1):
-        step(number=number)
-        step(number=other)
-
-    package = compiled(tmp_path, two)
-    journal = Journal()
-    platform = Platform(profile(), 5, journal)
-    version = upload(platform, package)
-    executors = []
-    for number, other in ((1, 2), (1, 3), (4, 3), (2, 1)):
-        journal.pods.clear()
-        submit(platform, version, number=number, other=other)
-        platform.loop.run(platform.loop.now + 100)
-        executors.append([pod.task for pod in journal.saw(Change.CREATED) if pod.role == "executor"])
-    # The last run's steps were computed before, each as the other's task: equal components with equal inputs.
-    assert executors == [["step", "step-2"], ["step-2"], ["step"], []]
-
-
-def test_steps_inside_loops_are_answered_from_the_cache_too(tmp_path: Any) -> None:
-    @dsl.pipeline
-    def looped(items: list = [1, 2]):  # noqa: B006  # the SDK's way to say a default
-        with dsl.ParallelFor(items) as item:
-            step(number=item)
-
-    package = compiled(tmp_path, looped)
-    journal = Journal()
-    platform = Platform(profile(controller=Controller(requeue_s=0.0)), 5, journal)
-    version = upload(platform, package)
-    executors = []
-    for items in ([1, 2], [2, 3], [3, 1]):
-        journal.pods.clear()
-        submit(platform, version, items=items)
-        platform.loop.run(platform.loop.now + 1000)
-        executors.append(sum(pod.role == "executor" for pod in journal.saw(Change.CREATED)))
-    assert executors == [2, 1, 0]
-
-
-# --- what becomes of other parts of a pipeline ------------------------------------------------------------------------
-
-
-def test_what_a_driver_does_itself_has_no_executor(tmp_path: Any) -> None:
-    @dsl.pipeline
-    def claiming():
-        first = step()
-        flip().after(first)
-
-    # As kfp-kubernetes' CreatePVC compiles.
-    spec = yaml.safe_load(compiled(tmp_path, claiming))
-    spec["deploymentSpec"]["executors"]["exec-step"]["container"]["image"] = "argostub/createpvc"
-    (run,), (pods,) = ran(tmp_path, yaml.safe_dump(spec).encode())
-    assert pods == {("dag-driver", ""): 1, ("container-driver", "step"): 1, ("container-driver", "flip"): 1,
-                    ("executor", "flip"): 1}  # fmt: skip
-    assert run.state == "SUCCEEDED"
-
-
-def test_reading_an_output_is_waiting_for_it(tmp_path: Any) -> None:
-    @dsl.pipeline
-    def reading():
-        flip()
-        step()
-
-    # A specification may leave it to the reader to see it: the API server adds what it implies.
-    spec = yaml.safe_load(compiled(tmp_path, reading))
-    task = spec["root"]["dag"]["tasks"]["step"]
-    task["inputs"] = {"parameters": {"number": {"taskOutputParameter": {
-        "producerTask": "flip", "outputParameterKey": "face",
-    }}}}  # fmt: skip
-    (run,), _ = ran(tmp_path, yaml.safe_dump(spec).encode())
-    assert run.finished == pytest.approx(2.0)  # one second after the other
 
 
 def test_the_one_of_several_branches_feeds_a_later_condition(tmp_path: Any) -> None:
