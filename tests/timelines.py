@@ -46,6 +46,7 @@ class Story:
     slos: tuple[str, ...] = ()
     schedule: Mapping[str, object] = field(default_factory=lambda: {"name": "burst"})
     started: bool = True
+    target: str = "kfp"
 
     def submit(
         self,
@@ -106,7 +107,7 @@ class Story:
 
     def plan(self) -> Plan:
         return Plan(
-            target="kfp",
+            target=self.target,
             host="http://127.0.0.1:8888",
             schedule=self.schedule,
             intended=self.intended,

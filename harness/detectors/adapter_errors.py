@@ -9,6 +9,7 @@ from harness.model.findings import Evidence, Finding
 
 NAME = "adapter-errors"
 NEEDS = (RUNS,)
+TARGETS = ("hetida",)
 
 # hetida designer names the stage and the exception; a source that is down ends as a plain 500 of the runtime.
 SAID = re.compile(r"LOADING_DATA_FROM_ADAPTERS|SENDING_DATA_TO_ADAPTERS|Adapter\w*(?:Exception|Error)")

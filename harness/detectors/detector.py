@@ -51,6 +51,8 @@ _SOURCES: Mapping[str, tuple[Callable[[Timeline], bool], str]] = {
         "no execution told its phases: the target's runs are not executions of a service that answers with the result",
     ),
 }
+# What a platform's runs never show: there, nothing could have been judged by it.
+_NEVER: Mapping[str, frozenset[str]] = {"kfp": frozenset({SERVICE})}
 
 
 class Detector(Protocol):
@@ -90,7 +92,7 @@ def diagnose(timeline: Timeline) -> Diagnosis:
     findings: list[Finding] = []
     silent: list[NotJudged] = []
     for detector in detectors():
-        if not _has_such_a_part(timeline, detector):
+        if not _concerns(detector, timeline.plan.target):
             continue  # nothing that could have been judged
         lacking = [why for need in detector.NEEDS for there, why in [_SOURCES[need]] if not there(timeline)]
         if lacking:
@@ -106,10 +108,11 @@ def diagnose(timeline: Timeline) -> Diagnosis:
     return Diagnosis(validity(timeline), tuple(ranked), tuple(silent))
 
 
-def _has_such_a_part(timeline: Timeline, detector: Detector) -> bool:
-    """Whether the platform has what a detector looks for: runs made of pods are no executions of a service."""
-    service = SERVICE not in detector.NEEDS or timeline.executed or timeline.answers_are_results
-    return service and timeline.plan.target in getattr(detector, "TARGETS", (timeline.plan.target,))
+def _concerns(detector: Detector, target: str) -> bool:
+    """Whether the platform has what the detector looks for; else there is nothing that it could not judge."""
+    return target in getattr(detector, "TARGETS", (target,)) and _NEVER.get(target, frozenset()).isdisjoint(
+        detector.NEEDS
+    )
 
 
 def broke(share: float) -> float:

@@ -224,7 +224,7 @@ def executed(
     fails: Callable[[int], str] = lambda _: "",
 ) -> Story:
     """Executions by a service of three replicas, a second apart; the answer of each is its result."""
-    story = Story(intended=count)
+    story = Story(intended=count, target="hetida")
     for seq in range(count):
         place = replica(seq)
         jitter = 1 + (seq * 7 % 10) / 100
