@@ -6,7 +6,7 @@ from harness.analysis.failures import failures
 from harness.analysis.timeline import Timeline
 from harness.analysis.volumes import volumes
 from harness.detectors.detector import RUNS, CannotJudgeError, broke
-from harness.detectors.store_full import FULL, UNREACHED, UNWRITTEN
+from harness.detectors.store_full import DRAINING, FULL, UNREACHED, UNWRITTEN
 from harness.model.findings import Evidence, Finding
 
 NAME = "store-unreachable-from-old-nodes"
@@ -54,7 +54,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             )
         )  # fmt: skip
         facts += _age(timeline, bad, good)
-    drain = f"kubectl drain {' '.join(bad.nodes)} --ignore-daemonsets --delete-emptydir-data"
+    drain = f"kubectl drain {' '.join(bad.nodes)} {DRAINING}"
     return [
         Finding(
             NAME,

@@ -78,7 +78,8 @@ def test_a_store_that_tells_of_its_own_space_is_judged_too_and_its_claim_looked_
 def test_the_nodes_the_steps_ran_on_are_renewed(tmp_path):
     (finding,) = detect(burst(60, store_full_from=0.5).timeline(tmp_path))
     assert finding.commands[-1] == (
-        "kubectl drain node-0 node-1 node-2 node-3 --ignore-daemonsets --delete-emptydir-data"
+        "kubectl drain node-0 node-1 node-2 node-3 --ignore-daemonsets --delete-emptydir-data "
+        "--pod-selector='workflows.argoproj.io/completed!=true'"
     )
 
 
