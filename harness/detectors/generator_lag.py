@@ -15,6 +15,7 @@ NEEDS = (SUBMISSIONS,)
 _CPU = 0.7
 _OFTEN, _LEAST = 0.1, 5  # of a worker's samples, of which a short moment fills one
 _SHARE = 0.1  # of what is measured
+_VALID = 0.05  # of the runs' time, in a valid test: less than any bottleneck costs
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -55,7 +56,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Give the generator more: workers (--processes -1, or --master and --worker on other machines) or a "
             "machine that does nothing else.",
             (),
-            slowed(1.0 if invalid else 0.2),
+            slowed(1.0 if invalid else _VALID),
         )
     ]
 

@@ -143,6 +143,15 @@ def test_a_busy_moment_of_the_generator_is_none_and_many_are(busy, found, tmp_pa
     assert [f.title for f in generator_lag.detect(story.timeline(tmp_path))] == found
 
 
+def test_in_a_valid_test_what_slows_the_runs_comes_before_a_doubt_about_the_generator(tmp_path):
+    story = steady(40, pull=2.1, work=20.0)
+    for k in range(20):
+        story.sample(4.0 * k, GENERATOR_CPU, 0.95, worker="0")
+    diagnosis = diagnose(story.timeline(tmp_path))
+    assert diagnosis.validity.valid
+    assert [f.name for f in diagnosis.findings] == ["image-pull", "generator-lag"]
+
+
 @pytest.mark.parametrize(
     ("name", "missing"),
     [
