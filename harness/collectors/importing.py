@@ -26,6 +26,8 @@ from harness.targets.target import Listing
 
 _ORDER = ("Node", "Pod", "Event", claims.KIND, workflows.KIND)  # events tell of pods that must be known
 
+Dump = tuple[Path, dict[str, Any]]
+
 
 def plan_without_load(target: str, host: str, options: Mapping[str, object], started_at: int) -> Plan:
     """The plan of an observation of somebody else's load: nothing is intended, every run is of interest.
@@ -43,23 +45,35 @@ def plan_without_load(target: str, host: str, options: Mapping[str, object], sta
     )  # fmt: skip
 
 
-def import_files(observation: Observation, paths: Sequence[Path]) -> Mapping[str, int]:
-    """Record what is in `paths`; returns how many objects of each kind there were.
+def read_files(paths: Iterable[Path]) -> list[Dump]:
+    """What is in `paths`.
 
     Raises:
         ConfigError: a file can't be read, or is none of those that are understood.
     """
-    documents = [(path, _read(path)) for path in paths]
+    return [(path, _read(path)) for path in paths]
+
+
+def count_runs(dumps: Iterable[Dump]) -> int:
+    """How many runs they list."""
+    lists = (document.get("runs") for _, document in dumps)
+    return sum(len(runs) for runs in lists if isinstance(runs, list))
+
+
+def import_files(observation: Observation, dumps: Sequence[Dump]) -> Mapping[str, int]:
+    """Record what was read; returns how many objects of each kind there were.
+
+    Raises:
+        ConfigError: a file is damaged.
+    """
     objects: dict[str, list[tuple[Path, dict[str, Any]]]] = {kind: [] for kind in _ORDER}
     counts: dict[str, int] = {}
-    for path, document in documents:
+    for path, document in dumps:
         if "items" in document:
             with _reading(path):
                 for each in _items(path, document):
                     objects[str(each["kind"])].append((path, each))
-        elif not _lists_runs(document) and "data" not in document:
-            raise _not_understood(path)
-    for path, document in documents:
+    for path, document in dumps:
         with _reading(path):
             if _lists_runs(document):
                 counts["Run"] = counts.get("Run", 0) + _record_runs(observation, path)
@@ -86,21 +100,17 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} can't be read: {error.strerror}", "name a file") from error
     except orjson.JSONDecodeError as error:
         raise ConfigError(f"{path} is not JSON: {error}", "kubectl needs -o json") from error
-    if not isinstance(document, dict):
-        raise _not_understood(path)
+    if not isinstance(document, dict) or not ({"items", "data"} & set(document) or _lists_runs(document)):
+        raise ConfigError(
+            f"{path} holds neither Kubernetes objects, nor runs, nor a range of samples",
+            "give the answer of kubectl get nodes,pods,events,pvc,workflows -o json, GET /runs, or query_range",
+        )
     return document
 
 
 def _lists_runs(document: Mapping[str, Any]) -> bool:
     """A listing of runs leaves out what is empty: without any run it is ``{}``."""
     return "runs" in document or not document
-
-
-def _not_understood(path: Path) -> ConfigError:
-    return ConfigError(
-        f"{path} holds neither Kubernetes objects, nor runs, nor a range of samples",
-        "give what kubectl get nodes,pods,events,pvc,workflows -o json, GET /runs, or Prometheus' query_range answered",
-    )
 
 
 def _items(path: Path, document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

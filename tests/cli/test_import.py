@@ -40,20 +40,27 @@ def test_dumps_become_a_run_with_a_report(tmp_path, capsys):
     assert (tmp_path / "runs/nightly/report.html").is_file()
 
 
-@pytest.mark.parametrize("dump", [{}, {"kind": "List", "items": [NODE]}, RANGE])
+@pytest.mark.parametrize("dump", [{}, {"runs": 5}, {"kind": "List", "items": [NODE]}, RANGE])
 def test_dumps_without_a_run_are_refused(tmp_path, capsys, dump):
     (tmp_path / "x.json").write_text(json.dumps(dump))
     assert main(["import", str(tmp_path / "x.json"), "--runs-dir", str(tmp_path / "runs")]) == 2
     said = capsys.readouterr().err
     assert "no run is listed" in said
     assert "GET /apis/v2beta1/runs" in said
-    assert not list((tmp_path / "runs").iterdir())
+    assert not (tmp_path / "runs").exists()
 
 
 def test_no_folder_is_left_when_a_file_is_not_understood(tmp_path, capsys):
     (tmp_path / "x.json").write_text("[]")
     assert main(["import", str(tmp_path / "x.json"), "--runs-dir", str(tmp_path / "runs")]) == 2
     assert "x.json" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_no_folder_is_left_of_a_damaged_listing(tmp_path, capsys):
+    (tmp_path / "x.json").write_text('{"runs": [{"state": "SUCCEEDED"}]}')
+    assert main(["import", str(tmp_path / "x.json"), "--runs-dir", str(tmp_path / "runs")]) == 2
+    assert "'run_id' is missing" in capsys.readouterr().err
     assert not list((tmp_path / "runs").iterdir())
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from harness.analysis.timeline import Timeline
 from harness.collectors.collector import Observation, ObserverSettings
-from harness.collectors.importing import import_files, plan_without_load
+from harness.collectors.importing import count_runs, import_files, plan_without_load, read_files
 from harness.collectors.journal import Journal
 from harness.model import ConfigError, Event, Node, Sample
 from harness.model.phases import SUCCEEDED
@@ -72,11 +72,13 @@ def test_dumps_of_a_cluster_runs_and_samples_make_a_run_that_can_be_analysed(tmp
     }
     counts = import_files(
         about,
-        [
-            write(tmp_path / "objects.json", objects),
-            write(tmp_path / "runs.json", LISTING),
-            write(tmp_path / "argo_workflows.json", RANGE),
-        ],
+        read_files(
+            [
+                write(tmp_path / "objects.json", objects),
+                write(tmp_path / "runs.json", LISTING),
+                write(tmp_path / "argo_workflows.json", RANGE),
+            ]
+        ),
     )
     assert counts == {"Node": 1, "Pod": 1, "Event": len(events), "Run": 2, "Sample": 2}
     (node,) = about.folder.records(Node)
@@ -94,7 +96,7 @@ def test_dumps_of_a_cluster_runs_and_samples_make_a_run_that_can_be_analysed(tmp
 def test_a_list_of_one_kind_needs_no_kind_in_its_items(tmp_path: Path) -> None:
     about = observation(tmp_path)
     path = write(tmp_path / "pods.json", {"kind": "PodList", "items": [DONE, pod("second")]})
-    assert import_files(about, [path]) == {"Pod": 2}
+    assert import_files(about, read_files([path])) == {"Pod": 2}
 
 
 @pytest.mark.parametrize(
@@ -113,20 +115,22 @@ def test_a_list_of_one_kind_needs_no_kind_in_its_items(tmp_path: Path) -> None:
 )
 def test_what_is_not_understood_is_named(tmp_path: Path, document: Any, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        import_files(observation(tmp_path), [write(tmp_path / "x.json", document)])
+        import_files(observation(tmp_path), read_files([write(tmp_path / "x.json", document)]))
 
 
 def test_a_listing_without_any_run_is_no_mistake(tmp_path: Path) -> None:
     listing = tmp_path / "runs.json"
     listing.write_text("{}")
-    assert import_files(observation(tmp_path), [listing]) == {"Run": 0}
+    dumps = read_files([listing])
+    assert count_runs(dumps) == 0
+    assert import_files(observation(tmp_path), dumps) == {"Run": 0}
 
 
 def test_nothing_is_recorded_when_one_file_is_bad(tmp_path: Path) -> None:
     about = observation(tmp_path)
     good = write(tmp_path / "pods.json", {"kind": "PodList", "items": [DONE]})
     with pytest.raises(ConfigError, match="can't be read"):
-        import_files(about, [good, tmp_path / "missing.json"])
+        import_files(about, read_files([good, tmp_path / "missing.json"]))
     assert not list(about.folder.path.glob("*.jsonl"))
 
 
@@ -140,7 +144,7 @@ def test_an_event_that_happened_again_counts_how_often(tmp_path: Path) -> None:
         series={"count": 12, "lastObservedTime": "2026-11-21T10:01:00.000001Z"},
     )
     path = write(tmp_path / "e.json", {"kind": "EventList", "items": [series]})
-    import_files(about, [write(tmp_path / "p.json", {"kind": "PodList", "items": [DONE]}), path])
+    import_files(about, read_files([write(tmp_path / "p.json", {"kind": "PodList", "items": [DONE]}), path]))
     (found,) = [each for each in about.folder.records(Event) if each.reason == "FailedScheduling"]
     assert (found.count, found.at % 10**9) == (12, 1000)
 
@@ -152,7 +156,7 @@ def test_workflows_and_claims_are_taken_from_dumps_too(tmp_path: Path) -> None:
         {"kind": "PersistentVolumeClaim", **claim("Bound", "20Gi")},
     ]
     path = write(tmp_path / "objects.json", {"kind": "List", "items": items})
-    assert import_files(about, [path]) == {"Workflow": 1, "PersistentVolumeClaim": 1}
+    assert import_files(about, read_files([path])) == {"Workflow": 1, "PersistentVolumeClaim": 1}
     found = {(event.kind, event.object, event.reason): event for event in about.folder.records(Event)}
     assert found["Workflow", WF, "Failed"].at == at(40)
     assert ("PersistentVolumeClaim", "seaweedfs-pvc", "Bound") in found

@@ -11,7 +11,7 @@ import pytest
 from harness.collectors.cluster import Pods
 from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.events import Events
-from harness.collectors.importing import import_files, plan_without_load
+from harness.collectors.importing import import_files, plan_without_load, read_files
 from harness.collectors.journal import Journal
 from harness.collectors.nodes import Nodes
 from harness.model import Event, Node, Span
@@ -129,7 +129,7 @@ def test_a_dump_of_the_end_tells_of_the_same_failures_and_both_apis_of_the_same_
         folder = RunFolder.create(tmp_path, f"dump-{name}")
         with folder.recorder() as recorder:
             target = KfpTarget(plan.target_options)
-            import_files(Observation(folder, plan, target, ObserverSettings(""), Journal(recorder)), [dump])
+            import_files(Observation(folder, plan, target, ObserverSettings(""), Journal(recorder)), read_files([dump]))
         told.append({(e.object, e.reason, e.message, e.at, e.count) for e in folder.records(Event) if e.kind == "Pod"})
         assert {node.name for node in folder.records(Node)} == {node.name for node in watched.folder.records(Node)}
     assert told[0] == told[1]
