@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import yaml
 from aiohttp import web
@@ -24,6 +25,7 @@ from harness.simulator.kfp.journal import Journal
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kube.actions import ClusterActions
 from harness.simulator.kube.execution import Executions
+from harness.simulator.kube.logs import Logs
 from harness.simulator.kube.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
@@ -85,6 +87,12 @@ class Rehearsal:
             for pipeline in list(self.platform.server.catalogue.pipelines):  # each test uploads its own
                 self.platform.server.catalogue.delete_pipeline(pipeline, cascade=True)
 
+    def objects(self, plural: str) -> list[dict[str, Any]]:
+        """The manifests of what the cluster has of a type."""
+        store = self._view.store
+        (resource,) = (each for each in store.resources if each.plural == plural and each.listing is None)
+        return [each.typed_manifest(resource) for each in store.objects(resource)]
+
     @contextmanager
     def shell(self, folder: Path) -> Iterator["Shell"]:
         """A shell whose `kubectl` finds the cluster; time passes meanwhile."""
@@ -137,6 +145,7 @@ def _served(view: KubernetesView) -> Iterator[str]:
         app = web.Application()
         actions = ClusterActions(view, lambda: None)
         Executions(view, lambda: None).mount(app)
+        Logs(view, lambda: None).mount(app)
         kubeapi.mount(app, view.store, actions, lambda: ORIGIN_AT + int(clock.now * 1e9))
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)
         await runner.setup()

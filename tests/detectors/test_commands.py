@@ -1,31 +1,55 @@
-"""The commands of findings are for a shell and a cluster: they are parsed, and those that can be are run."""
+"""The commands of findings are for a shell and a cluster: they are typed, at a simulated cluster and at a real one."""
 
-import os
+import json
 import re
 import shutil
 import subprocess
+from functools import cache
 
 import pytest
 
 from benchmarks.planting.case import simulated
 from benchmarks.planting.cases import CASES
 from harness.detectors import diagnose
-from harness.simulator.faults import FAULTS
+from harness.simulator.faults import FAULTS, HETIDA_FAULTS
+from harness.simulator.profile_file import load_profile
 from tests.detectors.planted import PLANTED
-from tests.e2e.conftest import serve
+from tests.detectors.rehearsal import Rehearsal, Shell
 
 # As the platforms' own manifests name them.
 DEPLOYMENTS = {"ml-pipeline", "ml-pipeline-persistenceagent", "workflow-controller", "mysql", "seaweedfs", "minio"}
-CHANGES = re.compile(r"kubectl (?:set|scale|patch|drain)\b")
-# Nothing of the kind is simulated, or somebody has to sit at an editor.
-# The simulated controller has no arguments to add to, as that of the manifests has.
-ELSEWHERE = re.compile(
-    r"containers/0/args|configmap|services|endpointslices|\bexec\b|\bedit\b|\bconfig\b|timedatectl|^\w+\.set_"
-)
+CHANGES = re.compile(r"kubectl (?:set|scale|patch|drain|edit|exec|rollout restart)\b")
+# Python for the pipeline's author; what is asked on a machine, not in the cluster.
+ELSEWHERE = re.compile(r"^\w+\.set_|^timedatectl")
+KUBELETS = re.compile(r"kubectl (?:exec|top|logs|rollout status)\b")  # without them, no pod runs
+EDITOR = """sed -i -e 's/requests.cpu: "4"/requests.cpu: "400"/' -e '/^  parallelism:/d'"""
+needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 
 
 def commands_of(timeline):
     return [command for finding in diagnose(timeline).findings for command in finding.commands]
+
+
+@cache
+def commands_after(faults):
+    """Each command once, in the order in which they are told: simulated tests of a profile, with one seed."""
+    found = [command for name in faults for command in commands_of(simulated(CASES[name], 1.0, 0))]
+    return [command for command in dict.fromkeys(found) if not ELSEWHERE.search(command)]
+
+
+def at_rest(profile):
+    """The cluster before the tests whose findings name its parts: nodes, claims and deployments are called alike."""
+    rehearsal = Rehearsal(load_profile(profile))
+    for fault in ("quota", "parallelism-cap") if profile == "demo" else ():
+        rehearsal.plant(fault)
+    rehearsal.platform.loop.run(10.0)
+    return rehearsal
+
+
+def ran(shell, command):
+    """A `grep` that finds nothing returns 1, and what kubectl says of an error goes through every pipe."""
+    done = shell.run(command, EDITOR)
+    return (done.returncode == 0 or "grep" in command) and "error" not in done.stderr.lower(), done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -37,37 +61,104 @@ def test_every_command_is_one_for_a_shell_and_names_what_the_manifests_have(name
         assert set(named) <= DEPLOYMENTS, command
 
 
-@pytest.mark.soak  # some thirty commands, each a process of its own
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
-def test_commands_run_against_the_cluster_that_was_observed():
-    """Simulated tests of the profile that is served, with its seed: nodes, claims and deployments have the same names."""
-    process, served = serve("--profile", "demo", "--seed", "0")
-    environment = os.environ | {"KUBECONFIG": served.kubeconfig}
-    try:
-        nodes = _run("kubectl get nodes -o name", environment)
-        found = {command for name in FAULTS for command in commands_of(simulated(CASES[name], 1.0, 0))}
-        tried = sorted(each for each in map(there(nodes.stdout), found) if each and not ELSEWHERE.search(each))
+@pytest.mark.soak  # some forty commands, each a process of its own
+@needs_kubectl
+@pytest.mark.parametrize(
+    ("profile", "faults", "changes"), [("demo", tuple(FAULTS), 14), ("hetida-pattern-1", tuple(HETIDA_FAULTS), 0)]
+)
+def test_every_command_runs_at_the_cluster_that_was_observed(profile, faults, changes, tmp_path):
+    with at_rest(profile).shell(tmp_path) as shell:
+        kept = there(shell.run("kubectl get nodes -o name").stdout)
+        tried = [command for command in map(kept, commands_after(faults)) if command]
         for command in tried:
-            shown = CHANGES.sub(lambda match: f"{match[0]} --dry-run=server", command)
-            done = _run(shown, environment)
-            # A `grep` that finds nothing returns 1, and what kubectl says of an error goes through every pipe.
-            assert done.returncode == 0 or "grep" in shown, (shown, done.stdout, done.stderr)
-            assert "error" not in done.stderr.lower(), (shown, done.stderr)
-    finally:
-        process.terminate()
-        process.wait(20)
-    assert len([each for each in tried if CHANGES.search(each)]) >= 6
+            well, out, err = ran(shell, command)
+            assert well, (command, out, err)
+            assert out or "grep" in command or "exec" in command or "--field-selector" in command, command
+    assert len([each for each in tried if CHANGES.search(each)]) >= changes
 
 
-def _run(command, environment):
-    return subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command],
-        check=False,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+@pytest.mark.soak
+@needs_kubectl
+def test_commands_do_to_a_real_cluster_what_they_do_to_the_simulated_one(real_cluster, tmp_path):
+    if not real_cluster.controls:
+        pytest.skip("there is no controller manager, which binds claims to volumes")
+    rehearsal, real = at_rest("demo"), Shell({"KUBECONFIG": str(real_cluster.kubeconfig)})
+    with rehearsal.shell(tmp_path) as shell:
+        kept = there(shell.run("kubectl get nodes -o name").stdout)
+        installed = tmp_path / "installed.json"
+        installed.write_text(json.dumps(manifests(rehearsal)))
+        try:
+            assert real.run(f"kubectl create -f {installed}").returncode == 0
+            bound = "kubectl wait pvc --all -n kubeflow --for=jsonpath='{.status.phase}'=Bound --timeout=60s"
+            assert real.run(bound).returncode == 0
+            before = state(real)
+            assert state(shell) == before
+            for command in map(kept, commands_after(tuple(FAULTS))):
+                if command and not KUBELETS.search(command):
+                    assert ran(shell, command)[0], command
+                    well, out, err = ran(real, command)
+                    assert well, (command, out, err)
+            after = state(real)
+            assert state(shell) == after
+        finally:
+            real.run(f"kubectl delete --wait=false -f {installed}")
+    assert {kind for kind in before if before[kind] != after[kind]} == {
+        "configmaps", "deployments", "nodes", "persistentvolumeclaims", "resourcequotas",
+    }  # fmt: skip
+
+
+def manifests(rehearsal):
+    """What the simulated cluster has installed, as somebody would install it in another."""
+    items = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kubeflow"}}]
+    wanted = ("storageclasses", "nodes", "persistentvolumeclaims", "configmaps", "resourcequotas", "deployments")
+    for plural in wanted:
+        for each in rehearsal.objects(plural):
+            kept = {key: each["metadata"][key] for key in ("name", "namespace", "labels") if key in each["metadata"]}
+            items.append({key: value for key, value in each.items() if key != "status"} | {"metadata": kept})
+    items += [volume(each) for each in items if each["kind"] == "PersistentVolumeClaim"]
+    return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
+def volume(claim):
+    """The volume that a claim asks for by name."""
+    spec, about = claim["spec"], claim["metadata"]
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": spec["volumeName"]},
+        "spec": {
+            "accessModes": spec["accessModes"],
+            "capacity": spec["resources"]["requests"],
+            "claimRef": {"namespace": about["namespace"], "name": about["name"]},
+            "hostPath": {"path": "/none"},
+            "persistentVolumeReclaimPolicy": "Retain",
+            "storageClassName": spec["storageClassName"],
+        },
+    }
+
+
+def state(shell):
+    """What commands can change."""
+
+    def read(kind, field, where="-n kubeflow"):
+        done = shell.run(f"kubectl get {kind} {where} -o json")
+        assert done.returncode == 0, done.stderr
+        return {each["metadata"]["name"]: field(each) for each in json.loads(done.stdout)["items"]}
+
+    def turned(deployment):
+        spec = deployment["spec"]
+        (container,) = spec["template"]["spec"]["containers"]
+        return spec["replicas"], container.get("args"), container.get("env")
+
+    configuration = "-n kubeflow --field-selector metadata.name=workflow-controller-configmap"
+    simulated_only = "--selector kubernetes.azure.com/agentpool"
+    return {
+        "configmaps": read("configmaps", lambda each: each["data"], configuration),
+        "deployments": read("deployments", turned),
+        "nodes": read("nodes", lambda each: bool(each["spec"].get("unschedulable")), simulated_only),
+        "persistentvolumeclaims": read("pvc", lambda each: each["spec"]["resources"]["requests"]),
+        "resourcequotas": read("resourcequotas", lambda each: each["spec"]["hard"]),
+    }
 
 
 def there(listed):
@@ -77,7 +168,7 @@ def there(listed):
     def kept(command):
         if not command.startswith("kubectl drain"):
             return command
-        given = [word for word in command.split()[2:] if not word.startswith("--") and word != "kubectl"]
+        given = [word for word in command.split()[2:] if not word.startswith("--")]
         left = [name for name in given if name in names]
         return " ".join(["kubectl drain", *left, *command.split()[2 + len(given) :]]) if left else ""
 
