@@ -13,6 +13,7 @@ from generators.inference.parameter import KEYS, Parameters
 from generators.request import Request
 from generators.spec import Spec
 from harness.model.errors import ExitCode
+from harness.model.units import counted
 from harness.targets.scenarios import typed
 from harness.targets.table import rows_of
 
@@ -143,5 +144,5 @@ def report(request: Request, options: argparse.Namespace) -> int:
             print(f"… and {more:,} more")
         if not options.quiet:
             total = len(listed) + more
-            print(f"{options.check}: {f'{total:,} bad cells' if total else 'every cell is good'}", file=sys.stderr)
+            print(f"{options.check}: {counted(total, 'bad cell') if total else 'every cell is good'}", file=sys.stderr)
     return int(ExitCode.BAD_CONFIG if listed else ExitCode.OK)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.model.arguments import count
 from harness.model.errors import ConfigError, ExitCode
 
 _DEFAULT_ROWS = 1000
@@ -66,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--n", type=_count, metavar="N", help="rows; 1000 unless the spec says otherwise")
+    parser.add_argument("--n", type=count, metavar="N", help="rows; 1000 unless the spec says otherwise")
     parser.add_argument("--seed", type=int, help="the same seed gives the same bytes; 0 unless the spec says otherwise")
     parser.add_argument("-o", "--output", metavar="FILE", help="scenarios.csv unless given; - is the standard output")
     source = parser.add_argument_group("what the scenarios look like")
@@ -85,20 +86,13 @@ def _parser() -> argparse.ArgumentParser:
     how.add_argument("--format", choices=("csv", "jsonl", "parquet"), help="told by the file's ending unless given")
     how.add_argument("--excel-safe", action="store_true", help="disarm text that a spreadsheet would run as a formula")
     how.add_argument("--crlf", action="store_true", help="end lines of a CSV as RFC 4180 has it, with CR LF")
-    how.add_argument("--processes", type=_count, default=1, metavar="N", help="draw with N processes; the bytes stay")
+    how.add_argument("--processes", type=count, default=1, metavar="N", help="draw with N processes; the bytes stay")
     how.add_argument("--quiet", action="store_true", help="no progress and no closing line")
     how.add_argument("--json", action="store_true", help="print the result as one JSON object")
     check = parser.add_argument_group("checking a file")
     check.add_argument("--check", type=Path, metavar="FILE", help="check a CSV against the spec or pipeline")
-    check.add_argument("--limit", type=_count, default=100, help="list at most so many bad cells (100)")
+    check.add_argument("--limit", type=count, default=100, help="list at most so many bad cells (100)")
     return parser
-
-
-def _count(text: str) -> int:
-    value = int(text.replace("_", ""))
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
 
 
 def _write(request: Any, options: argparse.Namespace) -> int:

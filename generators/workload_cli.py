@@ -19,6 +19,7 @@ from generators.schema import WORKLOAD, validate
 from generators.sources import Sources
 from generators.width_plot import picture_format, plot, stage_for
 from generators.workload import Arrivals, Workload, arrivals, read_workload
+from harness.model.arguments import count
 from harness.model.errors import ConfigError, ExitCode
 
 _DEFAULT_SCENARIOS = 1000
@@ -82,7 +83,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--variation", type=int, help="with --for: how far the width moves between stages, at most")
     parser.add_argument("--stage", metavar="D", default="5m", help="with --for: how long a stage is (5m)")
     parser.add_argument("--scenarios", type=Path, metavar="FILE", help="the scenarios that runs are taken from")
-    parser.add_argument("--n", type=int, default=_DEFAULT_SCENARIOS, help="without --scenarios: ids are 1 to N (1000)")
+    parser.add_argument(
+        "--n", type=count, default=_DEFAULT_SCENARIOS, help="without --scenarios: ids are 1 to N (1000)"
+    )
     parser.add_argument("--seed", type=int, help="the same seed gives the same bytes; 0 unless the spec says otherwise")
     parser.add_argument(
         "-o", "--output", default="schedule.csv", metavar="FILE", help="schedule.csv; - is the standard output"
@@ -111,8 +114,6 @@ def _workload(options: argparse.Namespace) -> tuple[Workload, str, str]:
 
 def _scenarios(options: argparse.Namespace) -> pl.DataFrame:
     if options.scenarios is None:
-        if options.n < 1:
-            raise ConfigError(f"--n {options.n} is not above 0", "give at least one scenario")
         return pl.DataFrame({"id": [str(number) for number in range(1, options.n + 1)]})
     table = Sources().table(options.scenarios)
     if "id" not in table.columns:

@@ -5,7 +5,7 @@ With it in place of a real adapter a load test shows whether the adapter, or the
 
 import argparse
 
-from harness.cli.arguments import count_or_0, duration, duration_above_0, share
+from harness.model.arguments import count_or_0, duration, duration_above_0, share
 from harness.model.errors import ExitCode
 from harness.simulator import commands
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli import printing
-from harness.cli.arguments import count, duration, duration_above_0
 from harness.cli.observations import Source, read, timeline_of
+from harness.model.arguments import count, duration, duration_above_0
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.units import format_duration, parse_duration
 

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from harness.cli import printing
-from harness.cli.arguments import rate_above_0
+from harness.model.arguments import rate_above_0
 from harness.model.errors import ConfigError, ExitCode
 from harness.targets.cleaning import Cleaning, Cleanup, clean_up
 

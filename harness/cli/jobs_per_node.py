@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli import printing
-from harness.cli.arguments import count, duration, duration_above_0
+from harness.model.arguments import count, duration, duration_above_0
 from harness.model.errors import ConfigError, ExitCode
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli import printing
-from harness.cli.arguments import duration_above_0
 from harness.cli.parent import stop_with_parent
+from harness.model.arguments import duration_above_0
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.options import OBSERVING, several
 

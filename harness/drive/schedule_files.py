@@ -22,6 +22,7 @@ _WORDS: Mapping[str, frozenset[str]] = {
     "spread": frozenset({"runs", "over", "jitter"}),
     "burst": frozenset({"runs", "every", "times", "ramp-in"}),
 }
+_OTHERS = ("stages", "replay", "concurrency")  # that are no stage of another
 
 
 def make(texts: Mapping[str, Any]) -> Schedule:
@@ -48,7 +49,7 @@ def make(texts: Mapping[str, Any]) -> Schedule:
             ramp_in_s = parse_duration(texts["ramp-in"]) if texts.get("ramp-in") else 0.0
             return Burst(_whole(texts["runs"]), every_s, _whole(texts.get("times") or 1), ramp_in_s)
         case other:
-            raise ConfigError(f"there is no schedule '{other}'", f"schedules are: {', '.join(_WORDS)}")
+            raise ConfigError(f"there is no schedule '{other}'", f"schedules are: {', '.join((*_WORDS, *_OTHERS))}")
 
 
 def read_stages(path: Path) -> Stages:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.model.arguments import port
 from harness.model.errors import ExitCode, PipeswarmError
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from harness.simulator.serving import Place
 
     Verbs = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  # argparse has no public name for it
-
-_LAST_PORT = 65_535
 
 
 def configure(parser: argparse.ArgumentParser) -> "Verbs":
@@ -57,18 +56,11 @@ def add_platform_options(parser: argparse.ArgumentParser) -> None:
 def add_place_options(parser: argparse.ArgumentParser) -> None:
     """Where a server listens, and when it ends."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=_port, default=0, help="port to listen on; 0 takes a free one (default)")
+    parser.add_argument("--port", type=port, default=0, help="port to listen on; 0 takes a free one (default)")
     parser.add_argument("--ready-file", type=Path, metavar="FILE", help="written when it answers: its address as JSON")
     parser.add_argument(
         "--die-with-parent", action="store_true", help="end when the process that started this one ends"
     )
-
-
-def _port(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= _LAST_PORT:
-        raise argparse.ArgumentTypeError(f"{text} is not a port: they go up to {_LAST_PORT}")
-    return number
 
 
 def place(args: argparse.Namespace) -> "Place":

@@ -34,3 +34,12 @@ def test_a_wrong_value_is_told_with_its_option(call, said, tmp_path, monkeypatch
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_schedule_that_is_none_is_told_all_there_are(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["simulate", "run", "--schedule", "wave"]) == 2
+    said = capsys.readouterr().err
+    names = ("constant", "poisson", "ramp", "spread", "burst", "stages", "replay", "concurrency")
+    assert all(name in said for name in names)
+    assert not list(tmp_path.iterdir())

@@ -7,6 +7,7 @@ from typing import TypeVar
 from harness.model.errors import ConfigError
 from harness.model.units import parse_duration, parse_rate
 
+_LAST_PORT = 65_535
 N = TypeVar("N", int, float)
 
 
@@ -28,6 +29,14 @@ def rate_above_0(text: str) -> float:
 def count(text: str) -> int:
     """A whole number above 0; ``10_000`` is one."""
     return _above_0(text, int(text))
+
+
+def port(text: str) -> int:
+    """A port to listen on; 0 is any free one."""
+    number = int(text)
+    if not 0 <= number <= _LAST_PORT:
+        raise ArgumentTypeError(f"{text} is not a port: they go up to {_LAST_PORT}")
+    return number
 
 
 def count_or_0(text: str) -> int:
