@@ -168,7 +168,8 @@ def _read_table(path: Path) -> pl.DataFrame:
             # Cells stay as the user wrote them: 007 is no number, and 1e400 no infinity.
             table = pl.read_csv(path, infer_schema=False, encoding="utf8")
     except FileNotFoundError as error:
-        raise ConfigError(f"there is no file {path}", "check its name; those in a spec start at the spec's folder") from error
+        hint = "check its name; those in a spec start at the spec's folder"
+        raise ConfigError(f"there is no file {path}", hint) from error
     except (OSError, pl.exceptions.PolarsError) as error:
         raise ConfigError(
             f"{path} can't be read: {str(error).splitlines()[0]}", "give a CSV with a header, or a Parquet file"
