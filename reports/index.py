@@ -10,7 +10,7 @@ import orjson
 
 from harness.model.errors import ConfigError, ExitCode
 from harness.store.folder import RunFolder
-from reports.figures.figure import Figure, axis, figure, unit_of
+from reports.figures.figure import FEW, Figure, axis, figure, unit_of
 from reports.figures.figure import line as drawn
 from reports.page import offline_page, when
 from reports.tables import seconds_text
@@ -108,8 +108,10 @@ def trends(runs: Iterable[Entry]) -> dict[str, Figure]:
             drawn(name, place, values, colors[k % len(colors)], mode="lines+markers"),
             drawn(name, place, p95, colors[k % len(colors)], yaxis="y2", mode="lines+markers"),
         ]
+    most = max(len(members) for members in alike.values())
+    few = {"dtick": 1} if most < FEW else {}
     layout = {
-        "xaxis": axis("valid runs, the oldest first", anchor="y2", dtick=1),
+        "xaxis": axis("valid runs, the oldest first", anchor="y2", range=[0.5, most + 0.5], **few),
         "yaxis": axis("succeeded per hour", domain=[0.55, 1.0], rangemode="tozero"),
         "yaxis2": axis(f"run p95 in {unit.name}", domain=[0.0, 0.45], rangemode="tozero"),
     }

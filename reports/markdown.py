@@ -6,10 +6,10 @@ from harness.model.findings import Finding
 from harness.model.phases import RUN_PHASES
 from harness.model.schedule import in_words
 from reports.report import Report
-from reports.summary import baseline_word, ledger_line, machines, measured_text
+from reports.summary import baseline_word, ledger_line, machines, measured_text, slo_word
 from reports.tables import seconds_text
 
-_SIGNS = {True: "✅ met", False: "❌ failed", None: "❔ not judged"}
+_SIGNS = {"met": "✅", "FAILED": "❌", "not judged": "❔", "no verdict": "⛔"}
 
 
 def render(report: Report) -> bytes:
@@ -35,7 +35,11 @@ def _head(report: Report) -> list[str]:
 def _slos(report: Report) -> list[str]:
     if not report.slos:
         return []
-    rows = [f"| `{r.slo.text}` | {_SIGNS[r.met]} | {cell(measured_text(r))} |" for r in report.slos]
+    words = [slo_word(report, result) for result in report.slos]
+    rows = [
+        f"| `{result.slo.text}` | {_SIGNS[word]} {word.lower()} | {cell(measured_text(result))} |"
+        for result, word in zip(report.slos, words, strict=True)
+    ]
     return ["| Objective | | Measured |", "|---|---|---|", *rows, ""]
 
 

@@ -17,7 +17,7 @@ from reports.costs import cost_table, kinds_table
 from reports.figures import Figure, figures
 from reports.raw import raw_tables
 from reports.report import Report
-from reports.summary import baseline_word, measured_text
+from reports.summary import baseline_word, measured_text, slo_word
 from reports.tables import bound_table, error_table, latency_table, phase_table, seconds_text, worker_table
 
 
@@ -40,7 +40,7 @@ def render(report: Report) -> bytes:
         report=report,
         plan=plan,
         ledger=report.ledger,
-        slos=[(result, measured_text(result)) for result in report.slos],
+        slos=[(result.slo.text, slo_word(report, result), measured_text(result)) for result in report.slos],
         started=when(report.timeline.start_at),
         tiles=tiles(report),
         store_keys=[key for key in drawn if key.startswith("store-")],

@@ -12,15 +12,15 @@ _MOST_REASONS = 4
 def summary(report: Report) -> str:
     """Ten to twenty lines of plain text: verdict, objectives, top finding, its commands, ledger."""
     return "\n".join(
-        [*_verdict(report), *map(slo_line, report.slos), *_baseline(report), *_finding(report), *_figures(report)]
+        [*_verdict(report), *_objectives(report), *_baseline(report), *_finding(report), *_figures(report)]
     )
 
 
-def slo_line(result: SloResult) -> str:
-    """One objective and what was measured."""
-    word = {True: "met", False: "FAILED", None: "not judged"}[result.met]
-    measured = measured_text(result)
-    return f"SLO {word}: {result.slo.text}" + (f" ({measured})" if measured else "")
+def slo_word(report: Report, result: SloResult) -> str:
+    """What came of an objective, in a word or two; a test that does not count meets and misses none."""
+    if not report.diagnosis.validity.valid:
+        return "no verdict"
+    return {True: "met", False: "FAILED", None: "not judged"}[result.met]
 
 
 def measured_text(result: SloResult) -> str:
@@ -67,6 +67,11 @@ def _verdict(report: Report) -> list[str]:
     if len(reasons) > _MOST_REASONS:
         lines.append(f"  and {len(reasons) - _MOST_REASONS} reasons more")
     return lines
+
+
+def _objectives(report: Report) -> list[str]:
+    said = [(slo_word(report, result), result.slo.text, measured_text(result)) for result in report.slos]
+    return [f"SLO {word}: {text}" + (f" ({measured})" if measured else "") for word, text, measured in said]
 
 
 def baseline_word(found: Regression) -> str:

@@ -13,7 +13,8 @@ import numpy as np
 from harness.analysis.timeline import Floats, Ints
 from reports.document import tidy
 
-_MOST_POINTS = 1500
+MOST_POINTS = 1500
+FEW = 10  # runs: their axis would get ticks between them
 Trace = dict[str, Any]
 
 
@@ -53,7 +54,7 @@ def unit_of(longest_s: float) -> Unit:
     return next((unit for below, unit in _UNITS if longest_s < below), Unit("hours", "h", 3600.0))
 
 
-def thinned(x: Floats, y: Floats, most: int = _MOST_POINTS) -> tuple[Floats, Floats]:
+def thinned(x: Floats, y: Floats, most: int = MOST_POINTS) -> tuple[Floats, Floats]:
     """At most `most` points: of each stretch the least and the greatest, in their order."""
     known = np.isfinite(x) & np.isfinite(y)
     x, y = x[known], y[known]

@@ -5,13 +5,24 @@ import numpy as np
 from harness.analysis.requested import requested
 from harness.analysis.timeline import floats
 from harness.model.units import counted, format_duration
-from reports.figures.figure import Figure, axis, bars, figure, line, points, thinned, time_axis, unit_of
+from reports.figures.figure import (
+    FEW,
+    MOST_POINTS,
+    Figure,
+    axis,
+    bars,
+    figure,
+    line,
+    points,
+    thinned,
+    time_axis,
+    unit_of,
+)
 from reports.report import Report
 from reports.tables import amount_text
 
 _NOTABLE = 0.01
 _LONG_S = 10.0  # latencies from here on are told in seconds
-_FEW = 10  # runs: their axis would get ticks between them
 
 
 def throughput(report: Report) -> Figure | None:
@@ -107,7 +118,7 @@ def submissions(report: Report) -> Figure | None:
     refused = (runs["outcome"] == "rejected").to_numpy(dtype=bool) & np.isfinite(sent)
     if refused.any():
         traces.append(points("rejected", x[refused], factor * lag[refused], "--bad", symbol="x"))
-    few = {"dtick": 1} if x.size < _FEW else {}
+    few = {"dtick": 1, "range": [-0.5, x.size - 0.5]} if x.size < FEW else {}
     layout = {
         "xaxis": axis("run, in the order of arrival", **few) if at_once else time_axis(unit),
         "yaxis": axis(name, rangemode="tozero"),
@@ -117,6 +128,8 @@ def submissions(report: Report) -> Figure | None:
         "Latency counts from when a run was due, so a slow answer can't hide the arrivals behind it. "
         f"The generator's own lateness: p99 {format_duration(late)}."
     )
+    if x.size > MOST_POINTS:
+        caption += f" Of {x.size:,} submissions the fastest and the slowest of each stretch are drawn."
     return figure("submissions", "Submissions: latency and lag", caption, traces, layout)
 
 

@@ -98,6 +98,20 @@ def test_junit_has_a_case_for_validity_and_one_for_each_objective(full_store):
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "0")
 
 
+def test_a_test_that_does_not_count_meets_and_misses_no_objective(tmp_path):
+    story = burst(20)
+    story.slos = ("throughput > 1/h", "throughput > 1000000/h")
+    story.intended = 21
+    folder = story.write(tmp_path)
+    report = reports.rebuild(folder)
+    assert report.verdict == "INVALID"
+    assert reports.summary(report).count("SLO no verdict: throughput") == 2
+    assert (folder.path / reports.MARKDOWN).read_text().count("⛔ no verdict |") == 2
+    page = (folder.path / reports.HTML).read_text()
+    assert page.count(": no verdict <small>") == 2
+    assert page.index("INVALID: no verdict on the platform</p>") < page.index("<h1>")
+
+
 def test_every_figure_is_one_that_plotly_knows(full_store):
     drawn = figures(full_store[1])
     assert set(drawn) >= {"throughput", "phases", "phases-by-order", "submissions", "pending", "store-0"}
