@@ -15,7 +15,7 @@ NAME = "adapter-slow"
 NEEDS = (SERVICE,)
 
 _SHARE = 0.3
-_COMPUTING = 0.45  # of their time: with good adapters, workers that have enough to do compute more
+_COMPUTING = 0.33  # of their time: with good adapters, workers that have enough to do compute more
 _QUEUES = 0.1  # of all time: less does not make loading longer
 _FEW = 10  # loads of a replica
 _IDLE, _BUSY = 0.25, 0.75  # of the time that data moves, with the runtime's CPUs at work
@@ -27,8 +27,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     """Loading takes longer than computing, and the workers seldom compute.
 
     Loading lasts longer where a worker does something else meanwhile. So it is looked at where it is quickest, at the
-    replica whose loads take least, and at how many computations there are at once: workers that are merely overloaded
-    compute most of the time, and who gets most of the work keeps it waiting.
+    replica whose loads take least, and at what its workers do while they have work: those that are merely overloaded
+    compute for a good part of the time. Without names, some of them may just have nothing to do.
 
     A runtime counts as loading what it does itself to read what an adapter sent. Its CPUs tell that apart, and an
     adapter that is slow to answer even a probe; without either it may be the one or the other.
@@ -39,7 +39,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     share, loading, computing = moved / max(whole, 1e-9), _loading(done), float(np.median(done.computing))
     if share < _SHARE or loading <= computing:
         return []
-    if queued >= _QUEUES and (_computing(timeline) > _COMPUTING or _unbalanced(timeline)):
+    busy = _computing(timeline, done) > _COMPUTING
+    if queued >= _QUEUES and (busy or (not done.replicas and _unbalanced(timeline))):
         return []
     confidence, why = _guilt(timeline, done, loading)
     return [
@@ -85,17 +86,29 @@ def _loading(done: Executions) -> float:
     return min(float(np.median(done.loading[each])) for each in groups)
 
 
-def _computing(timeline: Timeline) -> float:
-    """Computations at once while there was work for every worker, as a share of the most there ever were."""
+def _computing(timeline: Timeline, done: Executions) -> float:
+    """What workers computed while their replica had work for each of them, as a share of what they could have.
+
+    A replica's workers are as many as ever computed at once; where nobody is named, the service is one replica.
+    """
+    home = np.full(len(timeline.runs), -1)
+    home[done.row] = done.replica
     stretches = timeline.stretches(COMPUTING)
+    stretches = stretches[(stretches["row"] >= 0).to_numpy(dtype=bool)]
+    place = home[stretches["row"].to_numpy()]
     start, end = floats(stretches, "start_s"), floats(stretches, "end_s")
     sent, over = floats(timeline.runs, "sent_s"), floats(timeline.runs, "over_s")
-    at = np.unique(np.concatenate((sent, over, start, end)))
-    at = at[np.isfinite(at)]
-    most = max(peak(start, end), 1)
-    enough = active(sent, over, at[:-1]) >= most
-    length = np.diff(at)[enough]
-    return float(active(start, end, at[:-1])[enough] @ length) / max(most * float(length.sum()), 1e-9)
+    spent, offered = 0.0, 0.0
+    for k in np.unique(place):
+        begun, ended, came, left = start[place == k], end[place == k], sent[home == k], over[home == k]
+        at = np.unique(np.concatenate((begun, ended, came, left)))
+        at = at[np.isfinite(at)]
+        workers = max(peak(begun, ended), 1)
+        enough = active(came, left, at[:-1]) >= workers
+        length = np.diff(at)[enough]
+        spent += float(active(begun, ended, at[:-1])[enough] @ length)
+        offered += workers * float(length.sum())
+    return spent / max(offered, 1e-9)
 
 
 def _unbalanced(timeline: Timeline) -> bool:
