@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import orjson
+from gevent.server import StreamServer
 
+from harness.model.errors import ConfigError
 from harness.model.exposition import CONTENT_TYPE, exposition
 
 _KEY = "pipeline-runs"
@@ -24,6 +26,22 @@ class Shown(Protocol):
     def document(self, name: str) -> Path | None:
         """A document of the run folder; none before it is written."""
         ...
+
+
+def demand_address(host: str, port: int) -> None:
+    """Find out whether the page can be served there, before Locust does: it would show a traceback.
+
+    Raises:
+        ConfigError: it can't, most often because somebody else is there.
+    """
+    server = StreamServer((host, port), lambda *_: None)
+    try:
+        server.init_socket()
+    except OSError as error:
+        hint = "give another --web-port; --headless needs none"
+        raise ConfigError(f"the web UI can't be served: {error.strerror}", hint) from error
+    finally:
+        server.close()
 
 
 def add(web_ui: Any, shown: Shown) -> None:

@@ -47,6 +47,7 @@ def connect(target: str) -> None:
     events.test_start.add_listener(desk.start_test)
     events.test_stopping.add_listener(desk.stop_test)
     events.quitting.add_listener(desk.close)
+    events.quit.add_listener(desk.take_leave)
 
 
 def refuse(error: PipeswarmError) -> NoReturn:
@@ -64,7 +65,7 @@ def own_up(environment: Any, **_: object) -> None:
     """`quitting`, after all other listeners: Locust swallows what a listener raises, and would end with 0."""
     if log.unhandled_greenlet_exception and environment.process_exit_code == ExitCode.OK:
         environment.process_exit_code = int(ExitCode.BUG)
-        telling.conclude(ExitCode.BUG, "", _RAISED, aside=environment.parsed_options.json)
+        say(f"error: {_RAISED}\n")
 
 
 # Locust calls these listeners in reverse: what is added before the locustfile adds its own comes after them.
@@ -84,6 +85,7 @@ class Desk:
         self._crew: RemoteCrew | None = None
         self._session: Session | None = None
         self._story: gevent.Greenlet | None = None
+        self._last_words: tuple[ExitCode, str, str] | None = None  # not said yet: code, verdict, why
         self._interrupted = False
         self._stopping = False  # somebody waits for the end of the test in `stop_test`
         self._closing = False
@@ -117,6 +119,10 @@ class Desk:
             for kind in (ROWS, DONE, CLOCK_IS):
                 runner.register_message(kind, self._receive)
         if web_ui is not None:
+            try:
+                web_tab.demand_address(web_ui.host, web_ui.port)
+            except ConfigError as error:
+                refuse(error)
             web_tab.add(web_ui, self._teller)
         try:
             checked = self._check()
@@ -163,6 +169,12 @@ class Desk:
         self._interrupt()
         self._join()
         self._stand_in.stop()
+
+    def take_leave(self, exit_code: int, **_: object) -> None:
+        """`quit`: Locust has printed its tables, and what is said now stands below them."""
+        if self._last_words is not None and exit_code == ExitCode.BUG and self._last_words[0] is ExitCode.OK:
+            self._last_words = ExitCode.BUG, self._last_words[1], _RAISED
+        self._say_last_words()
 
     # --- interrupts ---------------------------------------------------------------------------------------------
 
@@ -299,6 +311,7 @@ class Desk:
     # --- its end ------------------------------------------------------------------------------------------------
 
     def _conclude(self, code: ExitCode, verdict: str) -> None:
+        """A test has ended. Its verdict is said at once where another may follow, else last of all."""
         why = ""
         if log.unhandled_greenlet_exception:
             say(f"error: {_RAISED}\n")
@@ -306,8 +319,15 @@ class Desk:
                 code, why = ExitCode.BUG, _RAISED
         self._environment.process_exit_code = int(code)
         telling.summarize_for_github(self._teller.document("report.md"))
-        # With --json Locust writes its statistics to stdout, for a program that reads nothing else there.
-        telling.conclude(code, verdict, why, aside=self._environment.parsed_options.json)
+        self._last_words = code, verdict, why
+        if not self._environment.parsed_options.headless:
+            self._say_last_words()
+
+    def _say_last_words(self) -> None:
+        if self._last_words is not None:
+            # With --json Locust writes its statistics to stdout, for a program that reads nothing else there.
+            telling.conclude(*self._last_words, aside=self._environment.parsed_options.json)
+            self._last_words = None
 
     def _join(self) -> None:
         if self._story is not None and self._story is not gevent.getcurrent():

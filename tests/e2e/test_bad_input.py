@@ -115,7 +115,9 @@ def test_an_endpoint_that_is_not_kfp_ends_with_5(locust, status, body, said):
 def test_an_endpoint_that_refuses_ends_with_5(locust):
     finished = locust.headless(*NOWHERE)
     assert (finished.code, finished.folder) == (5, None)
-    assert "does not answer" in finished.err
+    _, tables, last_words = finished.err.partition("Aggregated")
+    assert tables, "Locust prints its own, empty as they are"
+    assert "does not answer" in last_words, "and nobody has to look for the reason above them"
 
 
 def test_an_endpoint_that_never_answers_ends_with_5_after_the_time_limit(locust):
@@ -124,6 +126,15 @@ def test_an_endpoint_that_never_answers_ends_with_5_after_the_time_limit(locust)
         finished = locust.headless("--host", address, "--pipeline", PIPELINE, "--answer-timeout", "1s")
     assert (finished.code, finished.folder) == (5, None)
     assert "timed out" in finished.err
+
+
+def test_a_web_ui_whose_port_is_taken_says_so(locust):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        finished = locust.finish(locust.start("--web-host", "127.0.0.1", "--web-port", port))
+    assert (finished.code, finished.folder) == (2, None)
+    assert f"Address already in use: ('127.0.0.1', {port})" in finished.err
+    assert "Traceback" not in finished.err
 
 
 def test_a_token_reaches_the_platform_and_no_file(locust, tmp_path):
