@@ -1,6 +1,5 @@
 """Single nodes over time: the pods that each carried, and how many worked on all of them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
 
@@ -34,12 +33,6 @@ class _Carriers:
     on: tuple[str, ...]
     working: tuple[str, ...]
 
-    def phases(self, names: Sequence[str], report: Report) -> Bools:
-        """By row of `Timeline.pods`: a run's, in one of these phases."""
-        pods = report.timeline.pods
-        wanted = [POD_PHASES.index(name) for name in names]
-        return np.isin(pods["phase"].to_numpy(), wanted) & (pods["row"].to_numpy() >= 0)
-
 
 def _carriers(report: Report) -> _Carriers:
     end_s = report.timeline.end_s
@@ -56,7 +49,7 @@ def _carriers(report: Report) -> _Carriers:
 def work(report: Report) -> Figure | None:
     """How many steps worked on each node, or executions on each replica, over time."""
     carriers, unit = _carriers(report), unit_of(float(report.throughput.edges_s[-1]))
-    pods = report.timeline.pods.loc[carriers.phases(carriers.working, report), ["node", "start_s", "end_s"]]
+    pods = report.timeline.pods.loc[report.timeline.of_runs(*carriers.working), ["node", "start_s", "end_s"]]
     if not carriers.names or not len(pods):
         return None
     shown = [carriers.names[k] for k in evenly(len(carriers.names), _MOST_ROWS).tolist()]
@@ -144,19 +137,20 @@ def pods(report: Report) -> Figure | None:
 def _placed(report: Report, carriers: _Carriers) -> tuple[list[int], _Placed]:
     """Some nodes, from the busiest to the quietest, in the order in which they came; and all pods on them."""
     timeline = report.timeline
-    homes, mine = timeline.pods["node"].cat, carriers.phases(carriers.on, report)
-    codes = homes.codes.to_numpy()
-    start = floats(timeline.pods, "start_s")
-    end = np.nan_to_num(floats(timeline.pods, "end_s"), nan=timeline.end_s)
-    busy = np.bincount(codes[mine], (end - start)[mine], len(homes.categories))
+    homes, mine = timeline.pods["node"].cat, np.flatnonzero(timeline.of_runs(*carriers.on))
+    codes = homes.codes.to_numpy()[mine]
+    start = floats(timeline.pods, "start_s")[mine]
+    end = np.nan_to_num(floats(timeline.pods, "end_s")[mine], nan=timeline.end_s)
+    busy = np.bincount(codes, end - start, len(homes.categories))
     of_name = dict(zip(homes.categories, busy.tolist(), strict=True))
     order = sorted(range(len(carriers.names)), key=lambda k: -of_name.get(carriers.names[k], 0.0))
     shown = sorted(order[k] for k in evenly(len(order), _MOST_CARRIERS).tolist())
     position = {carriers.names[k]: at for at, k in enumerate(shown)}
-    on = np.array([position.get(name, -1) for name in homes.categories], dtype=np.int64)[codes]
-    row = np.flatnonzero(mine & (on >= 0) & (end >= start))
-    run, pod = (timeline.pods[name].to_numpy(dtype=np.int64)[row] for name in ("row", "pod"))
-    return shown, _Placed(row, run, pod, on[row], start[row], end[row])
+    on = np.array([position.get(name, -1) for name in homes.categories], dtype=np.int64)
+    kept = np.flatnonzero((on >= 0)[codes] & (end >= start))
+    row = mine[kept]
+    run, pod = (timeline.pods[name].to_numpy()[row].astype(np.int64) for name in ("row", "pod"))
+    return shown, _Placed(row, run, pod, on[codes[kept]], start[kept], end[kept])
 
 
 def _drawn(found: _Placed, nodes: int) -> tuple[_Placed, bool, dict[int, int], list[int]]:
@@ -232,7 +226,7 @@ def _caption(carriers: _Carriers, shown: int, pods: int, *, whole: bool) -> str:
     what, order = ("pods", ", those that came first on top") if noun == "node" else ("executions", "")
     which = f"{shown} of {count:,} {noun}s, from the busiest to the quietest" if shown < count else f"All {noun}s"
     some = f"all {pods:,} {what} on them" if whole else f"{pods:,} {what} of evenly chosen runs: others ran beside them"
-    return f"{which}{order}, with {some}. Drag to look closer, double-click to go back."
+    return f"{which}{order}, with {some}."
 
 
 def _short(names: list[str]) -> list[str]:

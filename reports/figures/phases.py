@@ -10,7 +10,6 @@ from harness.model.phases import (
     DISPATCH,
     LOADING,
     NETWORK,
-    POD_PHASES,
     PROVISIONING,
     PUBLISHING,
     PULLING,
@@ -26,7 +25,7 @@ from harness.model.phases import (
     UNSCHEDULABLE,
 )
 from harness.model.units import format_duration
-from reports.figures.figure import Figure, axis, bars, figure, unit_of
+from reports.figures.figure import Figure, Trace, axis, bars, figure, unit_of
 from reports.report import Report
 
 _BARS = 60
@@ -71,7 +70,8 @@ def phases(report: Report) -> Figure | None:
         centre = int(np.ceil(level * split.row.size)) - 1
         rows[name] = order[max(0, centre - near) : centre + near + 1]
     labels = list(reversed(rows))
-    traces, unit = [], unit_of(float(split.total[order[-1]]))
+    traces: list[Trace] = []
+    unit = unit_of(float(split.total[order[-1]]))
     for k, phase in enumerate(RUN_PHASES):
         means = [float(split.seconds[rows[label], k].mean()) for label in labels]
         if any(abs(mean) > 1e-3 * float(split.total.mean()) for mean in means):
@@ -86,6 +86,8 @@ def phases(report: Report) -> Figure | None:
         f"{top[1]:.0%} of the runs' time: {MEANINGS[top[0]]} ({top[0]}). "
         "The phases of a run add up to its whole duration."
     )
+    if any(x < 0 for trace in traces for x in trace["x"]):
+        caption += " What is below 0 is due to the whole seconds in which platforms tell the time."
     return figure("phases", "Phase by phase", caption, traces, layout, height=300)
 
 
@@ -121,9 +123,7 @@ def phases_by_order(report: Report) -> Figure | None:
 
 def pending(report: Report) -> Figure | None:
     """How long pods waited for room on a node."""
-    pods = report.timeline.pods
-    of_runs = (pods["row"] >= 0).to_numpy(dtype=bool)
-    mine = of_runs & (pods["phase"] == POD_PHASES.index(UNSCHEDULABLE)).to_numpy(dtype=bool)
+    pods, mine = report.timeline.pods, report.timeline.of_runs(UNSCHEDULABLE)
     end = floats(pods, "end_s")[mine]
     waited = np.where(np.isfinite(end), end, report.timeline.end_s) - floats(pods, "start_s")[mine]
     if not waited.size:
@@ -131,7 +131,7 @@ def pending(report: Report) -> Figure | None:
     unit = unit_of(float(waited.max()))
     edges = np.linspace(min(0.0, float(waited.min())), float(waited.max()) * (1 + 1e-9) + 1e-9, 41)
     counts = np.histogram(waited, bins=edges)[0].astype(np.float64)
-    every = distinct(pods["pod"].to_numpy()[of_runs])
+    every = distinct(pods["pod"].to_numpy()[(pods["row"] >= 0).to_numpy(dtype=bool)])
     soon = 1 - np.count_nonzero(waited > 5) / max(every, 1)
     caption = (
         f"{waited.size:,} of {every:,} pods found no node at first; half of those waited "
