@@ -158,7 +158,7 @@ STORAGE_CLASS_COLUMNS = (
     Column("Provisioner", "string", lambda it: text_at(it, "provisioner", ""), description="What makes its volumes."),
     Column("ReclaimPolicy", "string", lambda it: text_at(it, "reclaimPolicy", "Delete")),
     Column("VolumeBindingMode", "string", lambda it: text_at(it, "volumeBindingMode", "Immediate")),
-    Column("AllowVolumeExpansion", "string", lambda it: str(bool(it.get("allowVolumeExpansion"))).lower()),
+    Column("AllowVolumeExpansion", "string", lambda it: bool(it.get("allowVolumeExpansion"))),
     AGE,
 )
 

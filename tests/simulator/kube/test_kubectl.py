@@ -9,6 +9,7 @@ from typing import Any
 import kfp
 import pytest
 from kubernetes import client as kubernetes
+from kubernetes.stream import stream
 
 from tests.simulator.conftest import Served
 from tests.simulator.kube.driving import pods_of, started
@@ -106,7 +107,7 @@ def test_kubectl_knows_what_it_may_do_and_what_there_is(kubectl: Any) -> None:
     "what",
     [
         "node", "pod", "deployment", "replicaset", "service", "pvc", "namespace", "event", "workflow", "quota",
-        "priorityclass", "machinedeployment", "lease",
+        "priorityclass", "machinedeployment", "lease", "configmap", "storageclass", "endpointslice",
     ],
 )  # fmt: skip
 def test_kubectl_describes_every_kind(kubectl: Any, run: str, what: str) -> None:
@@ -124,6 +125,63 @@ def test_kubectl_restarts_a_deployment(kubectl: Any, core: kubernetes.CoreV1Api)
     assert re.search(r"^2 ", kubectl("rollout", "history", "deployment/mysql"), re.MULTILINE)
     described = kubectl("describe", "deployment", "mysql")
     assert f"NewReplicaSet:   {after.metadata.owner_references[0].name} (1/1 replicas created)" in described
+
+
+def test_kubectl_sets_a_components_environment_and_takes_it_back(kubectl: Any, core: kubernetes.CoreV1Api) -> None:
+    def environment() -> str:
+        return str(kubectl("set", "env", "deployment/ml-pipeline", "--list"))
+
+    assert "CLIENTQPS" not in environment()
+    kubectl("set", "env", "deployment/ml-pipeline", "CLIENTQPS=50")
+    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/ml-pipeline", "--timeout=20s")
+    assert "CLIENTQPS=50" in environment()
+    (pod,) = (
+        each
+        for each in core.list_namespaced_pod("kubeflow", label_selector="app=ml-pipeline").items
+        if each.metadata.deletion_timestamp is None
+    )
+    assert {each.name: each.value for each in pod.spec.containers[0].env}["CLIENTQPS"] == "50"
+    kubectl("rollout", "undo", "deployment/ml-pipeline")
+    kubectl("rollout", "status", "deployment/ml-pipeline", "--timeout=20s")
+    assert "CLIENTQPS" not in environment()
+
+
+def test_kubectl_adds_arguments_to_the_workflow_controller(kubectl: Any) -> None:
+    place = "/spec/template/spec/containers/0/args/-"
+    patch = json.dumps([{"op": "add", "path": place, "value": "--qps=100"}])
+    kubectl("patch", "deployment", "workflow-controller", "--type=json", "-p", patch)
+    described = kubectl("describe", "deployment/workflow-controller")
+    assert re.search(r"Args:\s+--configmap\s+workflow-controller-configmap\s", described)
+    assert re.search(r"\s--qps=100\s", described)
+
+
+def test_the_controllers_configuration_bounds_how_many_workflows_run(kubectl: Any) -> None:
+    printed = kubectl("get", "cm")
+    assert re.search(r"workflow-controller-configmap\s+3\s", printed)
+    kubectl("patch", "cm", "workflow-controller-configmap", "-p", '{"data": {"namespaceParallelism": "7"}}')
+    assert 'namespaceParallelism: "7"' in kubectl("get", "cm", "workflow-controller-configmap", "-o", "yaml")
+    kubectl("patch", "cm", "workflow-controller-configmap", "-p", '{"data": {"namespaceParallelism": null}}')
+
+
+def test_mysql_answers_in_its_pod(platform: Served, core: kubernetes.CoreV1Api, run: str) -> None:
+    name = core.list_namespaced_pod("kubeflow", label_selector="app=mysql").items[0].metadata.name
+
+    def asked(*command: str) -> Any:
+        streamed = stream(
+            core.connect_get_namespaced_pod_exec, name, "kubeflow", command=list(command), stdin=False, tty=False,
+            stdout=True, stderr=True, _preload_content=False,
+        )  # fmt: skip
+        streamed.run_forever(timeout=20)
+        code = streamed.returncode
+        return streamed.read_all(), code
+
+    rows, code = asked("mysql", "-u", "root", "mlpipeline", "-e", "SELECT COUNT(*) FROM run_details")
+    assert code == 0
+    assert int(rows.splitlines()[1]) >= 1
+    assert asked("mysql", "-u", "root", "-e", "SHOW VARIABLES LIKE 'max_c%'")[0].startswith("Variable_name\tValue\n")
+    said, code = asked("mysql", "-u", "root", "-e", "SELECT * FROM run_details")
+    assert (said[:22], code) == ("ERROR 1064 (42000) at ", 1)
+    assert asked("ls")[1] == 127
 
 
 def test_kubectl_reads_logs_as_it_is_told_to(
@@ -163,6 +221,8 @@ def test_kubectl_is_told_what_can_not_be(kubectl: Any, platform: Served) -> None
         (("get", "pods", "-l", "a in"), "unable to parse requirement"),
         (("delete", "deployment", "mysql"), "keeps its own installation"),
         (("set", "image", "deployment/mysql", "mysql=mysql:9"), "keeps its own installation"),
+        (("set", "env", "deployment/ml-pipeline", "CLIENTQPS=many"), "could not convert string"),
+        (("patch", "cm", "workflow-controller-configmap", "-p", '{"data":{"parallelism":"x"}}'), "invalid literal"),
         (("annotate", "deployment", "mysql", "a=b"), "can't change metadata.annotations"),
         (("label", "service", "mysql", "a=b"), "can't change metadata.labels"),
         (("create", "namespace", "new"), "does not allow this method"),

@@ -2,6 +2,7 @@
 
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 
 import pytest
 from kubernetes import client as kubernetes
@@ -9,6 +10,11 @@ from kubernetes import config
 
 from harness.collectors.metric_profiles import load
 from harness.collectors.scraping import Scrape, parse, samples
+from harness.simulator.cluster import Pod, Shape
+from harness.simulator.kube import metrics
+from harness.simulator.platform import Platform
+from harness.simulator.profile import ArtifactStore, Profile
+from harness.simulator.store_products import StoreProduct
 from tests.simulator.conftest import QUICK, Serve, Served
 
 SERVICE = "/api/v1/namespaces/kubeflow/services/{}/proxy{}"
@@ -46,6 +52,41 @@ def test_the_shipped_profile_reads_minios_own_metrics(platform: Served) -> None:
     }
     assert values["store_capacity_bytes"] == 20 * 2**30
     assert values["store_available_bytes"] == 5 * 2**30
+
+
+@pytest.mark.parametrize(
+    ("product", "page", "medians"),
+    [
+        # All requests alike, the half of them that fetch with a first byte after 0.08 s: in the bucket up to 0.1 s.
+        (StoreProduct.MINIO, metrics.minio, {("store_first_byte_s", None): 0.1}),
+        # In the middle of the bucket from 0.8192 to 1.6384 s.
+        (
+            StoreProduct.SEAWEEDFS,
+            metrics.seaweedfs,
+            {("store_request_s", "GET"): 1.2288, ("store_request_s", "PUT"): 1.2288},
+        ),
+    ],
+)
+def test_the_shipped_profiles_read_how_long_requests_take(
+    product: StoreProduct, page: Callable[[Platform], str], medians: dict[tuple[str, str | None], float]
+) -> None:
+    """Objects of 1 MiB at 1 MiB/s, with 0.08 s before their first byte."""
+    profile = Profile("one", store=ArtifactStore(product, stream_bytes_per_s=2**20, request_s=0.08))
+    platform = Platform(profile)
+    before = Scrape(1, parse(page(platform)))
+    for _ in range(3):
+        pod = Pod("pod", "kubeflow", Shape(0, 0), ())
+        platform.store.write(pod, 2.0**20, lambda *_: None)
+        platform.store.read(pod, 2.0**20, lambda *_: None)
+    platform.loop.run(60.0)
+    after = Scrape(2 * 10**9, parse(page(platform)))
+    found = {
+        (sample.metric, sample.labels.get("type")): sample.value
+        for metric in load(product.value).metrics
+        for sample in samples(metric, after, before)
+        if sample.labels.get("quantile") == "0.5"
+    }
+    assert found == pytest.approx(medians)
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,8 @@ def types() -> list[Resource]:
         resources.persistent_volume_claims(**shown(as_is)),
         event,
         resources.events_v1(event),
+        resources.config_maps(**shown(as_is)),
+        resources.storage_classes(**shown(as_is)),
         resources.deployments(**shown(as_is)),
         resources.replica_sets(**shown(as_is)),
         resources.services(**shown(as_is, "spec.clusterIP", "spec.type")),

@@ -151,3 +151,37 @@ def test_what_is_printed_of_a_quota_and_of_priority_classes(pair: Pair) -> None:
     pair.server.do(lambda cluster: [cluster.add("priorityclasses", each) for each in listed])
     pair.compare("GET", classes)
     pair.compare("GET", classes, accept=TABLE)
+
+
+def test_what_is_printed_of_config_maps_and_of_storage_classes(pair: Pair) -> None:
+    namespace = "settings"
+    maps, classes = f"/api/v1/namespaces/{namespace}/configmaps", "/apis/storage.k8s.io/v1/storageclasses"
+    pair.real.ask("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+    default = {"storageclass.kubernetes.io/is-default-class": "true"}
+    made = [
+        pair.real.ask("POST", maps, {"metadata": {"name": "empty"}}),
+        pair.real.ask(
+            "POST", maps, {"metadata": {"name": "full"}, "data": {"a": "1", "b": "2"}, "binaryData": {"c": "AA=="}}
+        ),
+        pair.real.ask("POST", classes, {"metadata": {"name": "settings-plain"}, "provisioner": "none"}),
+        pair.real.ask(
+            "POST",
+            classes,
+            {
+                "metadata": {"name": "settings-default", "annotations": default},
+                "provisioner": "none",
+                "allowVolumeExpansion": True,
+                "volumeBindingMode": "WaitForFirstConsumer",
+                "reclaimPolicy": "Retain",
+            },
+        ),
+    ]
+    assert {status for status, _, _ in made} == {201}, made
+    try:
+        for plural, path in (("configmaps", maps), ("storageclasses", classes)):
+            items = pair.real.get(path)["items"]
+            pair.server.do(lambda cluster, plural=plural, items=items: [cluster.add(plural, each) for each in items])
+            pair.compare("GET", path, accept=TABLE)
+    finally:
+        for name in ("settings-plain", "settings-default"):
+            pair.real.ask("DELETE", f"{classes}/{name}")
