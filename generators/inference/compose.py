@@ -7,6 +7,7 @@ from statistics import mean
 
 from generators.inference.draft import Definition, Draft
 from generators.inference.learn import pattern_of
+from generators.kinds.text import escaped
 
 _DATE_FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%Y-%m", "%Y/%m", "%Y")
 _FEWEST = 20  # fewer different texts are a list to choose from
@@ -28,7 +29,7 @@ def composed(name: str, rows: Sequence[Mapping[str, str]], known: Sequence[str],
             texts, found = marked, [*found, token]
     if not found:
         return None
-    pattern = _escaped(texts[0]) if len(set(texts)) == 1 else pattern_of(name, texts, draft)
+    pattern = escaped(texts[0]) if len(set(texts)) == 1 else pattern_of(name, texts, draft)
     if pattern is None:
         return None
     for index, token in enumerate(found):
@@ -62,7 +63,3 @@ def _marked(text: str, value: str, mark: str) -> str:
     before = r"(?<![A-Za-z\d])" if value[0].isalnum() else ""
     after = r"(?![A-Za-z\d])" if value[-1].isalnum() else ""
     return re.sub(before + re.escape(value) + after, mark, text, count=1)
-
-
-def _escaped(literal: str) -> str:
-    return literal.replace("{", "{{").replace("}", "}}")

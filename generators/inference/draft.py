@@ -52,3 +52,8 @@ class Draft:
     def document(self) -> dict[str, Any]:
         """The spec as plain values."""
         return {"version": 1, "fields": {**self.columns, **self.helpers}}
+
+
+def neat(value: float, digits: int = 6) -> float:
+    """A figure for a spec that people read: so many significant digits."""
+    return float(f"{value:.{digits}g}")

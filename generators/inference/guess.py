@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from generators.inference.draft import Definition, Draft
+from generators.inference.draft import Definition, Draft, neat
+from generators.kinds.text import escaped
 
 _VARYING = re.compile(
     r"(?P<uuid>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
@@ -68,10 +69,10 @@ def number(name: str, default: float | None) -> Definition:
     if default > 0 and (name.lower() in _SPREADING or words & {"lr", "decay", "tol", "eps"}):
         return {"lognormal": [default, 0.6], "decimals": min(decimals + 2, 12)}
     if 0 < default < 1 and words & set(_SHARES):
-        return {"uniform": [_neat(default / 2), _neat(min(default * 1.5, 1.0))], "decimals": decimals}
+        return {"uniform": [neat(default / 2), neat(min(default * 1.5, 1.0))], "decimals": decimals}
     if default > 0:
         return {"lognormal": [default, 0.25], "decimals": decimals}
-    return {"normal": [default, _neat(abs(default) / 4)], "max": 0, "decimals": decimals}
+    return {"normal": [default, neat(abs(default) / 4)], "max": 0, "decimals": decimals}
 
 
 def boolean(default: bool | None) -> Definition:
@@ -144,12 +145,12 @@ def _varied(name: str, default: str, draft: Draft) -> tuple[str, bool]:
     scheme = urlsplit(default) if "://" in default else None
     if scheme is not None:
         start = len(scheme.scheme) + 3 + len(scheme.netloc)  # host and port stay
-    pattern, varied = _escaped(default[:start]), False
+    pattern, varied = escaped(default[:start]), False
     position = start
     for match in _VARYING.finditer(default, start):
-        pattern += _escaped(default[position : match.start()]) + _varying(name, match, draft)
+        pattern += escaped(default[position : match.start()]) + _varying(name, match, draft)
         position, varied = match.end(), True
-    return pattern + _escaped(default[position:]), varied
+    return pattern + escaped(default[position:]), varied
 
 
 def _varying(name: str, match: re.Match[str], draft: Draft) -> str:
@@ -190,7 +191,7 @@ def _named(name: str, draft: Draft) -> Definition:
         return {"template": f"{{{draft.word(min(known))}}}"}
     if words & set(_MOMENTS):
         return {"datetime": ["2025-01-01", "2025-12-31"]}
-    return _listed(words) or {"template": f"{_escaped(name)}-{{id}}"}
+    return _listed(words) or {"template": f"{escaped(name)}-{{id}}"}
 
 
 def _listed(words: set[str]) -> Definition | None:
@@ -203,10 +204,6 @@ def _listed(words: set[str]) -> Definition | None:
 
 def _words(name: str) -> set[str]:
     return set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
-
-
-def _escaped(literal: str) -> str:
-    return literal.replace("{", "{{").replace("}", "}}")
 
 
 def _is_document(default: str) -> bool:
@@ -225,7 +222,3 @@ def _decimals(value: float) -> int:
     mantissa, _, exponent = shown.partition("e")
     places = len(mantissa.partition(".")[2]) - int(exponent or 0)
     return max(0, min(places + 2, 12))
-
-
-def _neat(value: float) -> float:
-    return float(f"{value:.6g}")

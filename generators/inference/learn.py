@@ -11,7 +11,8 @@ import numpy as np
 import orjson
 
 from generators import portable
-from generators.inference.draft import Definition, Draft
+from generators.inference.draft import Definition, Draft, neat
+from generators.kinds.text import escaped
 from generators.streams import Floats
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -42,9 +43,13 @@ def _by_type(name: str, present: list[str], draft: Draft) -> Definition | None:
         return {"boolean": round(sum(cell.lower() == "true" for cell in present) / len(present), 4)}
     if all(_UUID.fullmatch(cell) for cell in present):
         return {"kind": "uuid"}
-    if all(_NUMBER.fullmatch(cell) for cell in present) and not any(_padded(cell) for cell in present):
+    if all(_is_number(cell) for cell in present):
         return _numbers(name, present, draft)
     return _instants(present) or _documents(name, present, draft) or _labels(present)
+
+
+def _is_number(cell: str) -> bool:
+    return bool(_NUMBER.fullmatch(cell)) and not _padded(cell) and math.isfinite(float(cell))
 
 
 def _padded(cell: str) -> bool:
@@ -102,28 +107,24 @@ def _distribution(values: Floats) -> Definition:
     with np.errstate(over="ignore"):
         mean, sd = float(values.mean()), float(values.std())
     if 0 < sd < math.inf:
-        candidates.append(({"normal": [_neat(mean), _neat(sd)]}, portable.normal_cdf((ordered - mean) / sd)))
+        candidates.append(({"normal": [neat(mean), neat(sd)]}, portable.normal_cdf((ordered - mean) / sd)))
     if low > 0:
         logs = portable.log(ordered)
         centre, spread = float(logs.mean()), float(logs.std())
         if spread > 0:
-            definition = {"lognormal": [_neat(math.exp(centre)), _neat(spread)]}
+            definition = {"lognormal": [neat(math.exp(centre)), neat(spread)]}
             candidates.append((definition, portable.normal_cdf((logs - centre) / spread)))
     distance, best = min(((_distance(cdf), index) for index, (_, cdf) in enumerate(candidates)), default=(1.0, 0))
     if distance <= _FIT / math.sqrt(len(values)):
         return candidates[best][0]
     points = np.quantile(values, np.linspace(0, 1, min(_QUANTILES, len(values))))
-    return {"quantiles": [_neat(float(point), 10) for point in points]}
+    return {"quantiles": [neat(float(point), 10) for point in points]}
 
 
 def _distance(cdf: Floats) -> float:
     """Kolmogorov's distance between a distribution, given at the ordered sample, and the sample's own."""
     steps = np.arange(len(cdf) + 1) / len(cdf)
     return float(max(np.max(cdf - steps[:-1]), np.max(steps[1:] - cdf)))
-
-
-def _neat(value: float, digits: int = 6) -> float:
-    return float(f"{value:.{digits}g}")
 
 
 def _instants(present: list[str]) -> Definition | None:
@@ -190,19 +191,15 @@ def pattern_of(name: str, present: list[str], draft: Draft) -> str | None:
     columns = list(zip(*(_DIGITS.findall(cell) for cell in present), strict=True))
     if any(_mixed(digits) for digits in columns):
         return None
-    pattern = _escaped(pieces[0])
+    pattern = escaped(pieces[0])
     for digits, piece in zip(columns, pieces[1:], strict=True):
         plain = [str(int(number)) for number in digits]
         definition = _sequence(plain) or _numbers(name, plain, draft)
         form = f":0{len(digits[0])}d" if any(_padded(number) for number in digits) else ""
-        pattern += f"{{{draft.helper(name, definition)}{form}}}" + _escaped(piece)
+        pattern += f"{{{draft.helper(name, definition)}{form}}}" + escaped(piece)
     return pattern
 
 
 def _mixed(digits: Sequence[str]) -> bool:
     """Are some numbers padded with zeros, but not all to the same width?"""
     return any(_padded(number) for number in digits) and len({len(number) for number in digits}) > 1
-
-
-def _escaped(literal: str) -> str:
-    return literal.replace("{", "{{").replace("}", "}}")

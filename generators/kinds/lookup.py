@@ -29,7 +29,7 @@ class Fake(Independent):
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
         """Provider, locale, arguments, size of the pool."""
-        provider, _, inline = definition["provider"].partition(".")
+        provider, _, inline = str(definition["provider"]).partition(".")
         if not provider.isidentifier() or provider.startswith("_"):
             raise (place / "provider").error(f"'{provider}' is no provider", "write its method name, such as company")
         args = definition.get("args", [])
@@ -94,7 +94,7 @@ class FromFile(Independent):
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
         """Path, column, draw, group."""
-        path = place.document.folder / definition["path"]
+        path = place.document.folder / str(definition["path"])
         column = definition.get("column", str(place.path[-1]) if place.path else "")
         return cls(path, column, definition.get("draw", "with_replacement"), definition.get("group", ""))
 

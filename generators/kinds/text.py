@@ -26,7 +26,7 @@ class Template:
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
         """The pattern."""
-        return cls(parse_template(definition["pattern"], place / "pattern"))
+        return cls(parse_template(str(definition["pattern"]), place / "pattern"))
 
     def inputs(self) -> frozenset[str]:
         """The fields in braces."""
@@ -62,6 +62,11 @@ def parse_template(pattern: str, place: Place) -> tuple[tuple[str, str | None, s
         if name is not None and (not name.isidentifier() or conversion or "{" in form):
             raise place.error(f"'{{{name}}}' is not a field's name", "write {field} or {field:format}")
     return tuple((literal, name, form) for literal, name, form, _ in parsed)
+
+
+def escaped(literal: str) -> str:
+    """The pattern that stands for this text, braces and all."""
+    return literal.replace("{", "{{").replace("}", "}}")
 
 
 KINDS: dict[str, KindType] = {"template": Template}

@@ -159,3 +159,11 @@ def test_what_is_no_sample_is_said(capsys, content, said):
     Path("s.csv").write_text(content)
     assert main(["--from-csv", "s.csv"]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_what_a_float_can_hold_are_learned_as_labels():
+    rows = "".join(f"{k},n{k},{'1e400' if k % 2 else '2'}\n" for k in range(8))
+    Path("sample.csv").write_text(f"id,scenario_name,x\n{rows}")
+    _, _, new = learned(n=50)
+    assert {row["x"] for row in new} == {"1e400", "2"}
