@@ -1,9 +1,10 @@
 import json
 import re
+from datetime import date
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -153,6 +154,8 @@ def refusal(text):
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.fixed_dictionaries({"x": definitions, "y": definitions}))
+@example({"x": {"faker": date(2000, 1, 1)}, "y": {"template": date(2000, 1, 1)}})
+@example({"x": {"from_file": date(2000, 1, 1)}, "y": None})
 def test_whatever_a_file_says_the_loader_reads_it_or_says_what_is_wrong(fields):
     error = refusal(yaml.safe_dump({"fields": fields}, allow_unicode=True))
     assert error is None or (re.match(r"fuzz\.yaml(:\d+)?: ", error.message) and error.hint), error
