@@ -139,7 +139,7 @@ def _clock_skew(platform: Platform, strength: float) -> None:
 
 
 def _driver_overhead(platform: Platform, strength: float) -> None:
-    platform.controller.driver_factor = 1 + 9 * strength
+    platform.drivers.slowdown = 1 + 9 * strength
 
 
 _FAULTS = (

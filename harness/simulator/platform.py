@@ -9,6 +9,7 @@ from harness.simulator.cluster import Cluster, Nobody, Witness
 from harness.simulator.events import EventLoop
 from harness.simulator.kfp.agent import Agent
 from harness.simulator.kfp.controller import Controller
+from harness.simulator.kfp.drivers import Drivers
 from harness.simulator.kfp.records import Run
 from harness.simulator.kfp.server import Server
 from harness.simulator.kfp.steps import Steps
@@ -47,10 +48,13 @@ class Platform:
         self.steps = Steps(
             profile.steps, Random(f"{stream}/steps"), self.store, self.cluster.kubelet, profile.priority_classes
         )
+        self.drivers = Drivers(
+            profile.controller, self.cluster.kubelet, self.steps, times=Random(f"{stream}/drivers"),
+            choices=Random(f"{stream}/conditions"), caching=profile.caching,
+        )  # fmt: skip
         self.controller = Controller(
-            self.loop, profile.controller, Random(f"{stream}/drivers"),
-            cluster=self.cluster, steps=self.steps, changed=self._workflow_changed,
-            conditions=Random(f"{stream}/conditions"), quota=profile.quota, caching=profile.caching,
+            self.loop, profile.controller, cluster=self.cluster, steps=self.steps, drivers=self.drivers,
+            changed=self._workflow_changed, quota=profile.quota,
         )  # fmt: skip
         self.server = Server(self.loop, profile, stream, self.controller)
         self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None

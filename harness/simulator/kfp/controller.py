@@ -2,13 +2,12 @@
 
 from collections import deque
 from collections.abc import Callable
-from random import Random
 
 from harness.simulator.cluster import Change, Cluster, Pod
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.events import EventLoop
-from harness.simulator.kfp.conditions import Condition, Given, Known, Source
-from harness.simulator.kfp.graph import EXECUTOR, Plan
+from harness.simulator.kfp.drivers import Drivers
+from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.templates import Templates
 from harness.simulator.kfp.workflow import ERROR, FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
@@ -18,7 +17,6 @@ from harness.simulator.stations import TokenBucket
 
 _PATIENCE_S = 1.0  # at least so long until a pod that a quota refused is asked for again
 POSTPONED = "Workflow processing has been postponed because too many workflows are already running"
-_NO_LIMITS = Limits()
 Changed = Callable[[Workflow], None]
 
 
@@ -34,14 +32,12 @@ class Controller:
         self,
         loop: EventLoop,
         settings: Settings,
-        random: Random,
         *,
         cluster: Cluster,
         steps: Steps,
+        drivers: Drivers,
         changed: Changed,
-        conditions: Random,
-        quota: Limits = _NO_LIMITS,
-        caching: bool = True,
+        quota: Limits,
     ) -> None:
         self._loop = loop
         self.settings = settings
@@ -50,22 +46,17 @@ class Controller:
         self.limited: Callable[[int], None] | None = None  # called after that
         self.requeue_s = settings.requeue_s
         self.workflows: dict[str, Workflow] = {}
-        self.driver_factor = 1.0  # how much longer drivers take
         self.running = 0
         self.busy = 0
-        self._random = random
-        self._conditions = conditions
         self._cluster = cluster
-        self._steps = steps
+        self._drivers = drivers
         self._changed = changed
         self._queue: deque[Workflow] = deque()
         self._postponed: deque[Workflow] = deque()
         self.quota = Quota(quota)
-        self.caching = caching
         self._templates = Templates(settings, steps)
         # Bound once: every pod keeps them.
-        self._on_over, self._on_driver, self._on_step = self._pod_over, self._run_driver, steps.run
-        self._cache: set[tuple[object, ...]] = set()
+        self._on_over, self._on_driver, self._on_step = self._pod_over, drivers.run, steps.run
 
     def add(self, workflow: Workflow) -> None:
         """A workflow was created."""
@@ -197,19 +188,12 @@ class Controller:
             due, workflow.due = workflow.due, []
             for index in due:
                 step = workflow.steps[index] = workflow.steps[index] or Step(now)
-                if self._from_cache(workflow, index):
+                if self._drivers.was_computed(workflow, workflow.graph.plans[index]):
+                    workflow.end_step(index, SKIPPED, now)
                     continue
                 step.attempts += 1
                 workflow.active += 1
                 self._loop.at(self.bucket.take(now), self._make_pod, workflow, index)
-
-    def _from_cache(self, workflow: Workflow, index: int) -> bool:
-        """With the execution cache on, a step that was computed before is skipped: its driver finds the outputs."""
-        plan = workflow.graph.plans[index]
-        if not self.caching or not plan.cache_key or _cache_key(workflow, plan) not in self._cache:
-            return False
-        workflow.end_step(index, SKIPPED, self._loop.now)
-        return True
 
     def _make_pod(self, workflow: Workflow, index: int) -> None:
         if workflow.stopping:
@@ -235,16 +219,6 @@ class Controller:
     def _ask_again(self, workflow: Workflow, index: int) -> None:
         self._loop.at(self.bucket.take(self._loop.now), self._make_pod, workflow, index)
 
-    def _run_driver(self, pod: Pod) -> None:
-        takes = self.settings.driver.sample(self._random, {}) * self.driver_factor
-        assert pod.node is not None
-        pod.station = pod.node.processor
-        pod.job = pod.station.add(takes, pod.usage_cpu, self._driver_done, pod)
-
-    def _driver_done(self, pod: Pod) -> None:
-        self._cluster.kubelet.end_main(pod)
-        self._cluster.kubelet.finish(pod)
-
     def _pod_over(self, pod: Pod) -> None:
         workflow = pod.owner
         assert isinstance(workflow, Workflow)
@@ -259,10 +233,8 @@ class Controller:
         plan, step = workflow.graph.plans[index], workflow.steps[index]
         assert step is not None
         if pod.phase == "Succeeded":
-            if plan.cache_key:
-                self._cache.add(_cache_key(workflow, plan))
-            taken = plan.condition is None or self._holds(workflow, plan.condition)
-            workflow.end_step(index, SUCCEEDED, self._loop.now, taken=taken)
+            self._drivers.remember(workflow, plan)
+            workflow.end_step(index, SUCCEEDED, self._loop.now, taken=self._drivers.holds(workflow, plan))
             return
         lost = pod.deleting is not None
         state, message = (ERROR, "pod deleted") if lost else (FAILED, _failure(pod))
@@ -274,23 +246,6 @@ class Controller:
             self._loop.after(min(delay, plan.container.backoff_max_s), self._again, workflow, index)
         else:
             workflow.end_step(index, state, self._loop.now, message)
-
-    def _holds(self, workflow: Workflow, condition: Condition) -> bool:
-        """What a driver finds; values that nobody knows are drawn, once for each run."""
-
-        def read(source: Source) -> object:
-            if isinstance(source, Known):
-                return source.value
-            if isinstance(source, Given):
-                return workflow.parameters[source.name]
-            results = self._steps.model(workflow.graph.plans[source.step].task).results[source.name]
-            return workflow.drawn.setdefault(source, self._conditions.choice(results))
-
-        def draw(key: object) -> bool:
-            holds = self._conditions.random() < self.settings.condition_holds
-            return bool(workflow.drawn.setdefault(key, holds))
-
-        return condition.holds(read, draw)
 
     def _again(self, workflow: Workflow, index: int) -> None:
         workflow.active -= 1
@@ -319,10 +274,6 @@ class Controller:
         """Some time after its end a workflow is deleted, unless it was retried meanwhile."""
         if workflow.finished == finished:
             self.remove(workflow)
-
-
-def _cache_key(workflow: Workflow, plan: Plan) -> tuple[str, ...]:
-    return (plan.cache_key, *(repr(workflow.parameters.get(name)) for name in plan.varies))
 
 
 def _failure(pod: Pod) -> str:

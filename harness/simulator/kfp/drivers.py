@@ -1,0 +1,70 @@
+"""What driver pods do: they find out whether a task's condition holds, and whether its step was computed before."""
+
+from random import Random
+
+from harness.simulator.cluster import Pod
+from harness.simulator.cluster.kubelet import Kubelet
+from harness.simulator.kfp.conditions import Given, Known, Source
+from harness.simulator.kfp.graph import Plan
+from harness.simulator.kfp.steps import Steps
+from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.profile import Controller as Settings
+
+
+class Drivers:
+    """Runs driver pods, and knows what they find. `times` draws how long they take, `choices` what nobody knows."""
+
+    def __init__(
+        self, settings: Settings, kubelet: Kubelet, steps: Steps, *, times: Random, choices: Random, caching: bool
+    ) -> None:
+        self.slowdown = 1.0
+        self._settings = settings
+        self._kubelet = kubelet
+        self._steps = steps
+        self._times = times
+        self._choices = choices
+        self._caching = caching
+        self._computed: set[tuple[str, ...]] = set()
+
+    def run(self, pod: Pod) -> None:
+        """The main container has started."""
+        takes = self._settings.driver.sample(self._times, {}) * self.slowdown
+        assert pod.node is not None
+        pod.station = pod.node.processor
+        pod.job = pod.station.add(takes, pod.usage_cpu, self._done, pod)
+
+    def _done(self, pod: Pod) -> None:
+        self._kubelet.end_main(pod)
+        self._kubelet.finish(pod)
+
+    def remember(self, workflow: Workflow, plan: Plan) -> None:
+        """A step was computed: with the execution cache its outputs are found again."""
+        if plan.cache_key:
+            self._computed.add(_cache_key(workflow, plan))
+
+    def was_computed(self, workflow: Workflow, plan: Plan) -> bool:
+        """Whether an equal component had equal inputs before, and the cache is on."""
+        return self._caching and bool(plan.cache_key) and _cache_key(workflow, plan) in self._computed
+
+    def holds(self, workflow: Workflow, plan: Plan) -> bool:
+        """Whether the task's condition holds, if it has one; values that nobody knows are drawn, once for each run."""
+        if plan.condition is None:
+            return True
+
+        def read(source: Source) -> object:
+            if isinstance(source, Known):
+                return source.value
+            if isinstance(source, Given):
+                return workflow.parameters[source.name]
+            results = self._steps.model(workflow.graph.plans[source.step].task).results[source.name]
+            return workflow.drawn.setdefault(source, self._choices.choice(results))
+
+        def draw(key: object) -> bool:
+            holds = self._choices.random() < self._settings.condition_holds
+            return bool(workflow.drawn.setdefault(key, holds))
+
+        return plan.condition.holds(read, draw)
+
+
+def _cache_key(workflow: Workflow, plan: Plan) -> tuple[str, ...]:
+    return (plan.cache_key, *(repr(workflow.parameters.get(name)) for name in plan.varies))
