@@ -29,7 +29,7 @@ def submit(served, count):
     return [target.submit(Scenario(str(k), f"nightly-{k}", {}, {}), exchange) for k in range(count)]
 
 
-def start(served, path, *options, length="60s"):
+def start(served, path, *options, length="10m"):
     command = [
         sys.executable,
         "-P",
