@@ -43,7 +43,12 @@ def evenly(count: int, most: int) -> Ints:
 
 def distinct(numbers: "NDArray[np.integer[Any]]") -> int:
     """How many different numbers; equal ones stand together."""
-    return int(np.count_nonzero(np.diff(numbers))) + 1 if numbers.size else 0
+    return int(np.count_nonzero(numbers[1:] != numbers[:-1])) + 1 if numbers.size else 0
+
+
+def beginnings(numbers: "NDArray[np.integer[Any]]") -> Ints:
+    """The positions of the first of equal numbers that stand together."""
+    return np.flatnonzero(np.concatenate((numbers[:1] == numbers[:1], numbers[1:] != numbers[:-1])))
 
 
 def shifted(frame: pd.DataFrame, start_at: int, **names: str) -> pd.DataFrame:

@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.clocks import ahead
-from harness.analysis.columns import Bools, Floats, Ints, distinct, floats, position, shifted
+from harness.analysis.columns import Bools, Floats, Ints, beginnings, distinct, floats, position, shifted
 from harness.analysis.joining import joined_pods, joined_runs, observed_runs
 from harness.model.phases import COMPUTING, POD_PHASES, RUN
 from harness.model.plan import Plan
 from harness.model.records import Outcome
 
-__all__ = ["Bools", "Floats", "Ints", "Timeline", "distinct", "floats"]
+__all__ = ["Bools", "Floats", "Ints", "Timeline", "beginnings", "distinct", "floats"]
 
 TEST_STARTED = "Started"
 TEST_INTERRUPTED = "Interrupted"
@@ -104,6 +104,11 @@ class Timeline:
     def stretches(self, phase: str) -> pd.DataFrame:
         """The rows of `pods` in one phase."""
         return self.pods[(self.pods["phase"] == POD_PHASES.index(phase)).to_numpy(dtype=bool)]
+
+    def of_runs(self, *phases: str) -> Bools:
+        """Per row of `pods`: of a run's pod, in one of these phases."""
+        wanted = np.isin(POD_PHASES, phases)
+        return np.asarray(wanted[self.pods["phase"].to_numpy()] & (self.pods["row"].to_numpy() >= 0))
 
     def numbers_of(self, names: Iterable[str]) -> Ints:
         """The positions in `names` of the pods with these names, ascending."""
