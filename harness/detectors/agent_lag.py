@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline import Floats, Timeline, floats
 from harness.analysis.waits import waits
 from harness.detectors import api_throttled
 from harness.detectors.detector import RUNS, slowed
@@ -32,25 +32,13 @@ def detect(timeline: Timeline) -> list[Finding]:
     share = float(late.sum() / max(split.total.sum() + late.sum(), 1e-9))
     if slow < _LEAST_S or share < _SHARE:
         return []
-    quarter = max(1, late.size // 4)
     agent = "deployment/ml-pipeline-persistenceagent"
     return [
         Finding(
             NAME,
             f"The platform says {format_duration(typical)} late that a run is over (p95 {format_duration(slow)})",
             0.4 if api_throttled.detect(timeline) else 0.85,
-            (
-                Evidence(
-                    f"from a workflow's end to its run's end in the API: p50 {format_duration(typical)}, p95 "
-                    f"{format_duration(slow)}",
-                    slow, "s", "events", "kind = Run",
-                ),
-                Evidence(
-                    f"{format_duration(float(late[:quarter].mean()))} in the first quarter of the runs, "
-                    f"{format_duration(float(late[-quarter:].mean()))} in the last",
-                    float(late[-quarter:].mean()), "s", "events", "kind = Run",
-                ),
-            ),
+            _evidence(late, typical, slow),
             "Give the persistence agent more workers and a higher client rate (--clientQPS, --clientBurst), and let "
             "finished workflows go sooner: it looks at every one that is still there.",
             (
@@ -59,4 +47,20 @@ def detect(timeline: Timeline) -> list[Finding]:
             ),
             slowed(share),
         )
-    ]  # fmt: skip
+    ]
+
+
+def _evidence(late: Floats, typical: float, slow: float) -> tuple[Evidence, ...]:
+    quarter = max(1, late.size // 4)
+    first, last = float(late[:quarter].mean()), float(late[-quarter:].mean())
+    return (
+        Evidence(
+            f"from a workflow's end to its run's end in the API: p50 {format_duration(typical)}, p95 "
+            f"{format_duration(slow)}",
+            slow, "s", "events", "kind = Run",
+        ),
+        Evidence(
+            f"{format_duration(first)} in the first quarter of the runs, {format_duration(last)} in the last",
+            last, "s", "events", "kind = Run",
+        ),
+    )  # fmt: skip

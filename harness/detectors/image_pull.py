@@ -1,6 +1,7 @@
 """Pods wait for their images."""
 
 import numpy as np
+import pandas as pd
 
 from harness.analysis.room import room
 from harness.analysis.timeline import Timeline, floats
@@ -35,35 +36,27 @@ def detect(timeline: Timeline) -> list[Finding]:
     slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0
     if (share < _SHARE or slow < _LEAST_S) and not len(broken):
         return []
-    facts = [
-        Evidence(
-            f"{pulling_share:.1%} of all runs' time passed while images were pulled",
-            pulling_share,
-            "share",
-            "spans",
-            f"phase = {PULLING}",
-        ),
-        Evidence(f"a slow pull (p90) took {format_duration(slow)}", slow, "s", "spans", f"phase = {PULLING}"),
-    ]
-    if len(broken):
-        facts.insert(
-            0,
-            Evidence(
-                f"{len(broken):,} pulls failed: “{str(broken['message'].iloc[0])[:200]}”",
-                float(len(broken)),
-                "events",
-                "events",
-            ),
-        )
     return [
         Finding(
             NAME,
             f"Pulling images {'fails' if len(broken) else 'takes long'}: {share:.0%} of the runs' time",
             0.9,
-            tuple(facts),
+            _evidence(broken, pulling_share, slow),
             "Make images smaller, pull them in advance on every node (a DaemonSet, or a node image that "
             "holds them), use a registry in the same region, and imagePullPolicy IfNotPresent with fixed tags.",
             (f"kubectl get events -n {timeline.namespace} --field-selector reason=Pulled",),
             slowed(max(share, 0.3 if len(broken) else 0.0)),
         )
     ]
+
+
+def _evidence(broken: pd.DataFrame, share: float, slow: float) -> tuple[Evidence, ...]:
+    where = f"phase = {PULLING}"
+    facts = (
+        Evidence(f"{share:.1%} of all runs' time passed while images were pulled", share, "share", "spans", where),
+        Evidence(f"a slow pull (p90) took {format_duration(slow)}", slow, "s", "spans", where),
+    )
+    if not len(broken):
+        return facts
+    said = f"{len(broken):,} pulls failed: “{str(broken['message'].iloc[0])[:200]}”"
+    return (Evidence(said, float(len(broken)), "events", "events"), *facts)

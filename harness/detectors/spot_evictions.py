@@ -29,11 +29,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     lost = lost_with_node(timeline)
     if not lost.size:
         return []
-    nodes = timeline.nodes.set_index("name")
     names = timeline.pods["node"].take(lost).to_numpy(dtype=object)
-    taken_back = set(timeline.events["object"][timeline.events["reason"].isin(TAKEN_BACK)])
-    of_spot = nodes["spot"].reindex(names).fillna(value=False).to_numpy(dtype=bool)
-    spot = float((of_spot | np.isin(names, list(taken_back))).mean())
+    spot = _of_spot(timeline, names)
     worked = float(np.nansum(floats(timeline.pods, "end_s") - floats(timeline.pods, "start_s")))
     wasted = float(np.nansum(floats(timeline.pods, "end_s")[lost] - floats(timeline.pods, "start_s")[lost]))
     said = [f for f in failures(timeline) if f.says(EVICTED)]
@@ -51,17 +48,12 @@ def detect(timeline: Timeline) -> list[Finding]:
             (
                 Evidence(
                     f"{lost.size:,} pods ended with their node, {gone:,} nodes in all",
-                    float(lost.size),
-                    "pods",
-                    "spans",
+                    float(lost.size), "pods", "spans",
                 ),
                 Evidence(f"{format_duration(wasted)} of work was lost and had to be done again", wasted, "s", "spans"),
                 Evidence(
                     f"{spot:.0%} of these pods ran on machines that the cloud took back or may take back",
-                    spot,
-                    "share",
-                    "nodes",
-                    "spot = true",
+                    spot, "share", "nodes", "spot = true",
                 ),
             ),
             "Give steps a retry policy (set_retry) and checkpoints, keep long steps on machines on demand, and spread "
@@ -69,4 +61,11 @@ def detect(timeline: Timeline) -> list[Finding]:
             ("kubectl get nodes -L kubernetes.azure.com/scalesetpriority -L cloud.google.com/gke-spot",),
             broke(share) if said else slowed(min(1.0, 2 * lost.size / max(len(timeline.runs), 1))),
         )
-    ]
+    ]  # fmt: skip
+
+
+def _of_spot(timeline: Timeline, names: "np.ndarray[tuple[int], np.dtype[np.object_]]") -> float:
+    """The share of these nodes that the cloud took back, or may take back."""
+    taken_back = set(timeline.events["object"][timeline.events["reason"].isin(TAKEN_BACK)])
+    of_spot = timeline.nodes.set_index("name")["spot"].reindex(names).fillna(value=False).to_numpy(dtype=bool)
+    return float((of_spot | np.isin(names, list(taken_back))).mean())
