@@ -75,7 +75,7 @@ class ClusterActions:
         _check_changeable(plural, name, patch)
         try:
             self._patch(plural, name, patch)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, ConfigError, KeyError, TypeError, ValueError) as error:
             message = f'{plural} "{name}" in the patch cannot be handled: {error}'
             raise ApiError(400, "BadRequest", message, {"name": name, "kind": plural}) from error
         self._advance()

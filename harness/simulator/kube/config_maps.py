@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from harness.simulator.kfp.view import Calendar, Stamp
+from harness.simulator.kfp.view import Calendar
+from harness.simulator.kube.nodes import POOLS
 from harness.simulator.kube.snapshots import metadata
 from harness.simulator.platform import Platform
-from harness.simulator.profile import Pool
 
 Manifest = dict[str, Any]
 AUTOSCALER_STATUS = "cluster-autoscaler-status"
+_GROWS, _RESTS = {"status": "InProgress"}, {"status": "NoActivity"}
 
 
 class ConfigMap(NamedTuple):
@@ -22,11 +23,31 @@ class ConfigMap(NamedTuple):
     data: Mapping[str, str]
 
 
-def render_config_map(config_map: ConfigMap, stamp: Stamp) -> Manifest:
+class Group(NamedTuple):
+    """A node pool as cluster-autoscaler sees it: nodes there are, that are ready, that it asked for; its bounds."""
+
+    name: str
+    nodes: int
+    ready: int
+    coming: int
+    least: int
+    most: int
+
+
+class AutoscalerStatus(NamedTuple):
+    """The status at one resource version; it becomes text when somebody reads it."""
+
+    groups: tuple[Group, ...]
+    at: float
+
+
+def render_config_map(shown: ConfigMap | AutoscalerStatus, calendar: Calendar) -> Manifest:
     """The manifest."""
+    if isinstance(shown, AutoscalerStatus):
+        shown = ConfigMap(AUTOSCALER_STATUS, POOLS, {"status": _status(shown, calendar)})
     return {
-        "metadata": metadata("config map", config_map.name, stamp(0.0), config_map.namespace),
-        "data": dict(config_map.data),
+        "metadata": metadata("config map", shown.name, calendar.stamp(0.0), shown.namespace),
+        "data": dict(shown.data),
     }
 
 
@@ -53,39 +74,36 @@ def controller_configuration(platform: Platform) -> dict[str, str]:
     }
 
 
-def autoscaler_status(platform: Platform, calendar: Calendar) -> dict[str, str]:
-    """The status as cluster-autoscaler writes it since 1.30 (its package clusterstate/api)."""
-    groups = [_group(platform, pool) for pool in platform.profile.pools]
-    sums = {
-        state: sum(group["health"]["nodeCounts"]["registered"][state] for group in groups)
-        for state in ("total", "ready", "notStarted")
-    }
-    up = any(group["scaleUp"]["status"] == "InProgress" for group in groups)
-    status = {
-        "time": calendar.stamp(platform.loop.now),
+def _status(status: AutoscalerStatus, calendar: Calendar) -> str:
+    """As cluster-autoscaler writes it since 1.30 (its package clusterstate/api)."""
+    told = [_group(each) for each in status.groups]
+    registered = [each["health"]["nodeCounts"]["registered"] for each in told]
+    growing = any(each["scaleUp"] == _GROWS for each in told)
+    document = {
+        "time": calendar.stamp(status.at),
         "autoscalerStatus": "Running",
         "clusterWide": {
-            "health": {"status": "Healthy", "nodeCounts": {"registered": sums}},
-            "scaleUp": {"status": "InProgress" if up else "NoActivity"},
+            "health": {
+                "status": "Healthy",
+                "nodeCounts": {"registered": {key: sum(each[key] for each in registered) for key in registered[0]}},
+            },
+            "scaleUp": _GROWS if growing else _RESTS,
         },
-        "nodeGroups": groups,
+        "nodeGroups": told,
     }
-    return {"status": yaml.safe_dump(status, sort_keys=False)}
+    return yaml.safe_dump(document, sort_keys=False)
 
 
-def _group(platform: Platform, pool: Pool) -> Manifest:
-    nodes, scaler = platform.cluster.pool_nodes(pool), platform.cluster.autoscaler
-    assert scaler is not None  # whose status this is
-    ready, coming = sum(node.ready is not None for node in nodes), scaler.upcoming[pool.name]
-    growing = coming or ready < len(nodes)
+def _group(group: Group) -> Manifest:
+    unready = group.nodes - group.ready
     return {
-        "name": pool.name,
+        "name": group.name,
         "health": {
             "status": "Healthy",
-            "nodeCounts": {"registered": {"total": len(nodes), "ready": ready, "notStarted": len(nodes) - ready}},
-            "cloudProviderTarget": len(nodes) + coming,
-            "minSize": pool.min,
-            "maxSize": scaler.most[pool.name],
+            "nodeCounts": {"registered": {"total": group.nodes, "ready": group.ready, "notStarted": unready}},
+            "cloudProviderTarget": group.nodes + group.coming,
+            "minSize": group.least,
+            "maxSize": group.most,
         },
-        "scaleUp": {"status": "InProgress" if growing else "NoActivity"},
+        "scaleUp": _GROWS if group.coming or unready else _RESTS,
     }

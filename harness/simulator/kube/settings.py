@@ -45,15 +45,26 @@ def _requeue_s(platform: Platform, value: float, _: int) -> None:
     platform.controller.requeue_s = value
 
 
+def _above_0(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= _MOST:
+        raise ValueError(f"{text[:20]} is not above 0, or too much")
+    return value
+
+
+def _count(text: str) -> float:
+    return _above_0(str(int(text)))
+
+
 _Turn = Callable[[Platform, float, int], None]
 _SETTINGS: Mapping[tuple[str, str], tuple[_Turn, Callable[[str], float]]] = {
-    (API_SERVER, "CLIENTQPS"): (_rate, float),
-    (API_SERVER, "CLIENTBURST"): (_burst, float),
-    (AGENT, "NUM_WORKERS"): (_agent_workers, int),
-    (AGENT, "TTL_SECONDS_AFTER_WORKFLOW_FINISH"): (_kept_s, float),
-    (CONTROLLER, "--qps"): (_controller_rate, float),
-    (CONTROLLER, "--burst"): (_controller_burst, float),
-    (CONTROLLER, "--workflow-workers"): (_controller_workers, int),
+    (API_SERVER, "CLIENTQPS"): (_rate, _above_0),
+    (API_SERVER, "CLIENTBURST"): (_burst, _count),
+    (AGENT, "NUM_WORKERS"): (_agent_workers, _count),
+    (AGENT, "TTL_SECONDS_AFTER_WORKFLOW_FINISH"): (_kept_s, _count),
+    (CONTROLLER, "--qps"): (_controller_rate, _above_0),
+    (CONTROLLER, "--burst"): (_controller_burst, _count),
+    (CONTROLLER, "--workflow-workers"): (_controller_workers, _count),
     (CONTROLLER, "DEFAULT_REQUEUE_TIME"): (_requeue_s, parse_duration),
 }
 
@@ -62,16 +73,13 @@ def read(component: str, container: Mapping[str, Any]) -> list[tuple[_Turn, floa
     """What the container's arguments and environment set that the model has.
 
     Raises:
-        ValueError: a value is none: the real program would not start with it.
+        ValueError, ConfigError: a value is none: the real program would not start with it.
     """
     found = []
     for name, text in (*_environment(container), *_arguments(container)):
-        turn, parse = _SETTINGS.get((component, name), (None, float))
-        if turn is not None:
-            value = parse(text)
-            if not 0 < value <= _MOST:
-                raise ValueError(f"{name} is {text[:20]}, and has to be above 0")
-            found.append((turn, value))
+        if (component, name) in _SETTINGS:
+            turn, parse = _SETTINGS[component, name]
+            found.append((turn, parse(text)))
     return found
 
 

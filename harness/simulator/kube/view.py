@@ -1,8 +1,7 @@
 """The model as the Kubernetes API shows it: every change becomes an object's next version and the events it makes."""
 
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast
+from typing import cast
 
 from harness.simulator.cluster import Change, Node, Pod
 from harness.simulator.cluster.quota import NAME as QUOTA
@@ -12,13 +11,13 @@ from harness.simulator.kube import settings, usage
 from harness.simulator.kube.components import CONFIGURATION, DATABASE_CLAIM, RUNTIME, components
 from harness.simulator.kube.config_maps import (
     AUTOSCALER_STATUS,
+    AutoscalerStatus,
     ConfigMap,
-    autoscaler_status,
+    Group,
     controller_configuration,
-    render_config_map,
 )
-from harness.simulator.kube.deployments import Deployment, Deployments, render_deployment, render_replica_set
-from harness.simulator.kube.events import event_fields, pod_events, render_event
+from harness.simulator.kube.deployments import Deployment, Deployments
+from harness.simulator.kube.events import pod_events
 from harness.simulator.kube.installation import (
     NAMESPACES,
     STORAGE_CLASS,
@@ -26,50 +25,35 @@ from harness.simulator.kube.installation import (
     Endpoint,
     EndpointSlice,
     Service,
-    render_claim,
-    render_endpoint_slice,
-    render_namespace,
-    render_service,
-    render_storage_class,
     services,
 )
 from harness.simulator.kube.nodes import (
     LEASES,
     POOLS,
     PoolSnapshot,
-    node_fields,
-    node_labels,
-    render_lease,
-    render_node,
-    render_pool,
 )
 from harness.simulator.kube.pod_status import pod_ip, pod_uid
-from harness.simulator.kube.pods import pod_fields, pod_labels, render_pod
 from harness.simulator.kube.policy import (
     SYSTEM_CLASSES,
     PriorityClass,
     QuotaSnapshot,
-    render_priority_class,
-    render_quota,
 )
 from harness.simulator.kube.snapshots import (
     EventSnapshot,
     Labels,
     Subject,
     Worded,
-    WorkflowSnapshot,
-    metadata,
     node_snapshot,
     pod_snapshot,
     uid,
     workflow_snapshot,
 )  # fmt: skip
-from harness.simulator.kubeapi import ObjectStore, Resource, resources
+from harness.simulator.kube.types import Computed, Listed, resource_types
+from harness.simulator.kubeapi import ObjectStore
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Pool
 
 _EVENTS_KEPT_S = 3600.0  # kube-apiserver's --event-ttl
-T = TypeVar("T")
 
 
 class KubernetesView:
@@ -88,7 +72,9 @@ class KubernetesView:
         self._services: tuple[Service, ...] = ()
         self._quota_since: float | None = None
         self._priorities: dict[int, str] = {}  # value → class
-        self.store = ObjectStore(self._resources())
+        self._groups: dict[str, Group] = {}  # node pools, by name
+        computed = Computed(self.leases, self.endpoint_slices, self.node_usage, self.pod_usage)
+        self.store = ObjectStore(resource_types(calendar, self._priorities, computed))
 
     @property
     def platform(self) -> Platform:
@@ -225,9 +211,12 @@ class KubernetesView:
             nodes = self._platform.cluster.pool_nodes(pool)
             ready = sum(node.ready is not None for node in nodes)
             self.store.put("machinedeployments", POOLS, pool.name, PoolSnapshot(pool.name, len(nodes), ready))
-            if self._platform.cluster.autoscaler is not None:
-                told = ConfigMap(AUTOSCALER_STATUS, POOLS, autoscaler_status(self._platform, self.calendar))
-                self.store.put("configmaps", POOLS, AUTOSCALER_STATUS, told)
+            scaler = self._platform.cluster.autoscaler
+            if scaler is not None:
+                coming, most = scaler.upcoming[pool.name], scaler.most[pool.name]
+                self._groups[pool.name] = Group(pool.name, len(nodes), ready, coming, pool.min, most)
+                status = AutoscalerStatus(tuple(self._groups.values()), self._now)
+                self.store.put("configmaps", POOLS, AUTOSCALER_STATUS, status)
 
     def workflow_changed(self, workflow: Workflow) -> None:
         """A workflow's status was written."""
@@ -253,56 +242,15 @@ class KubernetesView:
             _, old_namespace, old_name = self._kept.popleft()
             self.store.delete("events", old_namespace, old_name)
 
-    # --- resources ----------------------------------------------------------------------------------------------
+    # --- what is computed when it is read --------------------------------------------------------------------------
 
-    def _resources(self) -> list[Resource]:
-        calendar, stamp = self.calendar, self.calendar.stamp
-        events = resources.events(
-            render=_reads(lambda event: render_event(event, calendar)),
-            labels=lambda _: {},
-            fields=_reads(event_fields),
-        )
-        return [
-            resources.nodes(
-                render=_reads(lambda node: render_node(node, stamp)),
-                labels=_reads(node_labels),
-                fields=_reads(node_fields),
-            ),
-            resources.pods(
-                render=_reads(lambda pod: render_pod(pod, stamp, self._priorities)),
-                labels=_reads(pod_labels),
-                fields=_reads(pod_fields),
-            ),
-            events,
-            resources.events_v1(events),
-            resources.namespaces(**resources.shown(lambda name: render_namespace(name, stamp), "status.phase")),
-            resources.persistent_volume_claims(**resources.shown(lambda claim: render_claim(claim, stamp))),
-            resources.resource_quotas(**resources.shown(lambda quota: render_quota(quota, stamp))),
-            resources.priority_classes(**resources.shown(lambda each: render_priority_class(each, stamp))),
-            resources.leases(**resources.shown(lambda lease: render_lease(lease, calendar)), listing=self._leases),
-            resources.services(**resources.shown(lambda service: render_service(service, stamp))),
-            resources.config_maps(**resources.shown(lambda config_map: render_config_map(config_map, stamp))),
-            resources.storage_classes(**resources.shown(lambda name: render_storage_class(name, stamp))),
-            resources.endpoint_slices(
-                **resources.shown(lambda slice_: render_endpoint_slice(slice_, stamp)), listing=self._endpoint_slices
-            ),
-            resources.deployments(**resources.shown(lambda deployment: render_deployment(deployment, stamp))),
-            resources.replica_sets(**resources.shown(lambda these: render_replica_set(these, stamp))),
-            resources.workflows(**resources.shown(lambda workflow: render_workflow(workflow, calendar))),
-            resources.machine_deployments(**resources.shown(lambda pool: render_pool(pool, stamp))),
-            resources.node_metrics(
-                **resources.shown(lambda measured: usage.render_node(measured, calendar)), listing=self._node_usage
-            ),
-            resources.pod_metrics(
-                **resources.shown(lambda measured: usage.render_pod(measured, calendar)), listing=self._pod_usage
-            ),
-        ]
-
-    def _leases(self) -> Iterable[tuple[str, str, object]]:
+    def leases(self) -> Listed:
+        """The leases that the nodes' kubelets renew."""
         for node in self.platform.cluster.nodes.values():
             yield LEASES, node.name, node_snapshot(node, self._now)
 
-    def _endpoint_slices(self) -> Iterable[tuple[str, str, object]]:
+    def endpoint_slices(self) -> Listed:
+        """The pods behind each service."""
         for service in self._services:
             pods = [pod_snapshot(pod, "") for pod in self.deployments.pods.get(service.component, ())]
             ends = tuple(
@@ -311,39 +259,14 @@ class KubernetesView:
             slice_ = EndpointSlice(service, ends)
             yield service.namespace, slice_.name, slice_
 
-    def _node_usage(self) -> Iterable[tuple[str, str, object]]:
+    def node_usage(self) -> Listed:
+        """What the nodes that are ready use."""
         for node in self.platform.cluster.nodes.values():
             if node.ready is not None:
                 yield "", node.name, self.meter.node(node)
 
-    def _pod_usage(self) -> Iterable[tuple[str, str, object]]:
+    def pod_usage(self) -> Listed:
+        """What the pods that run use."""
         for node in self.platform.cluster.nodes.values():
             for pod, measured in self.meter.pods(node):
                 yield pod.namespace, pod.name, measured
-
-
-def _reads(read: Callable[[Any], T]) -> Callable[[object], T]:
-    """A reader of one kind of snapshot: the store knows all of them as objects."""
-    return read
-
-
-def render_workflow(workflow: WorkflowSnapshot, calendar: Calendar) -> dict[str, Any]:
-    """The custom resource, without the compiled templates."""
-    stamp = calendar.stamp
-    status: dict[str, Any] = {"phase": workflow.phase, "progress": f"{workflow.done}/{workflow.total}"}
-    for name, value in (("startedAt", workflow.started), ("finishedAt", workflow.finished)):
-        status[name] = stamp(value) if value is not None else None
-    if workflow.message:
-        status["message"] = workflow.message
-    labels = {"pipeline/runid": workflow.run_id}
-    if workflow.started is not None:
-        labels["workflows.argoproj.io/phase"] = workflow.phase
-    if workflow.finished is not None:
-        labels["workflows.argoproj.io/completed"] = "true"
-    if workflow.kept:
-        labels["pipeline/persistedFinalState"] = "true"
-    return {
-        "metadata": metadata("workflow", workflow.name, stamp(workflow.created), workflow.namespace, labels=labels),
-        "spec": {"entrypoint": "entrypoint", "serviceAccountName": "pipeline-runner"},
-        "status": status,
-    }
