@@ -6,7 +6,7 @@ from harness.analysis.curves import active, peak
 from harness.analysis.services import Executions, executions
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors import lb_imbalance
-from harness.detectors.detector import SERVICE, CannotJudgeError, slowed
+from harness.detectors.detector import SERVICE, CannotJudgeError, quarters, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import COMPUTING, LOADING, NODE_CPU_CORES, SERVICE_PROBE_SECONDS
 from harness.model.units import format_duration
@@ -60,8 +60,7 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 
 def _evidence(done: Executions) -> tuple[Evidence, ...]:
-    quarter = max(1, done.row.size // 4)
-    early, late = float(np.median(done.loading[:quarter])), float(np.median(done.loading[-quarter:]))
+    early, late = (float(np.median(each)) for each in quarters(done.loading))
     loading, computing, sending = (float(np.median(each)) for each in (done.loading, done.computing, done.sending))
     where = f"phase = {LOADING}"
     return (

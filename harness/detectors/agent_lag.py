@@ -5,7 +5,7 @@ import numpy as np
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.analysis.waits import waits
 from harness.detectors import api_throttled
-from harness.detectors.detector import RUNS, slowed
+from harness.detectors.detector import RUNS, quarters, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.units import format_duration
 
@@ -51,8 +51,7 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 
 def _evidence(late: Floats, typical: float, slow: float) -> tuple[Evidence, ...]:
-    quarter = max(1, late.size // 4)
-    first, last = float(late[:quarter].mean()), float(late[-quarter:].mean())
+    first, last = (float(each.mean()) for each in quarters(late))
     return (
         Evidence(
             f"from a workflow's end to its run's end in the API: p50 {format_duration(typical)}, p95 "

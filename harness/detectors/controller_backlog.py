@@ -9,7 +9,7 @@ from harness.analysis.starts import starts
 from harness.analysis.timeline import Timeline, distinct
 from harness.analysis.waits import waits_so_far
 from harness.detectors import parallelism_cap, quota
-from harness.detectors.detector import PODS, RUNS, CannotJudgeError, slowed
+from harness.detectors.detector import PODS, RUNS, CannotJudgeError, quarters, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import CONTROLLER
 from harness.model.units import format_duration
@@ -40,7 +40,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     waited = np.maximum(split.of(CONTROLLER), 0.0)
     if share < _SHARE or parallelism_cap.detect(timeline):
         return []
-    early, late = _quarters(waited)
+    early, late = (float(each.mean()) for each in quarters(waited))
     pods = distinct(timeline.pods["pod"][timeline.pods["row"] >= 0].to_numpy()) / waited.size
     grows = late > _GROWTH * max(early, _A_POD_S)
     if waited.mean() < _A_POD_S * max(pods, 1.0) and not grows:
@@ -98,9 +98,3 @@ def _more(namespace: str) -> tuple[str, str]:
         f"kubectl get {controller} -o jsonpath='{{.spec.template.spec.containers[0].args}}'",
         f"kubectl patch {controller} --type=json -p '{patch}'",
     )
-
-
-def _quarters(waited: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tuple[float, float]:
-    """Means of the first and of the last quarter of the runs, in the order of arrival."""
-    quarter = max(1, waited.size // 4)
-    return float(waited[:quarter].mean()), float(waited[-quarter:].mean())

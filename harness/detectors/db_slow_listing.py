@@ -4,7 +4,7 @@ import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.trend import trend
-from harness.detectors.detector import LISTING, RUNS, CannotJudgeError, slowed
+from harness.detectors.detector import LISTING, RUNS, CannotJudgeError, quarters, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import LIST_SECONDS
 from harness.model.units import format_duration
@@ -28,8 +28,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         raise CannotJudgeError(f"runs were listed only {took.size} times")
     created = floats(timeline.runs, "created_s")
     stored = np.searchsorted(np.sort(created[np.isfinite(created)]), at, side="right").astype(np.float64)
-    quarter = max(1, took.size // 4)
-    early, late = float(np.median(took[:quarter])), float(np.median(took[-quarter:]))
+    early, late = (float(np.median(each)) for each in quarters(took))
     answered = floats(timeline.runs, "answered_s") - floats(timeline.runs, "sent_s")
     answered = answered[np.isfinite(answered)]
     submitting = float(np.median(answered)) if answered.size else 0.0
@@ -37,20 +36,13 @@ def detect(timeline: Timeline) -> list[Finding]:
         return []  # where all calls are slow it is not the list
     found = trend(stored, took, least=_LEAST)
     grows = found is not None and found.grows
-    facts = [
-        Evidence(
-            f"a page of runs took {format_duration(early)} at the beginning and {format_duration(late)} at the end, "
-            f"a submission {format_duration(submitting)}",
-            late, "s", "samples", f"metric = {LIST_SECONDS}",
-        )
-    ]  # fmt: skip
+    where = f"metric = {LIST_SECONDS}"
+    spans = f"{format_duration(early)} at the beginning and {format_duration(late)} at the end"
+    said = f"a page of runs took {spans}, a submission {format_duration(submitting)}"
+    facts = [Evidence(said, late, "s", "samples", where)]
     if found is not None and grows:
-        facts.append(
-            Evidence(
-                f"each further 100 runs add {format_duration(100 * found.slope)}", found.slope, "s", "samples",
-                f"metric = {LIST_SECONDS}",
-            )
-        )  # fmt: skip
+        more = f"each further 100 runs add {format_duration(100 * found.slope)}"
+        facts.append(Evidence(more, found.slope, "s", "samples", where))
     mysql = f"kubectl exec -n {timeline.namespace} deploy/mysql -- mysql -u root mlpipeline -e"
     return [
         Finding(

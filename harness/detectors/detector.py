@@ -14,7 +14,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline import Floats, Timeline, floats
 from harness.analysis.validity import validity
 from harness.model.findings import Diagnosis, Finding, NotJudged
 from harness.model.phases import LIST_SECONDS, NODE_CPU_CORES, STORE_AVAILABLE_BYTES
@@ -123,6 +123,12 @@ def broke(share: float) -> float:
 def slowed(share: float) -> float:
     """The severity of what took this share of the runs' time."""
     return min(0.5, 0.5 * share)
+
+
+def quarters(values: Floats) -> tuple[Floats, Floats]:
+    """The first quarter of the values and the last; at least one value each."""
+    quarter = max(1, values.size // 4)
+    return values[:quarter], values[-quarter:]
 
 
 def moment(at_s: float) -> str:
