@@ -15,7 +15,7 @@ from harness.analysis.curves import merged, peak
 from harness.analysis.database import Work, connection_seconds, database_work
 from harness.analysis.services import executions
 from harness.analysis.throughput import throughput
-from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline import Timeline, beginnings, floats
 from harness.analysis.waits import PRECEDENCE, segments, waits
 from harness.model.phases import CONTROLLER, LOADING, POD_PHASES, SCHEDULING, SENDING, STORING, UNSCHEDULABLE
 
@@ -70,8 +70,7 @@ def _nodes(timeline: Timeline, measured: float) -> Bound | None:
     pods = timeline.pods
     if not len(timeline.stretches(UNSCHEDULABLE)) or not timeline.is_over.any():
         return None
-    waiting = pods["phase"].isin([POD_PHASES.index(UNSCHEDULABLE), POD_PHASES.index(SCHEDULING)]).to_numpy(dtype=bool)
-    on_node = ~waiting & (pods["row"] >= 0).to_numpy(dtype=bool)
+    on_node = timeline.of_runs(*(phase for phase in POD_PHASES if phase not in {UNSCHEDULABLE, SCHEDULING}))
     start, end = floats(pods, "start_s")[on_node], floats(pods, "end_s")[on_node]
     end = np.where(np.isfinite(end), end, timeline.end_s)
     if not start.size:
@@ -92,7 +91,7 @@ def _controller(timeline: Timeline, measured: float) -> Bound | None:
     if waits(timeline).shares()[CONTROLLER] < _NOTABLE:
         return None
     between = segments(timeline, over)
-    new = np.diff(between.row, prepend=-1) != 0
+    new = beginnings(between.row)
     waiting = (between.level == len(PRECEDENCE)) & (between.length > 0)
     asked = np.concatenate((floats(timeline.runs, "answered_s")[between.row[new]], between.start[waiting]))
     made = np.concatenate((between.start[new], between.end[waiting]))

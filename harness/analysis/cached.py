@@ -7,7 +7,7 @@ show the executor as SKIPPED.
 
 import numpy as np
 
-from harness.analysis.timeline import Bools, Ints, Timeline
+from harness.analysis.timeline import Bools, Ints, Timeline, beginnings
 from harness.model.phases import CACHED, GAP, SUCCEEDED
 
 _DRIVER_POD, _EXECUTOR_POD = "-system-container-driver-", "-system-container-impl-"
@@ -41,7 +41,7 @@ def _without_executor(timeline: Timeline) -> Ints:
     if gaps.any() or not driving.any():
         return np.zeros(0, dtype=np.int64)
     number = pods["pod"].to_numpy()
-    first = np.flatnonzero(np.diff(number, prepend=-1))  # a row a pod
+    first = beginnings(number)  # a row a pod
     first = first[pods["row"].to_numpy()[first] >= 0]
     row, task = pods["row"].to_numpy(dtype=np.int64)[first], pods["task"].cat.codes.to_numpy()[first]
     driven = tasks.get_indexer(tasks.str.removesuffix(_DRIVER_TASK))  # by driver's task; -1 when it never had a pod

@@ -13,7 +13,7 @@ from harness.analysis.room import room
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.validity import validity
-from harness.model.phases import POD_PHASES, RUNNING
+from harness.model.phases import RUNNING
 
 _CONSTANT = 0.05  # relative change of the node count that still is one size
 _ARRIVALS = 0.5  # last arrival after this share of the test: the schedule made the duration, not the platform
@@ -101,7 +101,7 @@ def _stretches(timeline: Timeline) -> tuple[list[float], list[float], list[float
 
 
 def _step_s(timeline: Timeline) -> float | None:
-    pods = timeline.pods[(timeline.pods["phase"] == POD_PHASES.index(RUNNING)) & (timeline.pods["row"] >= 0)]
+    pods = timeline.pods[timeline.of_runs(RUNNING)]
     length = floats(pods, "end_s") - floats(pods, "start_s")
     medians = pods.assign(length=length).groupby("task", observed=True)["length"].median().dropna()
     return float(medians.max()) if len(medians) else None

@@ -8,7 +8,7 @@ from harness.analysis.curves import merged
 from harness.analysis.quantiles import Summary, summarize
 from harness.analysis.requested import requested
 from harness.analysis.timeline import Floats, Timeline, distinct, floats
-from harness.model.phases import POD_PHASES, RUNNING, UNSCHEDULABLE
+from harness.model.phases import RUNNING, UNSCHEDULABLE
 
 _WITHIN_S = (2.0, 5.0, 60.0)
 
@@ -102,8 +102,7 @@ def _lifetimes(timeline: Timeline) -> tuple[Floats, Floats]:
 
 def _busy_seconds(timeline: Timeline) -> float:
     """Node-seconds with at least one step at work: intervals of all nodes laid end to end and merged at once."""
-    pods = timeline.pods
-    mine = (pods["phase"] == POD_PHASES.index(RUNNING)).to_numpy(dtype=bool) & (pods["row"] >= 0).to_numpy(dtype=bool)
+    pods, mine = timeline.pods, timeline.of_runs(RUNNING)
     start = np.clip(floats(pods, "start_s")[mine], 0.0, timeline.end_s)
     end = np.clip(np.nan_to_num(floats(pods, "end_s")[mine], nan=timeline.end_s), 0.0, timeline.end_s)
     apart = pods["node"].cat.codes.to_numpy()[mine].astype(np.float64) * (timeline.end_s + 1.0)
@@ -117,7 +116,7 @@ def pending(timeline: Timeline) -> Pending | None:
     mine = (pods["row"] >= 0).to_numpy(dtype=bool)
     if not mine.any():
         return None
-    waiting = mine & (pods["phase"] == POD_PHASES.index(UNSCHEDULABLE)).to_numpy(dtype=bool)
+    waiting = timeline.of_runs(UNSCHEDULABLE)
     end = floats(pods, "end_s")[waiting]
     open_ = ~np.isfinite(end)
     waited = np.where(open_, timeline.end_s, end) - floats(pods, "start_s")[waiting]

@@ -33,15 +33,13 @@ def peak(starts: Floats, ends: Floats) -> int:
 
 
 def merged(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
-    """The union of intervals as disjoint ones, ascending."""
-    order = np.argsort(starts, kind="stable")
-    starts, ends = starts[order], ends[order]
+    """The union of intervals, none of which ends before it starts, as disjoint ones, ascending."""
     if not starts.size:
         return starts, ends
-    reach = np.maximum.accumulate(ends)
-    first = np.concatenate(([True], starts[1:] > reach[:-1]))
-    last = np.concatenate((np.flatnonzero(first)[1:] - 1, [starts.size - 1]))
-    return starts[first], reach[last]
+    # Nothing is open where as many have ended as have started: whose ends they are makes no difference.
+    starts, ends = np.sort(starts), np.sort(ends)
+    apart = starts[1:] > ends[:-1]
+    return starts[np.concatenate(([True], apart))], ends[np.concatenate((apart, [True]))]
 
 
 def _ramp(points: Floats, at: Floats) -> Floats:

@@ -7,7 +7,7 @@ import numpy as np
 from harness.analysis.charges import node_hours
 from harness.analysis.rework import lost_pods
 from harness.analysis.timeline import Timeline, floats
-from harness.model.phases import POD_PHASES, RUNNING, SUCCEEDED
+from harness.model.phases import RUNNING, SUCCEEDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ def goodput(timeline: Timeline) -> tuple[Goodput, ...]:
     """Spot nodes first; a kind of which there was no node is left out."""
     nodes, pods = timeline.workers, timeline.pods
     is_spot, hours, price = nodes["spot"].to_numpy(dtype=bool), node_hours(timeline), floats(nodes, "price")
-    working = np.flatnonzero((pods["phase"] == POD_PHASES.index(RUNNING)) & (pods["row"] >= 0))
+    working = np.flatnonzero(timeline.of_runs(RUNNING))
     pod, run = (pods[name].to_numpy()[working] for name in ("pod", "row"))
-    length = (np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s) - floats(pods, "start_s"))[working]
+    length = np.nan_to_num(floats(pods, "end_s")[working], nan=timeline.end_s) - floats(pods, "start_s")[working]
     lost = np.isin(pod, np.concatenate(lost_pods(timeline)))
     good = ~lost & (timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool)[run]
     whole = np.bincount(run[good], length[good], len(timeline.runs))

@@ -50,9 +50,11 @@ def joined_runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int
 def _recover(runs: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
     """A submission without an answer whose run exists was accepted: the answer was lost, not the run."""
     unanswered = ((runs["outcome"] == Outcome.REJECTED.value) & runs["status"].isna()).to_numpy(dtype=bool)
+    if not unanswered.any():
+        return runs
     unclaimed = (position(observed["run"], runs["run"]) < 0) & (observed["name"] != "").to_numpy(dtype=bool)
     named = observed[unclaimed].reset_index(drop=True)
-    if not unanswered.any() or not len(named):
+    if not len(named):
         return runs
     at = np.where(unanswered, position(runs["name"], named["name"]), -1)
     recovered = at >= 0

@@ -10,9 +10,7 @@ import orjson
 from harness.analysis.curves import mean_active
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Bools, Floats, Timeline, floats
-from harness.model.phases import POD_PHASES, REQUESTED_CPU_CORES, REQUESTED_GPUS, SCHEDULING, UNSCHEDULABLE
-
-_WAITING = tuple(POD_PHASES.index(phase) for phase in (UNSCHEDULABLE, SCHEDULING))
+from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, SCHEDULING, UNSCHEDULABLE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,18 +43,18 @@ def requested(timeline: Timeline) -> tuple[Requested, ...]:
 
 
 def _of(timeline: Timeline, resource: str, metric: str, column: str) -> Requested | None:
-    pods, edges = timeline.pods, throughput(timeline).edges_s
+    pods, edges, end_s = timeline.pods, throughput(timeline).edges_s, timeline.end_s
     mine = (pods["row"] >= 0).to_numpy(dtype=bool)
-    placed = ~np.isin(pods["phase"].to_numpy(), _WAITING)
-    start, end = floats(pods, "start_s"), np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s)
+    placed = ~timeline.of_runs(UNSCHEDULABLE, SCHEDULING)
     held, wanted = np.zeros(edges.size - 1), np.zeros(edges.size - 1)
     groups = _groups(timeline, metric, mine)
     if groups is None:
         return None
     for amount, chosen in groups:
-        here = chosen & placed
-        on_nodes = mean_active(start[here], end[here], edges)
-        waiting = mean_active(start[chosen & ~placed], end[chosen & ~placed], edges)
+        on_nodes, waiting = (
+            mean_active(floats(pods, "start_s")[here], np.nan_to_num(floats(pods, "end_s")[here], nan=end_s), edges)
+            for here in (chosen & placed, chosen & ~placed)
+        )
         held += amount * on_nodes
         wanted += amount * (on_nodes + waiting)
     hours = float((held * np.diff(edges)).sum()) / 3600

@@ -10,7 +10,7 @@ import orjson
 import pandas as pd
 
 from harness.analysis.timeline import Floats, Timeline, floats
-from harness.model.phases import POD_CPU_CORES, POD_MEMORY_BYTES, POD_PHASES, RUNNING
+from harness.model.phases import POD_CPU_CORES, POD_MEMORY_BYTES, RUNNING
 
 _HEADROOM = 1.2  # memory: the next data set is a little larger
 _CPU_HEADROOM = 1.1
@@ -118,7 +118,7 @@ def step_needs(timeline: Timeline, current: Mapping[str, Resources]) -> tuple[St
         timeline: a test in which pods' use was recorded.
         current: what the pipeline asks for, by task.
     """
-    pods = timeline.pods[(timeline.pods["row"] >= 0) & (timeline.pods["phase"] == POD_PHASES.index(RUNNING))]
+    pods = timeline.pods[timeline.of_runs(RUNNING)]
     first = pods.drop_duplicates("pod")
     tasks = pd.Series(first["task"].astype(str).to_numpy(), index=timeline.names.take(first["pod"].to_numpy()))
     cpu, memory = _use(timeline, POD_CPU_CORES, tasks), _use(timeline, POD_MEMORY_BYTES, tasks)
@@ -219,7 +219,7 @@ def fit(pool: str, cpu: float, memory: float, run_cpu: float, run_memory: float)
 
 def _at_once(timeline: Timeline, requests: Mapping[str, Resources]) -> tuple[float, float]:
     """The most cores and bytes that the median run requests at once, from how its steps overlapped."""
-    pods = timeline.pods[(timeline.pods["row"] >= 0) & (timeline.pods["phase"] == POD_PHASES.index(RUNNING))]
+    pods = timeline.pods[timeline.of_runs(RUNNING)]
     pods = pods[pods["row"] < np.unique(pods["row"])[:_FITTED_RUNS].max(initial=-1) + 1]
     peaks = []
     for _, steps in pods.groupby("row"):

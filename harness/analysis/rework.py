@@ -6,8 +6,8 @@ from functools import lru_cache
 import numpy as np
 
 from harness.analysis.failures import BAD_ENDS
-from harness.analysis.timeline import Bools, Ints, Timeline, distinct, floats
-from harness.model.phases import POD_PHASES, RUNNING
+from harness.analysis.timeline import Ints, Timeline, distinct, floats
+from harness.model.phases import RUNNING
 
 _TAKEN = frozenset({"Evicted", "Preempted", "Preempting", "TaintManagerEviction", "NodeShutdown", "Terminated"})
 _SOON_S = 60.0  # a pod that ends so shortly around its node's end ended with it
@@ -36,13 +36,14 @@ class Rework:
 
 def rework(timeline: Timeline) -> Rework | None:
     """Fold the pods that did not end well; none when no pod worked."""
-    pods = timeline.pods
-    working = _working(timeline)
-    if not working.any():
+    working = np.flatnonzero(timeline.of_runs(RUNNING))
+    if not working.size:
         return None
-    length = np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s) - floats(pods, "start_s")
-    lost = np.isin(pods["pod"].to_numpy(), np.concatenate(lost_pods(timeline))) & working
-    return Rework(distinct(pods["pod"].to_numpy()[lost]), float(length[lost].sum()), float(length[working].sum()))
+    pod = timeline.pods["pod"].to_numpy()[working]
+    start, end = (floats(timeline.pods, name)[working] for name in ("start_s", "end_s"))
+    length = np.nan_to_num(end, nan=timeline.end_s) - start
+    lost = np.isin(pod, np.concatenate(lost_pods(timeline)))
+    return Rework(distinct(pod[lost]), float(length[lost].sum()), float(length.sum()))
 
 
 @lru_cache(maxsize=1)  # a table and figures ask; a timeline never changes
@@ -63,12 +64,7 @@ def lost_with_node(timeline: Timeline) -> Ints:
     end = floats(timeline.pods, "end_s")
     early = np.isin(timeline.pods["pod"].to_numpy(), _told_of(timeline, BAD_ENDS | _TAKEN))
     with_it = (end >= gone_s - _SOON_S) & (early | (end >= gone_s)) | np.isnan(end)
-    return np.flatnonzero(_working(timeline) & np.isfinite(gone_s) & with_it)
-
-
-def _working(timeline: Timeline) -> Bools:
-    pods = timeline.pods
-    return np.asarray((pods["phase"] == POD_PHASES.index(RUNNING)) & (pods["row"] >= 0), dtype=bool)
+    return np.flatnonzero(timeline.of_runs(RUNNING) & np.isfinite(gone_s) & with_it)
 
 
 def _told_of(timeline: Timeline, reasons: frozenset[str]) -> Ints:

@@ -97,10 +97,9 @@ def room(timeline: Timeline) -> Room:
 
 def _seconds(timeline: Timeline, phase: str) -> float:
     """That pods of the runs spent in a phase; what goes on counts to the end of the observation."""
-    pods = timeline.stretches(phase)
-    pods = pods[(pods["row"] >= 0).to_numpy(dtype=bool)]
-    end = np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s)
-    return float(np.maximum(end - floats(pods, "start_s"), 0.0).sum())
+    mine = timeline.of_runs(phase)
+    end = np.nan_to_num(floats(timeline.pods, "end_s")[mine], nan=timeline.end_s)
+    return float(np.maximum(end - floats(timeline.pods, "start_s")[mine], 0.0).sum())
 
 
 def _lacks(timeline: Timeline) -> tuple[tuple[str, int], ...]:

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from harness.analysis.timeline import Floats, Ints, Timeline, floats
-from harness.model.phases import COMPUTING, LOADING, POD_PHASES, QUEUED, SENDING
+from harness.model.phases import COMPUTING, LOADING, QUEUED, SENDING
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,18 +41,15 @@ class Executions:
 def executions(timeline: Timeline) -> Executions:
     """The executions of the ledger's runs; empty where the target's runs are made of pods."""
     pods = timeline.pods
-    phase = pods["phase"].to_numpy()
-    known = (pods["row"] >= 0).to_numpy(dtype=bool)
-    length = floats(pods, "end_s") - floats(pods, "start_s")
-    row = pods["row"].to_numpy(dtype=np.int64)
-    count = len(timeline.runs)
+    row, count = pods["row"].to_numpy(), len(timeline.runs)
 
     def seconds(name: str) -> Floats:
-        mine = known & (phase == POD_PHASES.index(name)) & np.isfinite(length)
-        return np.bincount(row[mine], weights=length[mine], minlength=count).astype(np.float64)
+        mine = timeline.of_runs(name) & np.isfinite(floats(pods, "end_s"))
+        length = floats(pods, "end_s")[mine] - floats(pods, "start_s")[mine]
+        return np.bincount(row[mine], weights=length, minlength=count).astype(np.float64)
 
-    computed = known & (phase == POD_PHASES.index(COMPUTING))
-    rows = np.unique(row[computed])
+    computed = timeline.of_runs(COMPUTING)
+    rows = np.unique(row[computed]).astype(np.int64)
     names = tuple(sorted({str(name) for name in pods["node"][computed].unique() if name}))
     place = {name: k for k, name in enumerate(names)}
     of_run = np.full(count, -1, dtype=np.int64)

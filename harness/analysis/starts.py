@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from harness.analysis.curves import active
-from harness.analysis.timeline import Floats, Timeline, floats
+from harness.analysis.timeline import Floats, Timeline, beginnings, floats
 from harness.analysis.waits import waits_so_far
 from harness.model.phases import CONTROLLER
 
@@ -37,7 +37,7 @@ def starts(timeline: Timeline) -> Starts:
     """Fold first pods and the controller's waits."""
     split = waits_so_far(timeline)
     row = timeline.pods["row"].to_numpy()
-    new_run = np.flatnonzero(np.diff(row, prepend=-2))  # pods of a run stand together
+    new_run = beginnings(row)  # pods of a run stand together
     first = np.full(len(timeline.runs) + 1, np.inf)  # one more for the pods of none
     if new_run.size:
         first[row[new_run]] = np.minimum.reduceat(floats(timeline.pods, "start_s"), new_run)

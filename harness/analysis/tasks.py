@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Floats, Ints, Timeline, floats
+from harness.analysis.timeline import Floats, Ints, Timeline, beginnings, floats
 from harness.model.phases import POD_PHASES
 
 
@@ -28,11 +28,13 @@ def tasks(timeline: Timeline) -> Tasks:
     pods = timeline.pods
     names = pods["task"].cat.categories.astype("str")
     task, shape = pods["task"].cat.codes.to_numpy(), (len(names), len(POD_PHASES))
-    length = np.nan_to_num(floats(pods, "end_s") - floats(pods, "start_s"))
-    cell = task.astype(np.int64) * shape[1] + pods["phase"].to_numpy()
+    length = np.nan_to_num(floats(pods, "end_s") - floats(pods, "start_s"), copy=False)
+    cell = task.astype(np.int64)
+    cell *= shape[1]
+    cell += pods["phase"].to_numpy()
     seconds = np.bincount(cell, length, shape[0] * shape[1]).astype(np.float64)
     seconds[np.bincount(cell, minlength=seconds.size) == 0] = np.nan
-    first = np.flatnonzero(np.diff(pods["pod"].to_numpy(), prepend=-1))
+    first = beginnings(pods["pod"].to_numpy())
     counts = np.bincount(task[first], minlength=len(names)).astype(np.int64)
     order = np.array([k for k in sorted(range(len(names)), key=names.__getitem__) if counts[k]], dtype=np.int64)
     return Tasks(tuple(str(names[k]) for k in order), counts[order], seconds.reshape(shape)[order])

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from harness.analysis.autoscaling import provisioning
-from harness.analysis.timeline import Bools, Floats, Ints, Timeline, floats
+from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, floats
 from harness.model.phases import (
     CONTROLLER,
     DISPATCH,
@@ -49,7 +49,7 @@ class Waits:
 
     Attributes:
         row: rows of `Timeline.runs`, shape (n,).
-        seconds: shape (n, len(RUN_PHASES)); each row adds up to `total`.
+        seconds: shape (n, len(RUN_PHASES)), column after column; each row adds up to `total`.
         total: from due to over (or to the end of the observation), shape (n,).
         reversed: stretches of pods that end before they start; they are left out of the sweep.
     """
@@ -96,7 +96,7 @@ def _split(timeline: Timeline, chosen: Bools) -> Waits:
     over_s = np.where(going_on, timeline.end_s, over_s)
     sent = np.where(np.isfinite(sent), sent, due)
     answered = np.where(np.isfinite(answered), answered, sent)  # the answer was lost, the run was not
-    seconds = np.zeros((row.size, len(RUN_PHASES)))
+    seconds = np.zeros((row.size, len(RUN_PHASES)), order="F")
     swept = _sweep(timeline, chosen)
     first, last = swept.first[row], swept.last[row]
     answered = np.where(over_s <= answered, np.fmin(answered, first), answered)  # the answer was the result
@@ -129,7 +129,7 @@ def _sweep(timeline: Timeline, over: Bools) -> _Sweep:
     unschedulable = PRECEDENCE.index(UNSCHEDULABLE)
     coming = provisioning(timeline)
     first, last = np.full(count, np.nan), np.full(count, np.nan)
-    seconds, provisioned = np.zeros((count, levels)), np.zeros(count)
+    seconds, provisioned = np.zeros((count, levels), order="F"), np.zeros(count)
     reversed_ = 0
     for block in _blocks(timeline, over):
         whole = block.end >= block.start
@@ -137,7 +137,7 @@ def _sweep(timeline: Timeline, over: Bools) -> _Sweep:
         segment = _segments(block.of(whole))
         if not segment.row.size:
             continue
-        new = np.flatnonzero(np.diff(segment.row, prepend=-1))
+        new = beginnings(segment.row)
         rows, place = segment.row[new], np.repeat(np.arange(new.size), np.diff(new, append=segment.row.size))
         first[rows], last[rows] = segment.start[new], segment.end[np.append(new[1:], segment.row.size) - 1]
         cell = place * levels + segment.level
@@ -198,7 +198,7 @@ def _blocks(timeline: Timeline, chosen: Bools) -> Iterator[_Stretches]:
     row, phase = pods["row"].to_numpy(), pods["phase"].to_numpy()
     start, end = floats(pods, "start_s"), floats(pods, "end_s")
     until = np.nan_to_num(floats(timeline.runs, "over_s"), nan=timeline.end_s)
-    new_run = np.append(np.flatnonzero(np.diff(row)) + 1, row.size)
+    new_run = np.append(beginnings(row)[1:], row.size)
     cuts = np.unique(new_run[np.searchsorted(new_run, np.arange(_BLOCK, row.size, _BLOCK))])
     for low, high in pairwise([0, *cuts[cuts < row.size].tolist(), row.size]):
         here = slice(low, high)

@@ -7,7 +7,7 @@ import numpy as np
 from harness.analysis.curves import merged
 from harness.analysis.services import executions
 from harness.analysis.timeline import Floats, Timeline, floats
-from harness.model.phases import COMPUTING, LOADING, POD_PHASES, SENDING
+from harness.model.phases import COMPUTING, LOADING, SENDING
 
 WORKING = (LOADING, COMPUTING, SENDING)
 
@@ -60,8 +60,7 @@ def workers(timeline: Timeline) -> Workers | None:
     if not done.replicas:
         return None
     pods = timeline.pods
-    mine = np.isin(pods["phase"].to_numpy(), [POD_PHASES.index(phase) for phase in WORKING])
-    mine &= (pods["row"] >= 0).to_numpy(dtype=bool) & np.isfinite(floats(pods, "end_s"))
+    mine = timeline.of_runs(*WORKING) & np.isfinite(floats(pods, "end_s"))
     home = pods["node"].astype("str").to_numpy(dtype=object)[mine]
     start, end = floats(pods, "start_s")[mine], floats(pods, "end_s")[mine]
     found = []

@@ -29,9 +29,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     They are too many where the steps are small, and too long where a single one takes what a driver never needs.
     """
     pods = timeline.pods
-    others = [POD_PHASES.index(phase) for phase in (UNSCHEDULABLE, SCHEDULING, PULLING)]
-    waiting = pods["phase"].isin(others).to_numpy(dtype=bool)
-    mine = (pods["row"] >= 0).to_numpy(dtype=bool) & ~waiting
+    waiting = {UNSCHEDULABLE, SCHEDULING, PULLING}
+    mine = timeline.of_runs(*(phase for phase in POD_PHASES if phase not in waiting))
     driver = pods["task"].str.contains(r"(?:^root|-)-?driver$", regex=True).to_numpy(dtype=bool)
     if not (driver & mine).any():
         return []
@@ -41,7 +40,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     low, runs = _least_share(pods["row"].to_numpy(), seconds, mine, driver)
     whole = float(waits_so_far(timeline).total.sum())
     count, steps = distinct(pods["pod"].to_numpy()[driver & mine]), distinct(pods["pod"].to_numpy()[~driver & mine])
-    running = driver & mine & (pods["phase"] == POD_PHASES.index(RUNNING)).to_numpy(dtype=bool)
+    running = driver & timeline.of_runs(RUNNING)
     typical = float(np.median(seconds[running])) if running.any() else 0.0
     slow = typical >= _SLOW_S and of_drivers >= _COSTS * whole
     small = low >= _SHARE and of_drivers >= max(0.1 * whole, _LEAST_S * count)

@@ -24,10 +24,8 @@ _MI = 2**20
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Containers that the kernel killed for memory, whether or not a retry saved the run."""
-    events = timeline.events
-    killed = events[
-        (events["kind"] == "Pod") & ((events["reason"] == _REASON) | events["message"].str.contains(_REASON))
-    ]
+    said_of_pods = timeline.events[timeline.events["kind"] == "Pod"]
+    killed = said_of_pods[(said_of_pods["reason"] == _REASON) | said_of_pods["message"].str.contains(_REASON)]
     known = timeline.names.take(timeline.numbers_of(killed["object"]))
     of_runs = killed["object"].isin(known) | (killed["run"].fillna("") != "").to_numpy(dtype=bool)
     said = [f for f in failures(timeline) if f.says(KILLED)]

@@ -87,6 +87,8 @@ def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
     table by far, only what analysis reads is loaded; the names of their steps are apart, as "steps"
     (`harness.store.spans.numbered`). Prices that were given count more than recorded ones (`harness.store.prices`).
     """
+    # Piece after piece is freed: this pool gives its memory to the next piece, Arrow's own gives it back at first.
+    pa.set_memory_pool(pa.system_memory_pool())
     frames: dict[str, pd.DataFrame] = {}
     for kind, name in KINDS.items():
         if kind is Span:
@@ -94,7 +96,7 @@ def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
         else:
             frames[name] = read(folder, kind)
     frames["nodes"] = priced(frames["nodes"], kept_prices(folder))
-    pa.default_memory_pool().release_unused()  # what was read in between is larger than what is kept
+    pa.system_memory_pool().release_unused()  # what was read in between is larger than what is kept
     return frames
 
 

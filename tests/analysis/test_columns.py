@@ -3,7 +3,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.columns import after, distinct, evenly, position
+from harness.analysis.columns import after, beginnings, distinct, evenly, position
 
 
 @given(count=st.integers(0, 500), most=st.integers(1, 60))
@@ -35,3 +35,11 @@ def test_a_position_is_where_a_value_first_stands(values, among):
 @given(st.lists(st.integers(0, 5)))
 def test_numbers_that_stand_together_are_counted_once(numbers):
     assert distinct(np.sort(np.array(numbers, dtype=np.int64))) == len(set(numbers))
+
+
+@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(1, 4)), max_size=20))
+def test_each_stretch_of_equal_numbers_begins_where_the_number_changes(stretches):
+    numbers = np.array([number for number, count in stretches for _ in range(count)], dtype=np.int32)
+    expected = [k for k in range(numbers.size) if k == 0 or numbers[k] != numbers[k - 1]]
+    assert beginnings(numbers).tolist() == expected
+    assert distinct(numbers) == len(expected)
