@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli import printing
 from harness.cli.observations import Source, read, timeline_of
-from harness.model.arguments import count, duration, duration_above_0
+from harness.model.arguments import amount, count, duration, duration_above_0
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.units import format_duration, parse_duration
 
@@ -39,10 +39,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--simulator", metavar="PROFILE", help="answer by this simulated platform, calibrated on the run folder given"
     )
-    parser.add_argument("--price", type=float, metavar="P", help="of one node, per hour; recorded prices are known")
+    parser.add_argument("--price", type=amount, metavar="P", help="of one node, per hour; recorded prices are known")
     spot = parser.add_argument_group("spot nodes")
     spot.add_argument(
-        "--spot", type=float, nargs="?", const=0.05, default=0.0, metavar="RATE",
+        "--spot", type=amount, nargs="?", const=0.05, default=0.0, metavar="RATE",
         help="nodes are taken back: evictions of one node per hour (default where given: 0.05)",
     )  # fmt: skip
     spot.add_argument(
@@ -171,8 +171,6 @@ def _with_evictions(
     """The model with evictions, and a sentence that says what was assumed."""
     from harness.analysis.capacity_runs import eviction_factor
 
-    if arguments.spot < 0:
-        raise ConfigError(f"--spot {arguments.spot} is below 0", "give the evictions of one node per hour")
     steps = [test.step_s for test in source.recorded if test.step_s]
     step_s = arguments.step_time or max(steps, default=0.0)
     if step_s <= 0:

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis.capacity_answer import NODES, RUNS, WITHIN, Answer
+from harness.cli import printing
 from harness.cli.observations import Source
 from harness.model.units import counted, format_duration
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from harness.analysis.capacity_check import Check
 
 _TITLES = {RUNS: "runs", NODES: "nodes", WITHIN: "time"}
-_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +79,10 @@ class Answered:
             ("cost", "" if cost is None else f"{cost:,.2f} (at {self.price:g} a node and hour)"),
             *(("warning", warning) for warning in (*first.warnings, *self.warnings)),
         ]
-        lines = [
-            fill(text, _WIDTH, initial_indent=f"  {what:<15}", subsequent_indent=17 * " ")
-            for what, text in said
-            if text
-        ]
-        return "\n".join([sentence(first), *lines, *(("", *_table(self.grid)) if self.grid else ())])
+        lines = [sentence(first)]
+        for what, told in said:
+            lines += printing.wrapped(told, f"  {what:<15}", 17 * " ")
+        return "\n".join([*lines, *(("", *_table(self.grid)) if self.grid else ())])
 
     def _cost(self, found: Answer) -> float | None:
         if self.price is None or found.nodes is None or found.within_s is None:
@@ -158,12 +155,12 @@ def _table(grid: Sequence[Answer]) -> list[str]:
     """A line a cell: what was given, the answer, its interval; a star where a cell is far beyond what was observed."""
     asked = grid[0].asked
     names = [name for name in _TITLES if name != asked]
-    head = "".join(f"{_TITLES[name]:>14}" for name in names) + f"{_TITLES[asked]:>16}{'90% interval':>34}"
-    lines = [head]
+    rows = [[*(_TITLES[name] for name in names), _TITLES[asked], "90% interval", ""]]
     for cell in grid:
-        given = "".join(f"{amount(name, getattr(cell, name)):>14}" for name in names)
-        far = " *" if any("observed" in warning for warning in cell.warnings) else ""
-        lines.append(f"{given}{amount(asked, cell.value) or 'none is enough':>16}{interval(cell):>34}{far}")
-    if any(line.endswith(" *") for line in lines):
+        given = (amount(name, getattr(cell, name)) for name in names)
+        far = "*" if any("observed" in warning for warning in cell.warnings) else ""
+        rows.append([*given, amount(asked, cell.value) or "none is enough", interval(cell), far])
+    lines = printing.table(rows, left=())
+    if any(row[-1] for row in rows):
         lines.append("* far beyond what was observed")
     return lines

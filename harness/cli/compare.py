@@ -116,9 +116,11 @@ def _read_runs(variants: Sequence[str], *, force: bool) -> Tests:
     from harness.model.baseline import differences
     from harness.model.schedule import in_words
 
+    runs = [Path(path) for name in variants for path in name.split(",")]
+    twice = next((path for path in runs if runs.count(path) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{twice} is given twice", "give different run folders")
     arms = {name: [timeline_of(Path(path)) for path in name.split(",")] for name in variants}
-    if len(arms) < len(variants):
-        raise ConfigError("a variant is given twice", "give different run folders")
     tests = [timeline for arm in arms.values() for timeline in arm]
     first, warnings = tests[0], []
     for timeline in tests[1:]:
@@ -177,19 +179,20 @@ def _json(found: "Sequence[Comparison]", gains: Sequence[str], best: "Recommenda
 
 
 def _text(found: "Sequence[Comparison]", gains: Sequence[str], best: "Recommendation | None", tests: Tests) -> str:
-    lines = [f"{'metric':25} {'scale':>12} {'before':>12} {'after':>12} {'change':>8}  {'95% interval':19} {'p':>7}  n"]
+    rows = [["metric", "scale", "before", "after", "change", "95% interval", "p", "n"]]
     for c in found:
         change = "" if c.change is None else f"{c.change:+.1%}"
         interval = "" if c.low is None else f"{c.low:+.1%} to {c.high:+.1%}"
         p = "" if c.p is None else f"{c.p:.2g}"
         counts = f"{c.counts[0]}+{c.counts[1]}{' pairs' if c.paired else ''}"
-        lines.append(
-            f"{c.metric:25} {c.scale:>12} {c.before:>12,.6g} {c.after:>12,.6g} {change:>8}  "
-            f"{interval:19} {p:>7}  {counts}"
-        )
-    lines += ["", *(c.sentence for c in found)]
+        rows.append([c.metric, c.scale, f"{c.before:,.6g}", f"{c.after:,.6g}", change, interval, p, counts])
+    lines = [*printing.table(rows), ""]
+    for comparison in found:
+        lines += printing.wrapped(comparison.sentence)
     for sentence in (*gains, *((best.sentence,) if best else ())):
-        lines += ["", sentence]
+        lines += ["", *printing.wrapped(sentence)]
     if gains:
         lines.append("Makespan, throughput and goodput are for the schedule to say, and not counted.")
-    return "\n".join([*lines, *(f"warning: {warning}" for warning in tests.warnings)])
+    for warning in tests.warnings:
+        lines += printing.wrapped(warning, "warning: ")
+    return "\n".join(lines)

@@ -2,7 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from textwrap import wrap
+
+_WIDTH = 100  # of a terminal
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,3 +20,20 @@ def show(arguments: argparse.Namespace, text: Callable[[], str], document: Calla
         sys.stdout.write(document().rstrip("\n") + "\n")
     elif not arguments.quiet:
         sys.stdout.write(text().rstrip("\n") + "\n")
+
+
+def wrapped(text: str, first: str = "", others: str = "  ") -> list[str]:
+    """A sentence as lines of a terminal: the first after `first`, the others after `others`."""
+    return wrap(text, _WIDTH, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
+
+
+def table(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+    """Rows, a heading first, as lines with aligned columns: those of `left` to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if place in left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -100,17 +100,14 @@ def _json(needs: "tuple[StepNeed, ...]", before: "tuple[Fit, ...]", after: "tupl
 def _text(needs: "tuple[StepNeed, ...]", before: "tuple[Fit, ...]", after: "tuple[Fit, ...]") -> str:
     from harness.analysis.resources import as_cores, as_memory
 
-    width = max(len(need.task) for need in needs)
-    lines = [
-        f"{'step':{width}} {'pods':>5} {'CPU p95':>8} {'most':>7} {'now':>7} {'memory p95':>11} {'most':>8} {'now':>8}"
-    ]
+    rows = [["step", "pods", "CPU p95", "most", "now", "memory p95", "most", "now"]]
     for need in needs:
         cpu_now = "–" if need.now.cpu_request is None else as_cores(need.now.cpu_request)
         memory_now = "–" if need.now.memory_request is None else as_memory(need.now.memory_request)
-        lines.append(
-            f"{need.task:{width}} {need.pods:>5} {as_cores(need.cpu_p95):>8} {as_cores(need.cpu_most):>7} {cpu_now:>7} "
-            f"{as_memory(need.memory_p95):>11} {as_memory(need.memory_most):>8} {memory_now:>8}"
-        )
+        cpu = as_cores(need.cpu_p95), as_cores(need.cpu_most), cpu_now
+        memory = as_memory(need.memory_p95), as_memory(need.memory_most), memory_now
+        rows.append([need.task, f"{need.pods}", *cpu, *memory])
+    lines = printing.table(rows)
     lines += ["", *(need.line for need in needs), ""]
     lines += [f"{fit.pool}, as it is: {fit.sentence}" for fit in before]
     lines += [f"{fit.pool}, with these: {fit.sentence}" for fit in after]

@@ -47,6 +47,14 @@ def count_or_0(text: str) -> int:
     return number
 
 
+def amount(text: str) -> float:
+    """A finite number from 0 on, as of money."""
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise ArgumentTypeError(f"{text} is not a number from 0 on")
+    return number
+
+
 def share(text: str) -> float:
     """A number from 0 to 1."""
     number = float(text)

@@ -77,6 +77,7 @@ class Baseline:
                 )
 
 
+_DIGEST, _SHOWN = 64, 12  # digits
 _OF_THE_LOAD = ("target", "runs", "schedule")
 
 
@@ -109,4 +110,6 @@ def _plain(value: Mapping[str, object]) -> object:
 
 
 def _said(value: object) -> object:
-    return in_words(value) if isinstance(value, dict) else value
+    if isinstance(value, str) and len(value) == _DIGEST:
+        return value[:_SHOWN]
+    return "none" if value is None else in_words(value) if isinstance(value, dict) else value

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from harness.model.arguments import port
@@ -111,5 +112,5 @@ def _profiles(*, as_json: bool) -> int:
     for heading, entries in (("Profiles", profiles), ("Faults", faults)):
         print(heading)
         for name, title in entries.items():
-            print(f"  {name:<{width}}  {title}")
+            print(fill(title, 100, initial_indent=f"  {name:<{width}}  ", subsequent_indent=(width + 4) * " "))
     return ExitCode.OK

@@ -16,6 +16,8 @@ from harness.cli import main
         ("capacity --from t --jobs-per-node 0", "argument --jobs-per-node: 0 is not above 0"),
         ("capacity --from t --spot --step-time long", "argument --step-time: 'long' is not a duration"),
         ("capacity --from t --spot --replacement-time -3m", "argument --replacement-time: expected one argument"),
+        ("capacity --from t --price=-2", "argument --price: -2 is not a number from 0 on"),
+        ("capacity --from t --spot=-1", "argument --spot: -1 is not a number from 0 on"),
         ("jobs-per-node --most some", "argument --most: invalid count value: 'some'"),
         ("jobs-per-node --repetitions 0", "argument --repetitions: 0 is not above 0"),
         ("jobs-per-node --trial 0", "argument --trial: 0 is not above 0"),

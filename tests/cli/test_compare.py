@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,22 @@ def test_wrong_tables_are_refused(tmp_path, capsys, text, said):
     path.write_text(text)
     assert main(["compare", "--table", str(path)]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_run_counts_once(tmp_path, capsys):
+    a, b = (burst(100).write(tmp_path, name).path for name in "ab")
+    assert main(["compare", f"{a},{b}", f"{b}/"]) == 2
+    assert f"{b} is given twice" in capsys.readouterr().err
+
+
+def test_what_is_printed_fits_a_terminal(tmp_path, capsys):
+    a, b = burst(100).write(tmp_path, "a"), burst(100, step=30.0).write(tmp_path, "b")
+    a.write_plan(replace(a.read_plan(), digests={"scenarios": 64 * "0"}))
+    b.write_plan(replace(b.read_plan(), digests={"scenarios": 64 * "1"}))
+    assert main(["compare", str(a.path), str(b.path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert "warning: the tests differ in scenarios: 000000000000 and 111111111111" in lines
 
 
 def test_one_variant_is_not_a_comparison(capsys):
