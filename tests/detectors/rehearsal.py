@@ -66,8 +66,8 @@ class Rehearsal:
         assert plan is not None
         self.platform.loop.after(5.0, plant, self.platform, plan)
 
-    def load(self, runs: int, over_s: float) -> Timeline:
-        """Run a test, and read its run folder; the platform is at rest when it is over."""
+    def load(self, runs: int, over_s: float, package: bytes = PACKAGE) -> Timeline:
+        """Run a test of a pipeline, and read its run folder; the platform is at rest when it is over."""
         loop, journal = self.platform.loop, Journal(ORIGIN_AT)
         begun_s = loop.now
         journal.platform = self.platform
@@ -81,7 +81,7 @@ class Rehearsal:
             "kfp", "simulated", {"name": "constant"}, runs, 0, simulated=True, started_at=stamps.at(begun_s)
         )  # fmt: skip
         try:
-            return read_back(plan, simulate_runs(journal, PACKAGE, arrivals, stamps, dues[-1] + 600.0))
+            return read_back(plan, simulate_runs(journal, package, arrivals, stamps, dues[-1] + 600.0))
         finally:
             self._witnesses.all.remove(journal)
             for pipeline in list(self.platform.server.catalogue.pipelines):  # each test uploads its own

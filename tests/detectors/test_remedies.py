@@ -1,11 +1,15 @@
 """What a finding says to do helps: the platform is tested, its commands are typed, and it is tested again."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+import yaml
 
+from benchmarks.planting.packages import PACKAGE
+from harness.analysis.timeline import Timeline
 from harness.detectors import diagnose
 from harness.simulator.profile import Quota
 from harness.simulator.profile_file import load_profile
@@ -79,6 +83,51 @@ def test_the_finding_is_gone_when_its_commands_have_been_typed(trouble: Trouble,
             assert done.returncode == 0, (command, done.stdout, done.stderr)
     after = {each.name: each.title for each in diagnose(rehearsal.load(trouble.runs, trouble.over_s)).findings}
     assert trouble.name not in after, after
+
+
+@pytest.mark.soak  # the SDK takes seconds to come
+def test_steps_that_get_the_memory_they_were_told_to_are_not_killed(tmp_path: Path) -> None:
+    """A step that is killed hides what comes after it: the pipeline's author may have to do so for each."""
+    rehearsal, package, told = Rehearsal(load_profile("demo")), PACKAGE, list[str]()
+    rehearsal.plant("oom")
+    while commands := commands_of("oom", rehearsal.load(60, 60.0, package)):
+        assert not set(commands) & set(told), "what was said before did not help"
+        told += commands
+        package = rewritten(package, commands, tmp_path)
+    assert told
+
+
+def commands_of(name: str, timeline: Timeline) -> tuple[str, ...]:
+    """Of the finding of that name, if there is one."""
+    return next((each.commands for each in diagnose(timeline).findings if each.name == name), ())
+
+
+def rewritten(package: bytes, commands: Sequence[str], folder: Path) -> bytes:
+    """The pipeline when its author adds the commands to the tasks they name."""
+    spec = yaml.safe_load(package)
+    for command in commands:
+        task = command.partition(".")[0]
+        resources = spec["deploymentSpec"]["executors"][f"exec-{task}"]["container"]["resources"]
+        resources |= compiled(command, task, folder / "rewritten.yaml")
+    return yaml.safe_dump(spec).encode()
+
+
+def compiled(command: str, task: str, path: Path) -> dict[str, object]:
+    """The resources of a task as the SDK compiles them."""
+    from kfp import compiler, dsl
+
+    @dsl.container_component
+    def step() -> dsl.ContainerSpec:
+        return dsl.ContainerSpec(image="none", command=["true"])
+
+    @dsl.pipeline(name="rewritten")
+    def pipeline() -> None:
+        eval(command, {task: step()})
+
+    compiler.Compiler().compile(pipeline, str(path))
+    (made,) = yaml.safe_load(path.read_text())["deploymentSpec"]["executors"].values()
+    found: dict[str, object] = made["container"]["resources"]
+    return found
 
 
 def test_without_the_commands_the_finding_stays(tmp_path: Path) -> None:
