@@ -1,9 +1,7 @@
 """Nodes work at the limit of their CPUs: steps get less than they could use."""
 
-import numpy as np
-import orjson
-
-from harness.analysis.timeline import Timeline, floats
+from harness.analysis.node_use import node_use
+from harness.analysis.timeline import Timeline
 from harness.detectors.detector import NODE_CPU, NODES, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import NODE_CPU_CORES
@@ -18,18 +16,14 @@ _AT_LIMIT, _SHARE_AT_LIMIT = 0.97, 0.1  # a node that is busy and has something 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Nodes above 90 % of their allocatable CPU for a good part of the test."""
-    samples = timeline.metric(NODE_CPU_CORES)
-    names = [str(orjson.loads(text).get("node", "")) for text in samples["labels"]]
-    cores = timeline.workers.set_index("name")["cpu"].reindex(names).to_numpy(dtype=np.float64, na_value=np.nan)
-    at = floats(samples, "at_s")
-    use = floats(samples, "value") / cores
-    known = np.isfinite(use) & (at >= 0)
-    if not known.any():
+    use = node_use(timeline)
+    use = use[use["at_s"] >= 0]
+    if not len(use):
         return []
-    busy = float((use[known] > _BUSY).mean())
-    if busy < _SHARE or float((use[known] > _AT_LIMIT).mean()) < _SHARE_AT_LIMIT:
+    busy = float((use["share"] > _BUSY).mean())
+    if busy < _SHARE or float((use["share"] > _AT_LIMIT).mean()) < _SHARE_AT_LIMIT:
         return []
-    hot = sorted({name for name, value in zip(names, use, strict=True) if value > _BUSY})
+    hot = sorted(set(use["node"][use["share"] > _BUSY]))
     return [
         Finding(
             NAME,
@@ -38,17 +32,13 @@ def detect(timeline: Timeline) -> list[Finding]:
             (
                 Evidence(
                     f"{busy:.0%} of the samples of nodes are above {_BUSY:.0%}",
-                    busy,
-                    "share",
-                    "samples",
-                    f"metric = {NODE_CPU_CORES}",
+                    busy, "share", "samples", f"metric = {NODE_CPU_CORES}",
                 ),
                 Evidence(f"{len(hot)} nodes were so busy, {', '.join(hot[:6])}", float(len(hot)), "nodes", "samples"),
             ),
-            "Set the steps' CPU requests to what they really use, so that fewer share a node; or use "
-            "machines with more "
-            "CPUs.",
+            "Set the steps' CPU requests to what they really use, so that fewer share a node; or use machines with "
+            "more CPUs.",
             ("kubectl top nodes", f"kubectl top pods -n {timeline.namespace} --sort-by=cpu"),
             slowed(busy),
         )
-    ]
+    ]  # fmt: skip

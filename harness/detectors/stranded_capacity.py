@@ -3,6 +3,7 @@
 import numpy as np
 
 from harness.analysis.curves import active
+from harness.analysis.node_use import node_use
 from harness.analysis.room import room
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.detectors.detector import NODE_CPU, NODES, PODS, RUNS, CannotJudgeError, slowed
@@ -56,11 +57,6 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 def _used_while_waiting(timeline: Timeline) -> Floats:
     """Shares of their CPU that the nodes for the runs used, by sample, while at least one pod waited for room."""
-    samples = timeline.metric(NODE_CPU_CORES)
-    cpu = timeline.workers.set_index("name")["cpu"]
-    names = samples["labels"].str.extract(r'"node":\s*"([^"]+)"', expand=False)
-    share = floats(samples, "value") / cpu.reindex(names).to_numpy(dtype=np.float64)
-    at = floats(samples, "at_s")
-    pods = timeline.stretches(UNSCHEDULABLE)
-    waiting = active(floats(pods, "start_s"), floats(pods, "end_s"), at) > 0
-    return np.asarray(share[waiting & np.isfinite(share)], dtype=np.float64)
+    use, pods = node_use(timeline), timeline.stretches(UNSCHEDULABLE)
+    waiting = active(floats(pods, "start_s"), floats(pods, "end_s"), floats(use, "at_s")) > 0
+    return floats(use, "share")[waiting]
