@@ -18,6 +18,9 @@ from harness.model.redaction import Redaction
 from harness.targets.target import find
 
 _MOST_WARM = 1000
+# Between the last preparation and the first arrival workers get their orders, and open connections: over TLS to a far
+# platform a few hundred a second.
+_LEAD_S, _CONNECTION_S = 1.0, 0.003
 _CPU_EVERY_S = 5.0
 
 # An arrival of a closed schedule: its seq, and when it is due in seconds after t0.
@@ -65,7 +68,7 @@ class Worker:
 
     def run(self) -> None:
         """Open connections, then send each arrival when it is due; returns when all are booked."""
-        self._carrier.warm(min(most_at_once(self._order.offsets), _MOST_WARM))
+        self._carrier.warm(_warm(self._order.offsets))
         watch = gevent.spawn(watch_cpu, str(self._order.index), self._record)
         # A full pass of the garbage collector over Locust, the scenarios and all else that stays would hold up arrivals
         # for tens of milliseconds: it looks only at what is new.
@@ -138,6 +141,16 @@ class LocalCrew:
             return False
         self._greenlet.get()
         return True
+
+
+def lead_s(offsets: Sequence[float]) -> float:
+    """So many seconds before the first arrival of this schedule its order is given."""
+    return _LEAD_S + _CONNECTION_S * _warm(offsets)
+
+
+def _warm(offsets: Sequence[float]) -> int:
+    """Connections that are opened in advance."""
+    return min(most_at_once(offsets), _MOST_WARM)
 
 
 def watch_cpu(worker: str, record: Callable[[Sample], None]) -> None:

@@ -13,7 +13,7 @@ import gevent.event
 from harness.drive import processes
 from harness.drive.carrier import Carrier
 from harness.drive.closed import Slots
-from harness.drive.crew import Crew
+from harness.drive.crew import Crew, lead_s
 from harness.drive.dispatch import STOPPED
 from harness.drive.ledger import Finished
 from harness.drive.opening import LoadTest, Means, get_ready, open_test
@@ -26,8 +26,6 @@ from harness.model.records import Outcome, Submission
 from harness.store.folder import RunFolder
 from harness.targets.cleaning import Cleaning, Cleanup, clean_up
 
-# Between the last preparation and the first arrival: workers get their orders and open connections.
-_LEAD_S = 1.0
 _TICK_S = 0.25
 # A closed schedule is looked after more often: an ended run is a free slot. Slots that open by themselves are known in
 # advance, and sent ahead so that they are on time.
@@ -145,7 +143,7 @@ class Session:
 
     def _dispatch(self, test: LoadTest, crew: Crew) -> None:
         self.stage = Stage.DISPATCHING
-        self._started_at = time.time_ns() + round(_LEAD_S * 1e9)
+        self._started_at = time.time_ns() + round(lead_s(test.offsets) * 1e9)
         test.note("Started", f"{test.plan.intended or 'as many as there is time for'} arrivals", at=self._started_at)
         crew.start(test.order(self._started_at))
         if self._stopped.is_set():  # before the first arrival: every one of them is missed

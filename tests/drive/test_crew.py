@@ -221,6 +221,13 @@ def test_arrivals_of_a_closed_schedule_are_dealt_in_turn_and_counted_when_their_
     assert [data for kind, client, data in runner.sent if kind == MORE][-1]["dues"] == [(4, 0.4), (5, 0.5)]
 
 
+@pytest.mark.parametrize(
+    ("offsets", "lead_s"), [([], 1.0), (range(0, 100, 10), 1.003), ([0.0] * 400, 2.2), ([0.0] * 9000, 4.0)]
+)
+def test_a_burst_is_ordered_so_early_that_its_connections_can_be_opened(offsets, lead_s):
+    assert crew_module.lead_s(offsets) == pytest.approx(lead_s)
+
+
 def test_a_busy_process_says_how_busy_it_is(monkeypatch):
     used, passed = count(0.0, 0.25), count(0.0, 1.0)
     clock = SimpleNamespace(process_time=lambda: next(used), monotonic=lambda: next(passed), time_ns=lambda: 7)
