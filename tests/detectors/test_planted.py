@@ -133,6 +133,15 @@ def test_a_lag_that_shows_in_short_executions_is_said_of_a_valid_test(service, f
     assert [f.confidence for f in generator_lag.detect(timeline)] == [0.6] * found
 
 
+def test_runs_shorter_than_their_stamps_can_tell_are_no_measure_of_a_lag(tmp_path):
+    story = Story(intended=100)
+    for seq in range(100):
+        run = story.submit(seq, due=seq + 0.2, lag=0.03 if seq % 20 == 0 else 0.001, service=0.01)
+        story.run(run, seq, seq)  # in whole seconds: over before it was due
+    (finding,) = generator_lag.detect(story.timeline(tmp_path))
+    assert plausible(finding.evidence[0])
+
+
 @pytest.mark.parametrize(
     ("busy", "found"), [(1, []), (8, ["The load generator is short of CPU: it may be late to see answers"])]
 )
