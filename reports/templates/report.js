@@ -22,24 +22,40 @@
     return resolve(whole);
   };
   const settings = { displaylogo: false, responsive: true, displayModeBar: byFinger, modeBarButtons: [["zoom2d", "pan2d", "resetScale2d"]] };
-  const draw = () => {
+  const draw = ({ anew = true } = {}) => {
     for (const [key, spec] of Object.entries(specs)) {
       Plotly.react(`plot-${key}`, resolve(spec.data), layout(spec.layout), settings);
+      if (anew) Plotly.relayout(`plot-${key}`, { autosize: true });
     }
     page.dataset.drawn = Object.keys(specs).length;
   };
-  draw();
-  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", draw);
+  draw({ anew: false });
+  // Nobody knows how wide paper is before it is printed on: there a plot is scaled from what it was drawn for.
+  const scalable = (plot) => {
+    for (const svg of plot.querySelectorAll("svg.main-svg")) {
+      const [width, height] = [svg.getAttribute("width"), svg.getAttribute("height")];
+      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+      svg.parentElement.style.aspectRatio = `${width} / ${height}`;
+    }
+  };
+  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", () => draw());
   let folded = [];
   addEventListener("beforeprint", () => {
     folded = [...document.querySelectorAll("#diagnosis details:not([open])")];
     for (const each of folded) each.open = true;
+    page.classList.add("paper");
     draw();
   });
-  addEventListener("afterprint", () => { for (const each of folded) each.open = false; });
+  addEventListener("afterprint", () => {
+    for (const each of folded) each.open = false;
+    page.classList.remove("paper");
+    draw();
+  });
   // What a mouse does by dragging: [how much of what is seen will be seen, how much of it to the right].
   const moves = { "+": [0.5, 0], "=": [0.5, 0], "-": [2, 0], ArrowLeft: [1, -0.25], ArrowRight: [1, 0.25] };
   for (const plot of document.querySelectorAll(".plot")) {
+    scalable(plot);
+    plot.on("plotly_afterplot", () => scalable(plot));
     plot.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const move = moves[event.key];

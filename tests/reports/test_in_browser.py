@@ -165,6 +165,28 @@ def test_what_is_folded_away_is_printed_where_it_is_a_finding(browser, page_addr
     context.close()
 
 
+def test_plots_fit_the_paper_and_any_window(browser, page_address):
+    address, _ = page_address
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_function("document.documentElement.dataset.drawn")
+    overhang = """() => [...document.querySelectorAll('figure')].flatMap(figure => {
+      const right = figure.getBoundingClientRect().right;
+      return [...figure.querySelectorAll('svg.main-svg')].map(svg => svg.getBoundingClientRect().right - right);
+    })"""
+    scales = """() => [...document.querySelectorAll('svg.main-svg')].map(
+      svg => svg.viewBox.baseVal.width / svg.getBoundingClientRect().width)"""
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.wait_for_function(f"Math.max(...({overhang})()) < 0 && ({scales})().every(each => Math.abs(each - 1) < 0.01)")
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    for width in (500, 600):  # nothing is drawn anew while it is printed
+        page.evaluate("width => { document.querySelector('main').style.width = `${width}px` }", width)
+        assert max(page.evaluate(overhang)) < 0
+    context.close()
+
+
 def test_who_reads_in_the_dark_prints_on_white_paper(browser, page_address):
     address, _ = page_address
     context = browser.new_context(viewport={"width": 760, "height": 1000}, color_scheme="dark", offline=True)
