@@ -31,6 +31,11 @@ class Executions:
     replica: Ints
     replicas: tuple[str, ...]
 
+    @property
+    def inside(self) -> Floats:
+        """Seconds in the runtime, whatever happened to it there."""
+        return self.queued + self.loading + self.computing + self.sending
+
     def by_replica(self, seconds: Floats, least: int) -> dict[str, Floats]:
         """The values by replica, of those that did at least so many executions."""
         groups = ((name, seconds[self.replica == k]) for k, name in enumerate(self.replicas))

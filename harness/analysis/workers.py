@@ -70,7 +70,7 @@ def workers(timeline: Timeline) -> Workers | None:
         computing = float(done.computing[at].sum())
         found.append(Worker(name, int(at.sum()), float((high - low).sum()), computing, float(end[here].max())))
     last = [worker.last_s for worker in found]
-    whole = float((done.queued + done.loading + done.computing + done.sending).sum()) or 1.0
+    whole = float(done.inside.sum()) or 1.0
     return Workers(
         workers=tuple(found),
         gini=gini(np.array([worker.computing_s for worker in found])),

@@ -34,7 +34,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     adapter that is slow to answer even a probe; without either it may be the one or the other.
     """
     done = executions(timeline)
-    whole = float((done.queued + done.loading + done.computing + done.sending).sum())
+    whole = float(done.inside.sum())
     queued, moved = float(done.queued.sum()) / max(whole, 1e-9), float((done.loading + done.sending).sum())
     share, loading, computing = moved / max(whole, 1e-9), _loading(done), float(np.median(done.computing))
     if share < _SHARE or loading <= computing:
@@ -92,8 +92,7 @@ def _computing(timeline: Timeline, done: Executions) -> float:
     """
     home = np.full(len(timeline.runs), -1)
     home[done.row] = done.replica
-    stretches = timeline.stretches(COMPUTING)
-    stretches = stretches[(stretches["row"] >= 0).to_numpy(dtype=bool)]
+    stretches = timeline.pods[timeline.of_runs(COMPUTING)]
     place = home[stretches["row"].to_numpy()]
     start, end = floats(stretches, "start_s"), floats(stretches, "end_s")
     sent, over = floats(timeline.runs, "sent_s"), floats(timeline.runs, "over_s")

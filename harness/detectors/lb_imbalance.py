@@ -41,7 +41,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     waited, elsewhere = float(done.queued[here].mean()), float(done.queued[named & ~here].mean())
     if waited <= elsewhere:
         return []  # it is the quicker one, and gets more for it
-    whole = float((done.queued + done.loading + done.computing + done.sending).sum())
+    whole = float(done.inside.sum())
     lost = (waited - elsewhere) * int(counts[busiest]) / max(whole, 1e-9)
     return [
         Finding(

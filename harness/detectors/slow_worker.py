@@ -33,9 +33,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     chance = float(mannwhitneyu(mine, others, alternative="greater").pvalue)
     if slow < _RATIO * usual or chance > _CHANCE:
         return []
-    whole = float((done.queued + done.loading + done.computing + done.sending).sum())
     at_it = done.replica == done.replicas.index(name)
-    held = float((done.queued + done.loading + done.computing + done.sending)[at_it].sum()) / max(whole, 1e-9)
+    held = float(done.inside[at_it].sum()) / max(float(done.inside.sum()), 1e-9)
     return [
         Finding(
             NAME,
