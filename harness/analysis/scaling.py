@@ -41,8 +41,10 @@ class Curve:
 
     @property
     def peak(self) -> float | None:
-        """The nodes beyond which throughput falls; none when it never does."""
-        return float(np.sqrt((1 - self.sigma) / self.kappa)) if self.kappa > 0 and self.sigma < 1 else None
+        """The nodes, at least one, beyond which throughput falls; none when it never does."""
+        if self.sigma > 1:
+            return 1.0
+        return max(1.0, float(np.sqrt((1 - self.sigma) / self.kappa))) if self.kappa > 0 else None
 
     @property
     def limit(self) -> float | None:
@@ -53,9 +55,11 @@ class Curve:
 
     @property
     def enough(self) -> float | None:
-        """The nodes that give 90 % of the limit: more of them change little; none when there is no limit."""
+        """The nodes, at least one, that give 90 % of the limit: more change little; none when there is no limit."""
         if self.limit is None:
             return None
+        if self.limit * _NEARLY_ALL <= self.gamma:
+            return 1.0
         # X(n) = 0.9 limit is a quadratic in n: kappa n² + (sigma - kappa - gamma / (0.9 limit)) n + 1 - sigma = 0.
         b = self.sigma - self.kappa - self.gamma / (_NEARLY_ALL * self.limit)
         if not self.kappa:

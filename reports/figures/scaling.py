@@ -52,7 +52,9 @@ def statement(report: Report) -> str:
     efficiency = float(found.curve.efficiency(high))
     beyond = f"Beyond {_text(found.enough)} nodes more of them change little"
     far = " (an extrapolation: beyond twice what was measured)" if found.enough.value > 2 * high else ""
-    return f"{where} {beyond}{far}; on {high:.0f} nodes each gives {efficiency:.0%} of what one alone would."
+    peak = found.peak.value
+    falls = f", beyond {_text(found.peak)} throughput falls" if peak is not None and peak <= 2 * high else ""
+    return f"{where} {beyond}{far}{falls}; on {high:.0f} nodes each gives {efficiency:.0%} of what one alone would."
 
 
 def _text(interval: Interval) -> str:

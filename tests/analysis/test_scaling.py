@@ -87,6 +87,29 @@ def test_ninety_percent_of_the_limit_is_what_it_says():
     assert linear.efficiency(7.0) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(
+    "truth",
+    [Curve(AMDAHL, 100.0, 1.0), Curve(AMDAHL, 100.0, 1.5), Curve(USL, 100.0, 1.2, 0.05), Curve(USL, 100.0, 0.5, 0.9)],
+)
+def test_where_more_nodes_never_helped_one_is_enough(truth):
+    nodes = np.repeat([1.0, 2.0, 4.0, 8.0], 3)
+    noise = 1 + 0.01 * np.random.default_rng(1).standard_normal(nodes.size)
+    found = fit(nodes, truth.at(nodes) * noise, np.random.default_rng(2))
+    for curve in (truth, found.curve):
+        assert curve.enough == 1.0
+        assert curve.at(np.arange(1.0, 50.0)).max() == pytest.approx(curve.limit, rel=0.02)
+        assert curve.peak in {1.0, None}
+    assert (found.enough.value, found.enough.low) == (1.0, 1.0)
+
+
+@given(sigma=st.floats(0, 2), kappa=st.floats(1e-4, 1))
+def test_the_peak_is_where_no_other_number_of_nodes_does_more(sigma, kappa):
+    curve = Curve(USL, 10.0, sigma, kappa)
+    tried = np.append(np.geomspace(1.0, 1000.0, 500), curve.peak)
+    assert curve.at(tried).max() == pytest.approx(curve.limit)
+    assert 1.0 <= curve.enough <= curve.peak
+
+
 def test_too_little_data_is_refused():
     with pytest.raises(ValueError, match="three measurements"):
         fitted([4, 4, 4], [1, 2, 3])

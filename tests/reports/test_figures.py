@@ -1,13 +1,17 @@
+import re
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from harness.analysis.scaling import Curve, fit
 from harness.detectors import diagnose
 from harness.model.phases import PULLING, RUNNING, UNSCHEDULABLE
 from reports import build
 from reports.figures import figures
 from reports.figures.figure import unit_of
+from reports.figures.scaling import statement
 from tests.timelines import Story, burst
 
 
@@ -114,3 +118,14 @@ def test_runs_are_drawn_from_when_they_were_due_and_failed_ones_are_marked(tmp_p
 )
 def test_an_axis_of_time_counts_in_a_unit_that_keeps_numbers_small(longest, name):
     assert unit_of(longest).name == name
+
+
+def test_where_throughput_falls_the_sentence_says_from_which_number_of_nodes_on():
+    nodes = np.repeat([1.0, 2.0, 4.0, 8.0, 16.0], 3)
+    noise = 1 + 0.01 * np.random.default_rng(1).standard_normal(nodes.size)
+    said = {}
+    for name, curve in (("falls", Curve("usl", 100.0, 0.02, 0.02)), ("flat", Curve("amdahl", 100.0, 1.0))):
+        found = fit(nodes, curve.at(nodes) * noise, np.random.default_rng(2))
+        said[name] = statement(SimpleNamespace(scaling=found))
+    assert re.search(r"beyond 7 \(\d to \d\) throughput falls", said["falls"])
+    assert "Beyond 1 (1 to " in said["flat"]
