@@ -13,6 +13,14 @@ NAME = "store-unreachable-from-old-nodes"
 NEEDS = (RUNS,)
 
 _OFTEN, _SELDOM = 0.5, 0.05
+_LOOK = (
+    "See that the store's pod runs, that its service has endpoints, and that no network policy keeps steps from it. If "
+    "its pod was restarted, renew the nodes of the steps: their connections stay broken."
+)
+_RENEW = (
+    "Renew these nodes (or scale the pool to zero and let the autoscaler bring new ones): their connections to "
+    "the store broke when its pod was restarted and stay broken."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +38,18 @@ class Side:
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Outputs could not be written or read, the store's volume had room, and it is a matter of the node."""
+    """Outputs could not be written or read, the store's volume had room, and nobody answered or some nodes had none."""
     said = [f for f in failures(timeline) if f.says(UNWRITTEN) and not f.says(FULL)]
     if not said or any(volume.full for volume in volumes(timeline)):
         return []
-    placed, dialled = any(f.nodes for f in said), any(f.says(UNREACHED) for f in said)
-    if not placed and not dialled:
+    dialled = any(f.says(UNREACHED) for f in said)
+    if not dialled and not any(f.nodes for f in said):
         raise CannotJudgeError("which nodes the failed steps ran on was not observed")
     bad, good = _sides(timeline)
     share = len(said) / max(len(timeline.runs), 1)
     split = bool(bad.nodes) and bad.rate >= _OFTEN and good.rate <= _SELDOM and good.runs > 0
     example = next(t for f in said for t in f.texts if UNWRITTEN.search(t))
-    where = f" from {len(bad.nodes)} nodes" if split else " from any node" if placed else ""
+    where = f" from {len(bad.nodes)} nodes" if split else ""
     facts = [
         Evidence(f"{len(said):,} runs failed with “{example[:220]}”", float(len(said)), "runs", "events", "kind = Run")
     ]
@@ -61,8 +69,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             f"Steps can't reach the artifact store{where}: {share:.0%} of the runs failed",
             0.9 if split else 0.8 if dialled else 0.55 if volumes(timeline) else 0.3,
             tuple(facts),
-            "Renew these nodes (or scale the pool to zero and let the autoscaler bring new ones): their connections to "
-            "the store broke when its pod was restarted and stay broken.",
+            _RENEW if split else _LOOK,
             (drain,) if split else (f"kubectl get pods,endpointslices -n {timeline.namespace}",),
             broke(share),
         )
