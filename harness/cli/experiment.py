@@ -12,7 +12,7 @@ from harness.cli.experiment_file import ExperimentFile, read_experiment
 from harness.cli.experiment_tests import tester
 from harness.experiment.plan import Found, Point, Question, Result, answers, next_point
 from harness.model.errors import ConfigError, ExitCode
-from harness.model.units import format_duration
+from harness.model.units import counted, format_duration
 
 _RESULTS, _PLAN = "results.jsonl", "experiment.sha256"
 _DURATION = "makespan (s)"
@@ -31,8 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Test point after point until the question is answered; then report."""
     plan = read_experiment(arguments.plan)
     folder = arguments.folder or Path("runs") / f"experiment-{plan.name}"
-    results = _resume(folder, plan)
     test = tester(plan, folder)
+    results = _resume(folder, plan)
     while (point := next_point(plan.experiment, results)) is not None:
         result = test(point)
         with (folder / _RESULTS).open("a", encoding="utf-8") as out:
@@ -57,13 +57,13 @@ def _resume(folder: Path, plan: ExperimentFile) -> list[Result]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         mark = folder / _PLAN
-        if mark.exists() and mark.read_text() != plan.digest:
+        kept = (folder / _RESULTS).read_bytes() if (folder / _RESULTS).exists() else b""
+        whole = kept[: kept.rfind(b"\n") + 1]
+        if whole and mark.read_text() != plan.digest:
             raise ConfigError(
                 f"{folder} holds the results of another plan", "give another --folder, or put the plan back as it was"
             )
         mark.write_text(plan.digest)
-        kept = (folder / _RESULTS).read_bytes() if (folder / _RESULTS).exists() else b""
-        whole = kept[: kept.rfind(b"\n") + 1]
         if whole != kept:
             (folder / _RESULTS).write_bytes(whole)
     except OSError as error:
@@ -76,7 +76,7 @@ def _progress(plan: ExperimentFile, result: Result, done: int) -> str:
     p = result.point
     met = "" if not plan.slos else ", objectives met" if result.met else ", objectives missed"
     took = format_duration(result.values[_DURATION]) if _DURATION in result.values else ""
-    return f"{done}: {_named(p.variant)}{p.load} runs on {p.nodes} nodes: {took}{met}"
+    return f"{done}: {_named(p.variant)}{p.size}: {took}{met}"
 
 
 def _named(variant: str) -> str:
@@ -108,16 +108,18 @@ def _sentences(plan: ExperimentFile, results: list[Result]) -> list[str]:
 def _answer(found: Found) -> str:
     series = found.series
     if series.searched == "nodes":
-        of = f"{_named(series.variant)}{series.fixed} runs"
-        told = f"need {found.value} nodes" if found.value else f"are not done in time by {series.candidates[0]} nodes"
+        of, searched = counted(series.fixed, "run"), "node"
+        told, told_none = "need", "are not done in time by"
     else:
-        of = f"{_named(series.variant)}{series.fixed} nodes"
-        told = f"bear {found.value} runs" if found.value else f"do not bear {series.candidates[0]} runs"
+        of, searched = counted(series.fixed, "node"), "run"
+        told, told_none = "bear", "do not bear"
+    least = counted(series.candidates[0], searched)
+    told = f"{told} {counted(found.value, searched)}" if found.value else f"{told_none} {least}"
     low, high = found.interval
-    least, most = "fewer" if low is None else low, "more" if high is None else high
-    left = f", which leave {least} to {most} possible" if found.value and low != high else ""
+    fewest, most = "fewer" if low is None else low, "more" if high is None else high
+    left = f", which leave {fewest} to {most} possible" if found.value and low != high else ""
     doubt = f"; those at {', '.join(map(str, found.contradictions))} speak against it" if found.contradictions else ""
-    return f"{of} {told} ({found.tests} tests{left}{doubt})."
+    return f"{_named(series.variant)}{of} {told} ({counted(found.tests, 'test')}{left}{doubt})."
 
 
 def _document(plan: ExperimentFile, results: list[Result]) -> str:
@@ -152,9 +154,7 @@ def _comparisons(plan: ExperimentFile, results: list[Result]) -> list[Mapping[st
     from harness.analysis.compare import Measurement, compare
 
     rows = [
-        Measurement(
-            r.point.variant, f"{r.point.load} runs on {r.point.nodes} nodes", str(r.point.repetition), name, value
-        )
+        Measurement(r.point.variant, r.point.size, str(r.point.repetition), name, value)
         for variant in plan.experiment.variants
         for r in results
         if r.point.variant == variant

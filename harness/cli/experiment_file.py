@@ -169,6 +169,13 @@ def _whole(path: Path, key: str, value: object) -> int:
     return number
 
 
+def _duration(path: Path, key: str, value: str | float) -> float:
+    try:
+        return parse_duration(value)
+    except ConfigError as error:
+        raise ConfigError(f"{path}, key '{key}': {error.message}", error.hint) from error
+
+
 def _hooks(path: Path, given: Mapping[str, Any]) -> Hooks:
     unknown = sorted(set(map(str, given)) - set(_HOOKS))
     if unknown:
@@ -186,7 +193,7 @@ def _hooks(path: Path, given: Mapping[str, Any]) -> Hooks:
     return Hooks(
         str(given.get("set_nodes", "")),
         str(given.get("before", "")),
-        parse_duration(given.get("cool_down", 0)),
-        parse_duration(given.get("timeout", 600)),
+        _duration(path, "hooks.cool_down", given.get("cool_down", 0)),
+        _duration(path, "hooks.timeout", given.get("timeout", 600)),
         str(given.get("pool", "")),
     )

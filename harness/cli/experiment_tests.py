@@ -3,12 +3,13 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from harness.cli import twin
 from harness.cli.experiment_file import ExperimentFile, Hooks
 from harness.cli.observations import timeline_of
 from harness.experiment.plan import Point, Result
@@ -16,47 +17,60 @@ from harness.model.errors import ConfigError, ExitCode, PipeswarmError, TargetUn
 from harness.model.slo import RUN_DURATION, Slo, parse_slo
 
 if TYPE_CHECKING:
-    from harness.cli.twin import TwinTest
+    from harness.simulator.profile import Profile
 
 Tester = Callable[[Point], Result]
 
+_ANY = twin.TwinTest(1, 1.0, (1.0,), 1)  # whatever it came to
 _TRIES = 3  # of a test that comes out invalid
 _SIMULATED = {"simulate", "fault", "pipeline"}
 
 
 def tester(plan: ExperimentFile, folder: Path) -> Tester:
-    """What tests the points of this plan.
+    """What tests the points of this plan; what can't work is found out here, before anything is made.
 
     Raises:
-        ConfigError: a variant's options can't work.
+        ConfigError: a variant's options, an objective or the locustfile can't work.
     """
     if not plan.simulate:
+        if not plan.locustfile.is_file():
+            raise ConfigError(f"there is no locustfile {plan.locustfile}", "name one; it starts at the plan's folder")
         return lambda point: _loaded(plan, folder, point)
-    for name, options in plan.variants.items():
-        unknown = sorted(set(options) - _SIMULATED)
-        if unknown:
-            raise ConfigError(
-                f"variant '{name}': '{unknown[0]}' has no meaning in simulated time",
-                f"{', '.join(sorted(_SIMULATED))} do",
-            )
-    return lambda point: _simulated(plan, point)
+    platforms = {name: _platform(plan, name) for name in plan.variants}
+    slos = tuple(map(parse_slo, plan.slos))
+    for slo in slos:
+        _measured(slo, _ANY)
+    return lambda point: _simulated(platforms[point.variant], slos, plan.experiment.seed, point)
 
 
-def _simulated(plan: ExperimentFile, point: Point) -> Result:
+def _platform(plan: ExperimentFile, variant: str) -> "tuple[Profile, bytes]":
+    """The simulated platform of a variant, and its pipeline."""
     from harness.cli import twin
     from harness.simulator.faults import parse_fault
     from harness.simulator.profile_file import load_profile
 
-    options = plan.variants[point.variant]
-    profile = twin.with_nodes(load_profile(str(options.get("simulate") or plan.simulate)), point.nodes)
+    options = plan.variants[variant]
+    unknown = sorted(set(options) - _SIMULATED)
+    if unknown:
+        raise ConfigError(
+            f"variant '{variant}': '{unknown[0]}' has no meaning in simulated time",
+            f"{', '.join(sorted(_SIMULATED))} do",
+        )
+    profile = load_profile(str(options.get("simulate") or plan.simulate))
     fault = parse_fault(str(options.get("fault") or "none"))
     if fault is not None:
         profile = replace(profile, faults=(*profile.faults, fault))
-    pipeline = twin.package(Path(str(options["pipeline"])) if "pipeline" in options else plan.pipeline)
+    return profile, twin.package(Path(str(options["pipeline"])) if "pipeline" in options else plan.pipeline)
+
+
+def _simulated(platform: "tuple[Profile, bytes]", slos: Sequence[Slo], chosen: int, point: Point) -> Result:
+    from harness.cli import twin
+
+    profile, pipeline = platform
     # Variants of one repetition share their luck; repetitions and sizes do not.
-    seed = Random(f"{plan.experiment.seed}/{point.load}/{point.nodes}/{point.repetition}").getrandbits(32)
-    test = twin.burst(profile, pipeline, point.load, seed)
-    met = all(slo.holds(_measured(slo, test)) for slo in map(parse_slo, plan.slos))
+    seed = Random(f"{chosen}/{point.load}/{point.nodes}/{point.repetition}").getrandbits(32)
+    test = twin.burst(twin.with_nodes(profile, point.nodes), pipeline, point.load, seed)
+    met = all(slo.holds(_measured(slo, test)) for slo in slos)
     values = {
         "makespan (s)": test.duration_s,
         "run.duration p95 (s)": _quantile(test.run_s, 95.0),
@@ -65,7 +79,7 @@ def _simulated(plan: ExperimentFile, point: Point) -> Result:
     return Result(point, met, values)
 
 
-def _measured(slo: Slo, test: "TwinTest") -> float:
+def _measured(slo: Slo, test: twin.TwinTest) -> float:
     """The SLO's quantity in a simulated test.
 
     Raises:
@@ -119,7 +133,7 @@ def _loaded(plan: ExperimentFile, folder: Path, point: Point) -> Result:
             break
     code = done.returncode
     meaning = ExitCode(code).meaning if code in set(ExitCode) else "it ended abnormally"
-    raise _ExperimentError(f"the test of {point.load} runs on {point.nodes} nodes ended with {code}: {meaning}", code)
+    raise _ExperimentError(f"the test of {point.size} ended with {code}: {meaning}", code)
 
 
 class _ExperimentError(PipeswarmError):

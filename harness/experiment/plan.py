@@ -10,6 +10,7 @@ from enum import StrEnum
 from random import Random
 
 from harness.experiment.search import Search, Tally
+from harness.model.units import counted
 
 
 class Question(StrEnum):
@@ -35,6 +36,11 @@ class Point:
     load: int
     nodes: int
     repetition: int
+
+    @property
+    def size(self) -> str:
+        """For people: ``50 runs on 4 nodes``."""
+        return f"{counted(self.load, 'run')} on {counted(self.nodes, 'node')}"
 
 
 @dataclass(frozen=True, slots=True)

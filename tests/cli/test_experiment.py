@@ -100,6 +100,7 @@ hooks: {{set_nodes: "echo set {{nodes}} >> {log}", before: "{before}", cool_down
 def test_hooks_that_fail_or_hang_end_the_experiment(tmp_path, capsys, before, code, said):
     path, log = tmp_path / "plan.yaml", tmp_path / "log"
     path.write_text(LOAD.format(log=log, before=before))
+    (tmp_path / "fake.py").touch()
     assert main(["experiment", str(path), "--folder", str(tmp_path / "out")]) == code
     assert said in capsys.readouterr().err
     assert log.read_text() == "set 3\n"
@@ -121,7 +122,8 @@ def test_hooks_that_fail_or_hang_end_the_experiment(tmp_path, capsys, before, co
         ("loads: 1\nnodes: 1\nhooks: before", "key 'hooks'"),
         ("loads: 1\nnodes: 1\nslos: 5", "key 'slos'"),
         ("[]", "not a mapping"),
-        ("a: [", "can't be read"),
+        ("loads: 1\nnodes: 1\nhooks: {cool_down: soon}", "key 'hooks.cool_down'"),
+        ("a: [", "is not YAML"),
     ],
 )
 def test_a_wrong_plan_is_refused_with_its_key(tmp_path, text, said):
@@ -147,6 +149,42 @@ def test_axes_are_written_in_three_ways(tmp_path):
 
 def test_a_load_test_that_fails_stops_with_its_exit_code(tmp_path, capsys):
     path = tmp_path / "plan.yaml"
-    path.write_text("loads: 5\nnodes: 2\nrepetitions: 1\nlocustfile: no-such-file.py\n")
+    path.write_text("loads: 5\nnodes: 2\nrepetitions: 1\nlocustfile: broken.py\n")
+    (tmp_path / "broken.py").write_text("no locustfile")
     assert main(["experiment", str(path), "--folder", str(tmp_path / "out")]) == ExitCode.BUG
     assert "ended with 1" in capsys.readouterr().err
+
+
+SMALL = "loads: 1\nnodes: 1\nrepetitions: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("simulate: nothing", "no simulated platform 'nothing'"),
+        ("simulate: demo\npipeline: absent.yaml", "absent.yaml can't be read"),
+        ("simulate: demo\nvariants: {a: {fault: none-such}}", "no fault 'none-such'"),
+        ("simulate: demo\nvariants: {a: {runs: 3}}", "'runs' has no meaning in simulated time"),
+        ("simulate: demo\nslos: [p95(submit.latency) < 1s]", "can't be judged in simulated time"),
+        ("locustfile: absent.py", "there is no locustfile"),
+    ],
+)
+def test_what_can_not_work_is_told_before_anything_is_made(tmp_path, capsys, more, said):
+    path = tmp_path / "plan.yaml"
+    path.write_text(SMALL + more)
+    assert main(["experiment", str(path), "--folder", str(tmp_path / "out")]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_that_came_to_nothing_may_be_mended(tmp_path, capsys):
+    path, command = (
+        tmp_path / "plan.yaml",
+        ["experiment", str(tmp_path / "plan.yaml"), "--folder", str(tmp_path / "out")],
+    )
+    (tmp_path / "load.py").touch()
+    path.write_text(f"{SMALL}locustfile: load.py\nhooks: {{before: 'exit 1'}}")
+    assert main(command) == 2
+    path.write_text(f"{SMALL}simulate: demo")
+    assert main(command) == 0
+    assert "1 run on 1 node: " in capsys.readouterr().err
