@@ -24,6 +24,7 @@ _AT_ONCE = 3.0
 _FEW = 10  # executions of a replica
 _A_POD_S = 2.0  # between two pods a healthy controller takes about a second, and platforms stamp whole seconds
 _UNHINDERED = 0.05
+_REFUTED = 1.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,15 @@ class Bound:
 
 
 def bounds(timeline: Timeline) -> tuple[Bound, ...]:
-    """The bounds that this run shows, the smallest first; a part that was never at its limit is not among them."""
+    """The bounds that this run shows, the smallest first; a part that was never at its limit is not among them.
+
+    Nor is one that was said to carry less than the run achieved: it waited for something else.
+    """
     measured = throughput(timeline).over_per_hour
     parts = (_api, _controller, _nodes, _store, _adapters, _database, _connections, _in_flight)
-    found = [bound for part in parts if (bound := part(timeline, measured)) is not None]
+    found = [
+        bound for part in parts if (bound := part(timeline, measured)) is not None and bound.utilisation < _REFUTED
+    ]
     return tuple(sorted(found, key=lambda bound: bound.per_hour))
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks.planting.case import simulated
+from benchmarks.planting.case import Case, simulated
 from benchmarks.planting.cases import CASES
 from harness.analysis.bounds import bounds
 from tests.detectors.planted import api_throttled, steady
@@ -46,6 +46,13 @@ def test_no_bound_is_below_what_was_achieved():
         timeline = simulated(CASES[fault], 1.0, seed=1)
         assert all(bound.utilisation < 1.05 for bound in bounds(timeline)), fault
         assert "adapters" not in {bound.part for bound in bounds(timeline)}
+
+
+def test_a_part_that_was_outdone_has_no_bound():
+    """A quota lets pods be made as others end: that is an even pace, and not the controller's."""
+    case = Case(("quota",), runs=150, over_s=0.1, profile="aks-20-nodes", schedule="burst", drain_s=4000.0)
+    timeline = simulated(case, 1.0, seed=7)
+    assert "controller" not in {bound.part for bound in bounds(timeline)}
 
 
 def test_a_closed_test_is_bounded_by_its_runs_in_flight(tmp_path):
