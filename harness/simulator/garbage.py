@@ -1,9 +1,9 @@
 """Garbage collection of a process that serves for days and holds a large model.
 
 Python looks for cycles of garbage among all that has grown old, which stops a model of 50,000 pods for seconds. What a
-run holds is freed without, when the run is deleted, and what requests leave is found among the young, in milliseconds.
-What remains are connections that were closed after having lived for long: asyncio's transports (up to Python 3.12)
-refer to themselves, a kilobyte each. Those are looked for in moments in which nobody waits.
+run, an execution or a connection holds is freed without, when it is over, and what requests leave is found among the
+young, in milliseconds. What remains is little, as refused requests whose errors know each other and were slow to go; it
+is looked for in moments in which nobody waits, and a model that knows no such moment grows by no more than that.
 """
 
 import gc

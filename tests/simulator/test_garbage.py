@@ -1,13 +1,29 @@
-"""Cycles that have grown old are looked for, but never while somebody would notice."""
+"""Cycles that have grown old are looked for, but never while somebody would notice; the usual work leaves none."""
 
+import asyncio
 import gc
+import http.client
+import json
 import weakref
 from collections.abc import Iterator
+from contextlib import closing
 from math import inf
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from harness.simulator.garbage import Collector
+from harness.simulator.hetida.execution import Job
+from harness.simulator.profile_file import load_profile
+from harness.simulator.serve import ServeOptions, build
+from harness.simulator.serving import Place, listening
+
+EXECUTION = Path(__file__).parents[1] / "targets/recorded_hetida/runtime_request.json"
+HETIDA = """
+pools: [{name: runtime, cpu: 4, memory: 16Gi, initial: 1, min: 1, max: 1}]
+hetida: {runtime: {nodes: 1, cores: 4, replicas: 1, workers: 1}, executions: [{compute: 1ms}]}
+"""
 
 
 class Node:
@@ -60,3 +76,44 @@ def test_python_itself_looks_at_the_young_only() -> None:
     dead = old_garbage()
     many = [[number] for number in range(300_000)]
     assert dead() is not None, len(many)
+
+
+def test_connections_and_executions_are_freed_without_a_look(tmp_path: Path) -> None:
+    profile = tmp_path / "profile.yaml"
+    profile.write_text(HETIDA)
+    assert asyncio.run(left_after_requests(profile)) == []
+
+
+async def left_after_requests(profile: Path) -> list[str]:
+    """The names of what is still there some time after clients were served."""
+    app, clock = build(ServeOptions(load_profile(str(profile))))
+    driving = asyncio.create_task(clock.run())
+    left: list[str] = []
+    try:
+        async with listening(app, Place(), "it") as (url, _):
+            gc.collect()
+            gc.disable()
+            others = {id(each) for each in of_requests()}  # of whatever else this process does
+            await asyncio.to_thread(execute, url, 5)
+            for _ in range(100):  # the server hears a little later that they hung up
+                left = sorted(type(each).__name__ for each in of_requests() if id(each) not in others)
+                if not left:
+                    break
+                await asyncio.sleep(0.02)
+    finally:
+        gc.enable()
+        driving.cancel()
+    return left
+
+
+def of_requests() -> list[object]:
+    """What lives as long as a request or its connection."""
+    return [each for each in gc.get_objects() if isinstance(each, Job) or type(each).__name__.endswith("Transport")]
+
+
+def execute(url: str, times: int) -> None:
+    body = json.dumps(json.loads(EXECUTION.read_text()))
+    for _ in range(times):
+        with closing(http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)) as connection:
+            connection.request("POST", "/engine/runtime", body)
+            assert json.loads(connection.getresponse().read())["result"] == "ok"

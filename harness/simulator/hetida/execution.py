@@ -39,9 +39,18 @@ class Job:
     replica: int = -1
     worker: int = -1
 
+    def end(self, ending: Ending) -> None:
+        """Tell who waits for it, once; it then knows nobody any more, and both are freed without a search."""
+        self.ending = ending
+        told, self.done = self.done, _nobody
+        told(self)
+
     def duration(self, step: str) -> float | None:
         """Seconds of a step that is over."""
         return self.ended[step] - self.began[step] if step in self.ended else None
+
+
+def _nobody(_: Job) -> None: ...
 
 
 # Steps, by the names that hetida designer measures them under.

@@ -122,8 +122,7 @@ class Worker:
         self._blocked_since = inf
         self._loop.after(self._settings.boot_s, self._turn_over, self._life)
         for job in dead:
-            job.ending = Ending.RESET
-            job.done(job)
+            job.end(Ending.RESET)
 
     # --- an execution -------------------------------------------------------------------------------------------
 
@@ -206,5 +205,4 @@ class Worker:
     def _end(self, job: Job, ending: Ending) -> None:
         del self.open[job]
         job.ended[HANDLING] = self._loop.now
-        job.ending = ending
-        job.done(job)
+        job.end(ending)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -192,13 +191,12 @@ class _Served:
         open_watches = request.app[_watches]
         open_watches.add(task)
         try:
-            with suppress(ConnectionError):  # a client that hung up needs no end, and nobody has to hear of it
-                async for lines in watch(self.store, options, shape):
-                    if request.transport is None or request.transport.is_closing():
-                        break
-                    if lines:
-                        await response.write(lines)
-                await response.write_eof()
+            async for lines in watch(self.store, options, shape):
+                if request.transport is None or request.transport.is_closing():
+                    break
+                if lines:
+                    await response.write(lines)
+            await response.write_eof()
         finally:
             open_watches.discard(task)
         return response
