@@ -1,6 +1,7 @@
 """``junit.xml``: a case for the test's validity, one for each objective, and one for the baseline, for CI servers."""
 
 import re
+from time import gmtime, strftime
 from xml.etree import ElementTree as ET
 
 from harness.analysis.baseline import Regression
@@ -20,7 +21,7 @@ def render(report: Report) -> bytes:
     case = _case(suite, "validity", report)
     if not valid:
         reasons = report.diagnosis.validity.reasons
-        ET.SubElement(case, "error", message=_clean(reasons[0])).text = _clean("\n".join(reasons))
+        ET.SubElement(case, "error", type="invalid", message=_clean(reasons[0])).text = _clean("\n".join(reasons))
     for result in report.slos:
         _judge(_case(suite, result.slo.text, report), result, valid=valid)
     if report.regression is not None:
@@ -30,6 +31,7 @@ def render(report: Report) -> bytes:
         suite.set(attribute, str(len(suite.findall(f"testcase/{kind}"))))
     suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("time", f"{report.throughput.makespan_s:.3f}")
+    suite.set("timestamp", strftime("%Y-%m-%dT%H:%M:%S", gmtime(report.timeline.start_at // 10**9)))
     whole = ET.Element("testsuites")
     whole.append(suite)
     ET.indent(whole)
@@ -45,15 +47,17 @@ def _judge(case: ET.Element, result: SloResult, *, valid: bool) -> None:
         ET.SubElement(case, "skipped", message=_NO_VERDICT)
     elif not result.met:
         said = measured_text(result) or "not measured"
-        word = "failed" if result.met is False else "can't be judged"
-        ET.SubElement(case, "failure", message=_clean(f"{word}: {said}")).text = _clean(f"{result.slo.text}: {said}")
+        kind, word = ("missed", "failed") if result.met is False else ("unknown", "can't be judged")
+        failure = ET.SubElement(case, "failure", type=kind, message=_clean(f"{word}: {said}"))
+        failure.text = _clean(f"{result.slo.text}: {said}")
 
 
 def _hold(case: ET.Element, found: Regression, *, valid: bool) -> None:
     if not valid:
         ET.SubElement(case, "skipped", message=_NO_VERDICT)
     elif found.reasons:
-        ET.SubElement(case, "failure", message=_clean(found.reasons[0])).text = _clean("\n".join(found.reasons))
+        failure = ET.SubElement(case, "failure", type="regression", message=_clean(found.reasons[0]))
+        failure.text = _clean("\n".join(found.reasons))
     elif found.comparison is None:
         ET.SubElement(case, "skipped", message=_clean(found.sentence))
 

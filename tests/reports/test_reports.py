@@ -2,6 +2,7 @@ import html
 import json
 import re
 import shutil
+from datetime import datetime
 from importlib.resources import files
 from xml.etree import ElementTree as ET
 
@@ -96,6 +97,41 @@ def test_junit_has_a_case_for_validity_and_one_for_each_objective(full_store):
     assert [case.get("name") for case in suite.findall("testcase")] == ["validity", *SLOS]
     assert [bool(case.findall("failure")) for case in suite.findall("testcase")] == [False, False, True, False]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "0")
+
+
+# Of the schema that Jenkins's xUnit plugin checks against: element → attributes it may have, those it must, children.
+JUNIT_SHAPE = {
+    "testsuites": (set(), set(), ["testsuite"]),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "skipped", "time", "timestamp"},
+        {"name", "tests", "failures", "errors"},
+        ["testcase", "system-out"],
+    ),
+    "testcase": ({"name", "classname", "time"}, {"name"}, ["skipped", "error", "failure"]),
+    "failure": ({"type", "message"}, {"type"}, []),
+    "error": ({"type", "message"}, {"type"}, []),
+    "skipped": ({"message"}, set(), []),
+    "system-out": (set(), set(), []),
+}
+
+
+@pytest.mark.parametrize("valid", [True, False])
+def test_junit_has_the_shape_that_ci_servers_know(tmp_path, valid):
+    story = burst(20, store_full_from=0.5)
+    story.slos = ("failed_ratio < 0.1", "p50(phase.start) < 9h", "throughput > 1/h")
+    story.intended += not valid
+    folder = story.write(tmp_path)
+    reports.rebuild(folder)
+    document = ET.fromstring((folder.path / reports.JUNIT).read_bytes())
+    assert document.tag == "testsuites"
+    for element in document.iter():
+        may, must, children = JUNIT_SHAPE[element.tag]
+        assert must <= set(element.attrib) <= may
+        places = [children.index(child.tag) for child in element]
+        assert places == sorted(places)
+    kinds = [(each.tag, each.get("type")) for each in document.iter() if each.tag in {"error", "failure", "skipped"}]
+    assert kinds == ([("failure", "missed")] if valid else [("error", "invalid"), *[("skipped", None)] * 3])
+    datetime.fromisoformat(document[0].attrib["timestamp"])
 
 
 def test_a_test_that_does_not_count_meets_and_misses_no_objective(tmp_path):
