@@ -123,13 +123,20 @@ class Settings:
         ]
 
     def unheeded(self) -> str:
-        """A sentence on options that were given and say nothing to this schedule; "" without any."""
+        """A sentence each on users and on options that were given and say nothing to this schedule; "" without any."""
         kind = self.text("schedule")
         others = frozenset().union(*_HEEDED.values()) - _HEEDED[kind]
         idle = [
             f"--{name}" for name, default, *_ in _OPTIONS if name in others and self.text(name) not in {"", default}
         ]
-        return f"note: the schedule '{kind}' does not heed {', '.join(idle)}\n" if idle else ""
+        told = f"note: the schedule '{kind}' does not heed {', '.join(idle)}\n" if idle else ""
+        users = int(self.text("users"))
+        if users > 1 and kind != "concurrency":
+            told += (
+                f"note: -u {users} does not set the rate of runs, the schedule '{kind}' does; one user is enough "
+                "(--schedule concurrency keeps as many runs in flight as users)\n"
+            )
+        return told
 
     def schedule_for(self, scenarios: int) -> Schedule | Concurrency:
         """The schedule; without ``--runs`` one run a scenario."""

@@ -22,7 +22,6 @@ from harness.drive.saying import say
 from harness.drive.session import Session, Stage
 from harness.drive.simulated import StandIn
 from harness.drive.statistics import Statistics
-from harness.model.concurrency import Concurrency
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError
 from harness.model.records import Submission
 from harness.targets.bearer import read_token
@@ -228,7 +227,7 @@ class Desk:
         self._teller.begin()
         try:
             checked = self._check()
-            self._tell_what_is_not_heeded(checked)
+            say(checked.settings.unheeded())
             session = self._session = Session(checked, self._means(checked), on_finished=self._statistics.finished)
             self._teller.follow(session)
             try:
@@ -257,16 +256,6 @@ class Desk:
         host = host or os.environ.get(self._platform.HOST_VARIABLE, "")
         given = settings(self._environment.parsed_options, host, self._platform.OPTIONS)
         return check(given, self._target, self._platform)
-
-    def _tell_what_is_not_heeded(self, checked: Checked) -> None:
-        say(checked.settings.unheeded())
-        users = self._environment.parsed_options.num_users or 1
-        if users > 1 and not isinstance(checked.settings.schedule, Concurrency):
-            kind = checked.settings.text("schedule")
-            say(
-                f"note: -u {users} does not set the rate of runs, the schedule '{kind}' does; one user is enough "
-                "(--schedule concurrency keeps as many runs in flight as users)\n"
-            )
 
     def _means(self, checked: Checked) -> Means:
         simulator = None

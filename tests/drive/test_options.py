@@ -56,6 +56,11 @@ def test_what_a_schedule_does_not_heed_is_told():
     given = parse("--schedule", "constant", "--rate", "1/s", "--runs", "500", "--over", "1h", "--jitter", "0")
     assert given.unheeded() == "note: the schedule 'constant' does not heed --runs, --over\n"
     assert parse("--schedule", "burst", "--runs", "5").unheeded() == ""
+    assert (
+        "-u 9 does not set the rate of runs, the schedule 'burst' does"
+        in parse("--schedule", "burst", "--runs", "5", "-u", "9").unheeded()
+    )
+    assert parse("--schedule", "concurrency", "-u", "9", "--runs", "20").unheeded() == ""
 
 
 def test_objectives_may_be_given_several_times():
@@ -77,7 +82,7 @@ def test_limits_and_texts():
         (["--runs", "many"], "--runs: 'many' is not a number"),
         (["--over", "soon"], "--over: 'soon' is not a duration"),
         (["--schedule", "constant", "--rate", "fast"], "--schedule constant: 'fast' is not a rate"),
-        (["--runs", "0"], "runs is 0"),
+        (["--runs", "0"], "'runs' is 0"),
         (["--jitter", "2"], "jitter is 2"),
         (["--drain", "-5"], "--drain: '-5' is not a duration"),
         (["--schedule", "poisson", "--for", "inf"], "--for: 'inf' is not a duration"),
@@ -85,7 +90,7 @@ def test_limits_and_texts():
         (["--max-in-flight", "-1"], "--max-in-flight: it is -1"),
         (["--cleanup-rate", "0/s"], "--cleanup-rate: it is 0/s"),
         (["--schedule", "stages"], "--schedule-file"),
-        (["--schedule", "replay", "--schedule-file", "none.csv"], "no schedule file none.csv"),
+        (["--schedule", "replay", "--schedule-file", "none.csv"], "none.csv can't be read: there is no such file"),
     ],
 )
 def test_what_cannot_be_understood_names_the_option(arguments, said):
