@@ -24,8 +24,7 @@ _MORE = (
     "Give the controller more workers and a higher client rate (--workflow-workers, --qps, --burst), more CPU, and "
     "fewer finished workflows to look at (a shorter time to live)."
 )
-# As it waits alike however many runs there are, it is for its next look at the workflow: after 10 s by default, and
-# after 6 s as newer manifests of Kubeflow Pipelines have it.
+# As it waits alike however many runs there are, it is for its next look at the workflow: after 10 s by default.
 _SOONER = "Let the controller look at a workflow sooner after a change (DEFAULT_REQUEUE_TIME). "
 # Between two steps a healthy controller takes about a second, and platforms stamp whole seconds.
 _A_POD_S = 2.0
