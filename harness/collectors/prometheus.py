@@ -71,10 +71,10 @@ class PrometheusApi:
             raise UnreachableError(error.message) from error
         except orjson.JSONDecodeError as error:
             raise UnreachableError(f"{path} answered {answer.status}, and no JSON", answer.status) from error
-        if answer.status != 200 or document.get("status") != "success":
-            why = document.get("error", "") if isinstance(document, dict) else ""
-            raise UnreachableError(f"{path} answered {answer.status} {why}", answer.status)
-        data: dict[str, Any] = document["data"]
+        told = document if isinstance(document, dict) else {}
+        if answer.status != 200 or told.get("status") != "success":
+            raise UnreachableError(f"{path} answered {answer.status} {told.get('error', '')}", answer.status)
+        data: dict[str, Any] = told["data"]
         return data
 
 

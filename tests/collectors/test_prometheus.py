@@ -19,10 +19,12 @@ from hypothesis import strategies as st
 
 from harness.collectors import prometheus, scraping
 from harness.collectors.collector import Observation, ObserverSettings
+from harness.collectors.contact import UnreachableError
 from harness.collectors.journal import Journal
 from harness.collectors.metric_profiles import Kind, Metric, load, names
 from harness.collectors.scraping import Scrape, parse, quantile, samples
 from harness.model import ConfigError, Event, Plan, Sample
+from harness.model.http import HttpAnswer
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget
 from tests.collectors.servers import Answer, Served, until
@@ -270,6 +272,20 @@ def test_a_prometheus_that_is_not_there_is_said(tmp_path: Path) -> None:
         assert collector is not None
         collector.collect(stop)
     assert [(e.reason, e.object) for e in RunFolder(tmp_path).records(Event)] == [("NotReachable", "prometheus")]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"<html>Sign in", "and no JSON"),
+        (b"[]", "answered 200"),
+        (b'{"status": "error", "error": "too many samples"}', "too many samples"),
+    ],
+)
+def test_who_answers_as_no_prometheus_does_is_out_of_reach(body: bytes, said: str) -> None:
+    api = prometheus.PrometheusApi(lambda _request: HttpAnswer(200, body))
+    with pytest.raises(UnreachableError, match=said):
+        api.existing(["up"])
 
 
 def test_a_prometheus_that_scrapes_a_real_api_server_is_asked_by_a_profile_of_ones_own(
