@@ -1,6 +1,6 @@
 """JSON documents: nested objects and lists with fixed values, other fields, and values drawn in place."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -77,6 +77,10 @@ class Drawn:
         return [drawn.json()]
 
 
+def _needed(parts: Iterable[Piece]) -> frozenset[str]:
+    return frozenset().union(*(part.inputs() for part in parts))
+
+
 @dataclass(frozen=True, slots=True)
 class Object:
     """An object; keys are fixed."""
@@ -85,7 +89,7 @@ class Object:
 
     def inputs(self) -> frozenset[str]:
         """Those of its values."""
-        return frozenset().union(*(part.inputs() for _, part in self.items))
+        return _needed(part for _, part in self.items)
 
     def render(self, block: Block) -> list[Part]:
         """Keys and values between braces."""
@@ -103,7 +107,7 @@ class Array:
 
     def inputs(self) -> frozenset[str]:
         """Those of its values."""
-        return frozenset().union(*(part.inputs() for part in self.items))
+        return _needed(self.items)
 
     def render(self, block: Block) -> list[Part]:
         """Values between brackets."""
@@ -123,7 +127,7 @@ class Repeated:
 
     def inputs(self) -> frozenset[str]:
         """Those of its values."""
-        return frozenset().union(*(part.inputs() for part in self.items))
+        return _needed(self.items)
 
     def render(self, block: Block) -> list[Part]:
         """As many of the items as the row's length says."""

@@ -4,6 +4,7 @@ import time
 
 from harness.collectors.nodes import node_of, ready_since
 from harness.model.errors import ConfigError, TargetUnreachableError
+from harness.model.units import counted
 
 _LOOK_S = 2.0
 
@@ -31,7 +32,8 @@ def set_nodes(pool: str, count: int, timeout_s: float) -> None:
             break
         if time.monotonic() > until:
             raise ConfigError(
-                f"pool '{pool}' has {len(ready)} ready nodes, {count} are needed", "enlarge it: nodes are only cordoned"
+                f"pool '{pool}' has {counted(len(ready), 'ready node')}, needed are {count}",
+                "enlarge it: nodes are only cordoned",
             )
         time.sleep(_LOOK_S)
     kept = {name for name, _ in ready[:count]}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from harness.cli import printing
 from harness.model.arguments import count, duration, duration_above_0
 from harness.model.errors import ConfigError, ExitCode
+from harness.model.units import counted
 
 if TYPE_CHECKING:
     from harness.experiment.jobs_per_node import JobsPerNode, Room
@@ -107,8 +108,7 @@ def _json(pool: str, found: "JobsPerNode", room: "Room | None", one: "Room") -> 
 
 
 def _text(pool: str, found: "JobsPerNode", most: int) -> str:
-    plural = "" if found.jobs == 1 else "s"
-    lines = [f"One node of pool '{pool}' takes {found.jobs} run{plural} at a time."]
+    lines = [f"One node of pool '{pool}' takes {counted(found.jobs, 'run')} at a time."]
     if found.stopped_by:
         lines.append(f"  stopped by     {found.stopped_by}, with {found.jobs + 1}")
     elif found.jobs == most:
@@ -116,5 +116,5 @@ def _text(pool: str, found: "JobsPerNode", most: int) -> str:
     lines.append(f"  estimate       {'none: the pool was empty' if found.estimate is None else found.estimate}")
     tried = ", ".join(f"{trial.jobs} {'yes' if trial.verdict.fits else 'no'}" for trial in found.trials)
     lines.append(f"  tried          {tried}")
-    lines += [f"  warning        trials with {jobs} runs speak against it" for jobs in found.contradictions]
+    lines += [f"  warning        trials with {counted(jobs, 'run')} speak against it" for jobs in found.contradictions]
     return "\n".join(lines)

@@ -16,7 +16,7 @@ from harness.experiment.jobs_per_node import Blocked, Room, Snapshot, Trial, Ver
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.phases import TERMINAL_STATES
 from harness.model.scenario import Scenario
-from harness.model.units import format_duration
+from harness.model.units import counted, format_duration
 from harness.targets import kfp
 from harness.targets.cleaning import Cleanup
 from harness.targets.target import RejectedError
@@ -92,12 +92,12 @@ class ClusterPool:
                 return
             if time.monotonic() > until:
                 raise TargetUnreachableError(
-                    f"pool '{self.pool}' has {nodes} nodes and {len(busy)} pods of runs after "
+                    f"pool '{self.pool}' has {counted(nodes, 'node')} and {counted(len(busy), 'pod')} of runs after "
                     f"{format_duration(self._settings.settle_s)}",
                     "let its autoscaler go down to one node (minimum 0 or 1), or give a longer --settle",
                 )
             if not told:
-                self._say(f"waiting for an empty pool: {nodes} nodes, {len(busy)} pods of runs")
+                self._say(f"waiting for an empty pool: {counted(nodes, 'node')}, {counted(len(busy), 'pod')} of runs")
                 told = True
             time.sleep(_LOOK_S)
 
@@ -118,7 +118,8 @@ class ClusterPool:
             raise TargetUnreachableError(f"a run was refused: {error.message}", "is the pipeline right?") from error
         finally:
             self._end(runs)
-        self._say(f"{jobs} runs: {'one node is enough' if verdict.fits else f'not on one node ({verdict.stopped_by})'}")
+        found = "one node is enough" if verdict.fits else f"not on one node ({verdict.stopped_by})"
+        self._say(f"{counted(jobs, 'run')}: {found}")
         return Trial(jobs, verdict)
 
     def _watch(self, jobs: int, runs: set[str]) -> Verdict:
@@ -130,7 +131,7 @@ class ClusterPool:
                 return verdict
             time.sleep(_LOOK_S)
         raise TargetUnreachableError(
-            f"{jobs} runs were neither over nor short of room after {format_duration(self._settings.trial_s)}",
+            f"{format_duration(self._settings.trial_s)} did not tell whether one node takes {counted(jobs, 'run')}",
             "give a longer --trial",
         )
 

@@ -41,6 +41,6 @@ def test_so_many_nodes_of_the_pool_take_pods_and_other_pools_are_left_alone(sche
 
 def test_more_nodes_than_there_are_is_an_error(schedulable):
     before = schedulable()
-    with pytest.raises(ConfigError, match="has 4 ready nodes, 9 are needed"):
+    with pytest.raises(ConfigError, match="has 4 ready nodes, needed are 9"):
         set_nodes("steps", 9, 0.0)
     assert schedulable() == before
