@@ -145,8 +145,13 @@ class ClusterActions:
             raise _kept("resourcequotas", f"{', '.join(sorted(unknown))} of {NAME}")
 
         def limit(name: str, before: float) -> float:
-            value = hard.get(name, "") or hard.get(name.removeprefix("requests."), "")
-            return parse_quantity(value) if value else 0.0 if name in hard else before
+            key = name if name in hard else name.removeprefix("requests.")
+            if key not in hard:
+                return before
+            amount = parse_quantity(str(hard[key])) if hard[key] is not None else 0.0
+            if hard[key] is not None and not amount > 0:
+                raise ValueError(f"{key} is {hard[key]}: the simulated quota can't forbid everything")
+            return amount
 
         limits = quota.limits
         quota.limit_to(
@@ -161,6 +166,8 @@ class ClusterActions:
     def _configure(self, name: str, data: Mapping[str, str | None]) -> None:
         if name != CONFIGURATION:
             raise _kept("configmaps", name)
+        if not all(isinstance(value, str | None) for value in data.values()):
+            raise ValueError("data has to be strings")
         merged = {**self._view.configuration, **data}
         configuration = {key: value for key, value in merged.items() if value is not None}
         limit = settings.parallelism(configuration)
@@ -197,12 +204,32 @@ def _template(before: Deployment, patch: Mapping[str, Any]) -> tuple[str, dict[s
     merged = merge(render_template(before), patch)
     (container,) = merged["spec"]["containers"]
     restarted = merged["metadata"].get("annotations", {}).get(RESTARTED, "")
+    _check_container(container)
     kept = {name: value for name, value in before.container.items() if name not in _TURNED}
     turned = {name: container[name] for name in _TURNED if container.get(name)}
     after = replace(before, restarted=restarted, container={**kept, **turned})
     if render_template(after) != merged:
         raise _kept("deployments", before.component.name)
     return restarted, after.container
+
+
+def _check_container(container: Mapping[str, Any]) -> None:
+    """What of it can be turned is of the right types.
+
+    Raises:
+        ValueError: it is not.
+    """
+    arguments, environment = container.get("args") or [], container.get("env") or []
+    if not isinstance(arguments, list) or not all(isinstance(each, str) for each in arguments):
+        raise ValueError("args has to be a list of strings")
+    if not isinstance(environment, list) or not all(_is_variable(each) for each in environment):
+        raise ValueError("env has to be a list of names, each with its value")
+
+
+def _is_variable(value: object) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str) or not value["name"]:
+        return False
+    return isinstance(value.get("value", ""), str) and isinstance(value.get("valueFrom", {}), dict)
 
 
 def _kept(plural: str, name: str) -> ApiError:

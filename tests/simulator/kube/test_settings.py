@@ -104,6 +104,10 @@ def test_what_is_no_duration_and_no_amount_is_refused() -> None:
     of[0].controller.quota.limit_to(Quota(cpu=4.0))
     with pytest.raises(ApiError, match="cannot be handled"):
         of[2].patch("resourcequotas", "kubeflow", "workflows", {"spec": {"hard": {"requests.cpu": "much"}}})
+    with pytest.raises(ApiError, match="can't forbid everything"):
+        of[2].patch("resourcequotas", "kubeflow", "workflows", {"spec": {"hard": {"cpu": "0"}}})
+    with pytest.raises(ApiError, match="has to be strings"):
+        of[2].patch("configmaps", "kubeflow", "workflow-controller-configmap", {"data": {"parallelism": 7}})
     with pytest.raises(ApiError, match="is forbidden"):
         of[2].patch("resourcequotas", "kubeflow", "workflows", {"spec": {"hard": {"limits.cpu": "4"}}})
 
@@ -113,15 +117,30 @@ def test_what_is_no_duration_and_no_amount_is_refused() -> None:
     [
         ({"requests.cpu": "400"}, Quota(cpu=400.0, pods=50)),
         ({"requests.cpu": None}, Quota(pods=50)),
-        ({"pods": "60", "requests.memory": "1Gi"}, Quota(cpu=4.0, memory=2.0**30, pods=60)),
+        ({"pods": 60, "requests.memory": "1Gi"}, Quota(cpu=4.0, memory=2.0**30, pods=60)),
     ],
 )
-def test_a_quota_is_what_is_left_of_it_after_a_change(hard: dict[str, str | None], limits: Quota) -> None:
+def test_a_quota_is_what_is_left_of_it_after_a_change(hard: dict[str, Any], limits: Quota) -> None:
     platform, view, actions = cluster(profile(pool(), quota=Quota(cpu=4.0, pods=50)))
     actions.patch("resourcequotas", "kubeflow", "workflows", {"spec": {"hard": hard}})
     assert platform.controller.quota.limits == limits
     shown = manifest(view, "resourcequotas", "kubeflow", "workflows")["spec"]["hard"]
-    assert {name: value for name, value in shown.items() if name in hard} == {k: v for k, v in hard.items() if v}
+    assert {name: value for name, value in shown.items() if name in hard} == {k: str(v) for k, v in hard.items() if v}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"args": "x"}, {"args": [1]}, {"env": "x"}, {"env": ["x"]}, {"env": [{}]}, {"env": [{"name": "A", "value": 1}]},
+     {"env": [{"name": "A", "valueFrom": "B"}]}],
+)  # fmt: skip
+def test_a_container_of_wrong_types_is_refused(wrong: dict[str, Any]) -> None:
+    _, view, actions = cluster()
+    before = manifest(view, "deployments", "kubeflow", "mysql")
+    (container,) = manifest(view, "deployments", "kubeflow", "mysql")["spec"]["template"]["spec"]["containers"]
+    patch = {"spec": {"template": {"spec": {"containers": [container | wrong]}}}}
+    with pytest.raises(ApiError, match="has to be a list"):
+        actions.patch("deployments", "kubeflow", "mysql", patch)
+    assert manifest(view, "deployments", "kubeflow", "mysql") == before
 
 
 def test_other_settings_mean_nothing() -> None:
