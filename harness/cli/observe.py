@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -94,8 +95,13 @@ def _observe_alone(arguments: argparse.Namespace, stop: threading.Event) -> int:
     timer = threading.Timer(length_s, stop.set)
     timer.daemon = True
     timer.start()
-    observe(folder, target, reached, stop)
-    timer.cancel()
+    try:
+        observe(folder, target, reached, stop)
+    except ConfigError:
+        shutil.rmtree(folder.path)  # nothing has been observed yet
+        raise
+    finally:
+        timer.cancel()
     return report.write(folder, arguments)
 
 

@@ -80,6 +80,14 @@ def test_somebody_elses_runs_get_a_folder_and_a_report(platform, tmp_path, folde
     assert folder.read_plan().intended == 0
 
 
+def test_a_context_that_is_not_there_leaves_no_folder(platform, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("KUBECONFIG", platform.kubeconfig)
+    where = ["--host", platform.url, "--kube-context", "nosuch", "--runs-dir", str(tmp_path / "runs")]
+    assert main(["observe", "--for", "1m", *where]) == 2
+    assert "no context 'nosuch'" in capsys.readouterr().err
+    assert not list((tmp_path / "runs").iterdir())
+
+
 def test_the_time_ends_it(platform, tmp_path, folder_of):
     process = start(platform, tmp_path, "--quiet", length="1s")
     _, err = process.communicate(timeout=60)
