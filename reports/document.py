@@ -27,7 +27,6 @@ def render(report: Report) -> bytes:
 
 def document(report: Report) -> dict[str, Any]:
     """The report as plain values."""
-    plan, diagnosis = report.timeline.plan, report.diagnosis
     whole: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "name": report.name,
@@ -35,23 +34,14 @@ def document(report: Report) -> dict[str, Any]:
         "exit_code": int(report.exit_code),
         "exit_meaning": report.exit_code.meaning,
         "started_at": report.timeline.start_at,
-        "validity": {
-            "verdict": report.verdict,
-            "reasons": list(diagnosis.validity.reasons),
-            "figures": dict(diagnosis.validity.figures),
-        },
+        "validity": _validity(report),
         "slos": [_slo(result) for result in report.slos],
-        "findings": [_finding(finding) for finding in diagnosis.findings],
+        "findings": [_finding(finding) for finding in report.diagnosis.findings],
         "not_judged": [{"name": silent.name, "reason": silent.reason} for silent in report.not_judged],
         "ledger": _ledger(report),
         "throughput": _throughput(report),
         "phases": _phases(report),
-        "latencies": {
-            "lag_s": _summary(report.latencies.lag),
-            "latency_s": _summary(report.latencies.latency),
-            "service_s": _summary(report.latencies.service),
-            "duration_s": _summary(report.latencies.duration),
-        },
+        "latencies": _latencies(report),
         "scaling": _scaling(report),
         "charges": _charges(report),
         "pending": _pending(report),
@@ -74,18 +64,7 @@ def document(report: Report) -> dict[str, Any]:
     }
     rounded: dict[str, Any] = tidy(whole)
     # What was given, to the last digit: a later test is held against it.
-    rounded["plan"] = {
-        "target": plan.target,
-        "host": plan.host,
-        "simulated": plan.simulated,
-        "schedule": dict(plan.schedule),
-        "intended": plan.intended,
-        "seed": plan.seed,
-        "workers": plan.workers,
-        "command": list(plan.command),
-        "digests": dict(plan.digests),
-        "versions": dict(plan.versions),
-    }
+    rounded["plan"] = _plan(report)
     return rounded
 
 
@@ -98,6 +77,37 @@ def tidy(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [tidy(item) for item in value]
     return value
+
+
+def _plan(report: Report) -> dict[str, Any]:
+    plan = report.timeline.plan
+    return {
+        "target": plan.target,
+        "host": plan.host,
+        "simulated": plan.simulated,
+        "schedule": dict(plan.schedule),
+        "intended": plan.intended,
+        "seed": plan.seed,
+        "workers": plan.workers,
+        "command": list(plan.command),
+        "digests": dict(plan.digests),
+        "versions": dict(plan.versions),
+    }
+
+
+def _validity(report: Report) -> dict[str, Any]:
+    validity = report.diagnosis.validity
+    return {"verdict": report.verdict, "reasons": list(validity.reasons), "figures": dict(validity.figures)}
+
+
+def _latencies(report: Report) -> dict[str, Any]:
+    found = report.latencies
+    return {
+        "lag_s": _summary(found.lag),
+        "latency_s": _summary(found.latency),
+        "service_s": _summary(found.service),
+        "duration_s": _summary(found.duration),
+    }
 
 
 def _slo(result: SloResult) -> dict[str, Any]:
