@@ -53,6 +53,8 @@ _LOAD: tuple[tuple[str, str, str], ...] = (
     ("run-name", "", "name of the run folder (default: time, target, schedule, runs)"),
 )
 
+_CHOICES = {"caching": ("off", "keep")}
+
 
 class _Defaults:
     """Takes the load's options as a parser would, and keeps their defaults: those not offered here have these."""
@@ -80,7 +82,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, default, text in _LOAD:
         shown = f" (default: {default})" if default else ""
         action = Join if name == "slo" else "store"
-        running.add_argument(f"--{name}", default=default, action=action, help=text.replace("%", "%%") + shown)
+        added = running.add_argument(f"--{name}", default=default, action=action, help=text.replace("%", "%%") + shown)
+        added.choices = _CHOICES.get(name)
     for verb in (running, verbs.choices["serve"]):
         verb.add_argument(
             "--calibrate-from", type=Path, metavar="RUN",

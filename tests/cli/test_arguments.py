@@ -26,6 +26,7 @@ from harness.cli import main
         ("adapter serve --latency 2s..1s", "argument --latency: 2s..1s is upside down"),
         ("adapter serve --step 0s", "argument --step: 0s is not above 0"),
         ("adapter serve --port 65536", "argument --port: 65536 is not a port"),
+        ("simulate run --caching maybe", "argument --caching: invalid choice: 'maybe'"),
         ("simulate serve --port=-1", "argument --port: -1 is not a port"),
     ],
 )
