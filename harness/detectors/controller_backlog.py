@@ -48,7 +48,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     if not found.before.size or not found.between.size:
         raise CannotJudgeError("no run was seen with one pod after another")
     before, between = (max(0.0, float(np.median(each))) for each in (found.before, found.between))
-    what = "can't keep up" if grows else "is slow to go on"
+    what = "can't keep up" if grows else "is slow to start the next step"
     return [
         Finding(
             NAME,

@@ -7,7 +7,7 @@ from harness.analysis.trend import trend
 from harness.detectors.detector import LISTING, RUNS, CannotJudgeError, quarters, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import LIST_SECONDS
-from harness.model.units import format_duration
+from harness.model.units import counted, format_duration
 
 NAME = "db-slow-listing"
 NEEDS = (RUNS, LISTING)
@@ -25,7 +25,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     listed = timeline.metric(LIST_SECONDS)
     at, took = floats(listed, "at_s"), floats(listed, "value")
     if took.size < _LEAST:
-        raise CannotJudgeError(f"runs were listed only {took.size} times")
+        raise CannotJudgeError(f"runs were listed only {counted(took.size, 'time')}")
     created = floats(timeline.runs, "created_s")
     stored = np.searchsorted(np.sort(created[np.isfinite(created)]), at, side="right").astype(np.float64)
     early, late = (float(np.median(each)) for each in quarters(took))

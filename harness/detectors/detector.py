@@ -131,6 +131,11 @@ def quarters(values: Floats) -> tuple[Floats, Floats]:
     return values[:quarter], values[-quarter:]
 
 
+def by_chance(p: float) -> str:
+    """A p value, for people."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
 def moment(at_s: float) -> str:
     """When it was, for people; what is observed may be older than the first arrival."""
     return f"{format_duration(abs(at_s))} {'into' if at_s >= 0 else 'before'} the test"

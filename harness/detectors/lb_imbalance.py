@@ -6,7 +6,7 @@ from harness.analysis.remainder import remainder
 from harness.analysis.services import executions
 from harness.analysis.timeline import Timeline
 from harness.analysis.workers import gini
-from harness.detectors.detector import SERVICE, CannotJudgeError, slowed
+from harness.detectors.detector import SERVICE, CannotJudgeError, by_chance, slowed
 from harness.detectors.slow_worker import LEAST, UNNAMED
 from harness.model.findings import Evidence, Finding
 from harness.model.units import format_duration
@@ -51,7 +51,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             (
                 Evidence(
                     f"{done.replicas[busiest]} did {counts[busiest]:,} of {total:,} executions, {share / equal:.1f} "
-                    f"times an equal share (by chance: {chance:.1g})",
+                    f"times an equal share ({by_chance(chance)})",
                     share, "share", "spans", f"node = {done.replicas[busiest]}",
                 ),
                 Evidence(

@@ -48,7 +48,7 @@ def detect(timeline: Timeline) -> list[Finding]:
                     before, "s", "spans",
                 ),
             ),
-            "Raise or remove `parallelism` and `namespaceParallelism` in the workflow controller's "
+            "Raise or remove parallelism and namespaceParallelism in the workflow controller's "
             "configuration, or the pipeline's own limit.",
             (
                 f"kubectl get configmap {_SETTINGS} -n {timeline.namespace} -o yaml | grep -i parallelism",

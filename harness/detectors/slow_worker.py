@@ -4,7 +4,7 @@ import numpy as np
 
 from harness.analysis.services import executions
 from harness.analysis.timeline import Timeline
-from harness.detectors.detector import SERVICE, CannotJudgeError, slowed
+from harness.detectors.detector import SERVICE, CannotJudgeError, by_chance, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import COMPUTING
 from harness.model.units import format_duration
@@ -43,7 +43,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             (
                 Evidence(
                     f"computing took {format_duration(slow)} there and {format_duration(usual)} elsewhere (medians; "
-                    f"by chance: {chance:.1g})",
+                    f"{by_chance(chance)})",
                     slow, "s", "spans", f"phase = {COMPUTING} and node = {name}",
                 ),
                 Evidence(

@@ -47,7 +47,7 @@ def detect(timeline: Timeline) -> list[Finding]:
                     busy, "share", "samples", f"metric = {NODE_CPU_CORES}",
                 ),
             ),
-            "Request what steps use, not more (`pipeswarm resources` on this run says what that is), and sizes that "
+            "Request what steps use, not more (pipeswarm resources on this run says what that is), and sizes that "
             "divide a node's allocatable CPU and memory without a rest.",
             ("kubectl describe nodes | grep -A 8 'Allocated resources'",),
             slowed(found.share * found.working),

@@ -4,6 +4,7 @@ from harness.analysis.latency import latencies
 from harness.analysis.timeline import Timeline
 from harness.detectors.detector import RUNS, slowed
 from harness.model.findings import Evidence, Finding
+from harness.model.units import counted
 
 NAME = "too-few-samples"
 NEEDS = (RUNS,)
@@ -21,9 +22,13 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            f"Only {over} runs were over: too few to tell much about the platform",
+            f"Too few runs ended to tell much about the platform: {over} of at least {LEAST}",
             0.8,
-            (Evidence(f"{over} runs are over; the p95 of their duration {bounded}", float(over), "runs", "events"),),
+            (
+                Evidence(
+                    f"{counted(over, 'run')} ended; the p95 of the duration {bounded}", float(over), "runs", "events"
+                ),
+            ),
             f"Run at least {LEAST} runs, a few hundred for a p99.",
             (),
             slowed(0.1),
