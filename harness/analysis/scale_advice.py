@@ -57,7 +57,7 @@ def scale_advice(timeline: Timeline) -> ScaleAdvice | None:
         coming_s=coming_s,
         early=int(gaps.size),
         keep_s=min(float(gaps.max()) + SOON_S, _LONGEST_KEEP_S) if gaps.size else None,
-        minimum=math.floor(float(np.quantile(wanted, _ALWAYS)) / size),
+        minimum=max(0, math.floor(float(np.quantile(wanted, _ALWAYS)) / size)),
         maximum=max(1, min(useful, math.ceil(float(wanted.max()) / size))),
     )
 

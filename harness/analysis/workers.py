@@ -60,9 +60,10 @@ def workers(timeline: Timeline) -> Workers | None:
     if not done.replicas:
         return None
     pods = timeline.pods
-    mine = timeline.of_runs(*WORKING) & np.isfinite(floats(pods, "end_s"))
+    mine = timeline.of_runs(*WORKING)
     home = pods["node"].astype("str").to_numpy(dtype=object)[mine]
-    start, end = floats(pods, "start_s")[mine], floats(pods, "end_s")[mine]
+    # What goes on is work up to the end of the observation.
+    start, end = floats(pods, "start_s")[mine], np.nan_to_num(floats(pods, "end_s")[mine], nan=timeline.end_s)
     found = []
     for k, name in enumerate(done.replicas):
         here, at = home == name, done.replica == k

@@ -29,6 +29,15 @@ def test_the_maximum_is_where_a_node_would_work_for_no_longer_than_a_run_takes(t
     assert (found.early, found.keep_s) == (0, None)
 
 
+def test_stretches_that_end_before_they_start_ask_for_no_nodes_below_none(tmp_path):
+    story = worked_off(runs=1)
+    for seq in range(1, 4):
+        run = story.submit(seq)
+        story.pod(run, "train", "n0", (RUNNING, 160.0, 80.0))
+        story.run(run, 0.0, 160.0)
+    assert scale_advice(story.timeline(tmp_path)).minimum == 0
+
+
 def test_short_runs_are_not_worth_a_node_each(tmp_path):
     found = scale_advice(worked_off(work=15.0).timeline(tmp_path))
     assert found.maximum == 2  # 8 runs of 15 s are two nodes' work for the minute that a node takes to come

@@ -29,6 +29,18 @@ def test_replicas_by_hand(tmp_path):
     assert (found.waiting, found.io, found.computing) == pytest.approx((3 / whole, 6 / whole, 20 / whole))
 
 
+def test_a_replica_that_has_not_finished_anything_is_busy_to_the_end(tmp_path):
+    story = Story(intended=2)
+    for seq, (name, end) in enumerate((("a", 4.0), ("b", None))):
+        run = story.submit(seq, lag=0.0, service=0.001)
+        story.pod(run, "anomaly", name, (COMPUTING, 1.0, end))
+        story.run(run, 0.0, end)
+    story.sample(10.0, "watched", 1.0)
+    a, b = workers(story.timeline(tmp_path)).workers
+    assert (a.busy_s, a.last_s) == pytest.approx((3.0, 4.0))
+    assert (b.busy_s, b.last_s, b.computing_s) == pytest.approx((9.0, 10.0, 0.0))
+
+
 def test_of_pods_nothing_is_said(tmp_path):
     assert workers(Story().timeline(tmp_path)) is None
 

@@ -9,10 +9,12 @@ from xml.etree import ElementTree as ET
 import jsonschema
 import plotly.graph_objects as go
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import reports
 from harness.model import Event, ExitCode, Outcome
-from harness.model.phases import FAILED
+from harness.model.phases import CANCELED, COMPUTING, FAILED, POD_PHASES, REQUESTED_CPU_CORES, SKIPPED, SUCCEEDED
 from harness.store import RunFolder
 from reports.document import tidy
 from reports.figures import figures, thinned
@@ -255,3 +257,37 @@ def test_figures_are_rounded_and_what_is_unknown_is_null():
         "a": [0.333333, None, None],
         "b": [1, True],
     }
+
+
+ENDS = st.one_of(st.none(), st.floats(-5.0, 60.0))
+STRETCHES = st.lists(st.tuples(st.sampled_from((*POD_PHASES[:6], COMPUTING)), st.floats(-1.0, 9.0), ENDS), max_size=4)
+RUNS = st.tuples(
+    st.sampled_from(Outcome),
+    st.sampled_from((SUCCEEDED, FAILED, CANCELED, SKIPPED)),
+    ENDS,
+    STRETCHES,
+    st.sampled_from((None, "n0")),
+)
+
+
+@settings(max_examples=15)
+@given(
+    runs=st.lists(RUNS, max_size=25),
+    skew=st.sampled_from((0.0, 0.0, -7.3, 3600.0)),
+    nodes=st.lists(st.tuples(ENDS, ENDS), max_size=2),
+    target=st.sampled_from(("kfp", "hetida")),
+)
+def test_whatever_was_recorded_a_report_comes_that_fits_its_schema(tmp_path_factory, runs, skew, nodes, target):
+    """No run, one run, all failed or going on, no nodes, clocks that differ, stretches that end before they start."""
+    story = Story(intended=len(runs), slos=SLOS, target=target)
+    for number, (ready, gone) in enumerate(nodes):
+        story.node(f"n{number}", -10.0, ready, gone)
+    for seq, (outcome, state, lasted, stretches, node) in enumerate(runs):
+        run = story.submit(seq, outcome=outcome, lag=None if outcome is Outcome.MISSED else 0.001)
+        if outcome is Outcome.ACCEPTED:
+            story.run(run, skew, None if lasted is None else skew + lasted, state)
+            story.pod(run, "train", node, *((name, skew + a, b and skew + a + b) for name, a, b in stretches))
+    story.sample(0.0, REQUESTED_CPU_CORES, 1.0, task="train")
+    folder = story.write(tmp_path_factory.mktemp("runs"))
+    reports.rebuild(folder)
+    checked(documented(folder))
