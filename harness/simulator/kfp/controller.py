@@ -265,7 +265,7 @@ class Controller:
         if workflow.stopping:
             workflow.message = "Stopped with strategy 'Terminate'"
         for _, step in workflow.made():
-            if step.pod is not None:
+            if step.pod is not None and step.pod.name in self._cluster.pods:  # nobody deleted it meanwhile
                 self._cluster.witness.pod_changed(step.pod, Change.LABELLED)
         self._free_slot()
         self._loop.after(self.settings.ttl_s, self._expire, workflow, workflow.finished)

@@ -156,14 +156,19 @@ class Gateway:
             service_account=wire.text(body, "service_account"),
             pipeline_root=wire.text(config, "pipeline_root"),
         )
-        answer = asyncio.get_running_loop().create_future()
-        # A client that hung up has its run made all the same.
-        self._server.start_run(run, lambda result: None if answer.done() else answer.set_result(result))
+        answer: asyncio.Future[dict[str, Any] | RpcError] = asyncio.get_running_loop().create_future()
+
+        def answered(result: Run | RpcError) -> None:
+            """The run is shown as it is at this moment, however late the answer leaves."""
+            if not answer.done():  # a client that hung up has its run made all the same
+                answer.set_result(result if isinstance(result, RpcError) else view.run(result, self._stamp))
+
+        self._server.start_run(run, answered)
         self._advance()
-        result = await answer
-        if isinstance(result, RpcError):
-            raise result
-        return wire.answer(view.run(result, self._stamp))
+        shown = await answer
+        if isinstance(shown, RpcError):
+            raise shown
+        return wire.answer(shown)
 
     def _version(self, body: Mapping[str, Any]) -> tuple[Version, bool]:
         """The pipeline that a run names or brings along, and whether it names it.

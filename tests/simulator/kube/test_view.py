@@ -175,3 +175,15 @@ def test_a_node_pool_is_scaled_as_cluster_apis_machine_deployments_are() -> None
     platform.loop.run(platform.loop.now + 120)
     assert len(objects(view, "nodes")) == 1
     assert all(pods[0].started is not None for pods in view.deployments.pods.values())  # moved to the node that is left
+
+
+def test_a_pod_that_was_deleted_after_its_end_stays_away_when_its_workflow_ends() -> None:
+    platform, view, actions = shown(1)
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(platform.loop.now + 1.5)  # the first step is over, the second is not
+    over = next(pod for pod in platform.cluster.pods.values() if pod.over and pod.task == "prepare")
+    actions.delete("pods", over.namespace, over.name, None)
+    platform.loop.run(platform.loop.now + 10)
+    assert run.state == "SUCCEEDED"
+    assert ("pods", over.namespace, over.name) not in view
+    assert over.name not in platform.cluster.pods
