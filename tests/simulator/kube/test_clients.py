@@ -94,17 +94,21 @@ def test_a_watch_sees_a_run_from_its_first_pod_to_its_last_phase(
 
 
 def test_a_deleted_pod_is_made_again(core: kubernetes.CoreV1Api, pipelines: kfp.Client, training: Path) -> None:
-    run_id = started(pipelines, training)
-    deadline = time.monotonic() + 20
-    while not (found := [pod for pod in pods_of(core, run_id) if "container-impl" in pod.metadata.name]):
-        assert time.monotonic() < deadline
-    core.delete_namespaced_pod(found[0].metadata.name, "kubeflow", grace_period_seconds=0)
-    while pipelines.get_run(run_id).state not in {"SUCCEEDED", "FAILED"}:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    assert pipelines.get_run(run_id).state == "SUCCEEDED"
-    assert found[0].metadata.name not in {pod.metadata.name for pod in pods_of(core, run_id)}
-    assert len(pods_of(core, run_id)) == 7
+    for _ in range(10):  # on a busy machine a pod may be over before it is deleted
+        run_id = started(pipelines, training)
+        deadline = time.monotonic() + 30
+        while not (found := [pod for pod in pods_of(core, run_id) if "container-impl" in pod.metadata.name]):
+            assert time.monotonic() < deadline
+        core.delete_namespaced_pod(found[0].metadata.name, "kubeflow", grace_period_seconds=0)
+        while (state := pipelines.get_run(run_id).state) not in {"SUCCEEDED", "FAILED"}:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert state == "SUCCEEDED"
+        names = {pod.metadata.name for pod in pods_of(core, run_id)}
+        assert found[0].metadata.name not in names
+        if len(names) == 7:
+            return
+    pytest.fail("no deleted pod was made again")
 
 
 def test_a_cordoned_node_gets_no_pods(core: kubernetes.CoreV1Api, pipelines: kfp.Client, training: Path) -> None:
