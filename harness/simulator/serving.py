@@ -60,7 +60,7 @@ async def _heard_out(
     """A client that hung up needs no answer, and nobody has to hear of it."""
     try:
         return await handler(request)
-    except ConnectionResetError:
+    except ConnectionError:
         return web.Response()
 
 
