@@ -38,7 +38,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     if total < LEAST or share < _MORE * equal or chance > _CHANCE:
         return []
     here = done.replica == busiest
-    waited, elsewhere = float(done.queued[here].mean()), float(done.queued[named & ~here].mean())
+    rest = named & ~here
+    waited, elsewhere = float(done.queued[here].mean()), float(done.queued[rest].mean()) if rest.any() else 0.0
     if waited <= elsewhere:
         return []  # it is the quicker one, and gets more for it
     whole = float(done.inside.sum())
