@@ -16,14 +16,14 @@ SECONDS, EVERY = 300, 2
 
 
 def story_of(threads, queries):
-    """A test of 100 runs; `threads` (the exporter's own among them) and `queries` are what each scrape tells."""
+    """A test of 100 runs over all the time; `threads` (the exporter's own among them) and `queries` are what each scrape tells."""
     story = Story(intended=100)
     for k, (running, asked) in enumerate(zip(threads, queries, strict=True)):
         story.sample(float(EVERY * k), MYSQL_THREADS, float(running))
         story.sample(float(EVERY * k), MYSQL_QUERIES, float(asked))
     for seq in range(100):
-        run = story.submit(seq, due=float(seq))
-        story.run(run, float(seq), float(seq + 10))
+        at = SECONDS / 100 * seq
+        story.run(story.submit(seq, due=at), at, at + 10)
     return story
 
 
