@@ -46,6 +46,6 @@ def lags_ms(locust, told):
 def test_arrivals_leave_as_punctually_as_a_bare_timer_wakes(locust, tmp_path):
     for _ in range(TRIES):
         ours, bare = (np.quantile(lags, (0.5, 0.9)) for lags in lags_ms(locust, tmp_path / "bare.txt"))
-        if (ours <= 2 * bare + (1.5, 5.0)).all():
+        if (ours <= 3 * bare + (3.0, 15.0)).all():  # a generator has more to do, and more chances to be put aside
             return
     raise AssertionError(f"ms late (p50, p90): ours {ours}, a bare timer at the same time {bare}")
