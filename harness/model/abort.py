@@ -12,12 +12,14 @@ from harness.model.errors import ConfigError
 from harness.model.slo import RATIOS, Slo, parse_slo
 from harness.model.units import format_duration, parse_duration
 
-# Of what each ratio is a share: arrivals whose outcome is known, or runs that are over.
-_PARTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "failed_ratio": ("failed", ("done", "failed")),
-    "succeeded_ratio": ("done", ("done", "failed")),
-    "rejected_ratio": ("rejected", ("accepted", "rejected", "missed")),
-    "missed_ratio": ("missed", ("accepted", "rejected", "missed")),
+# What each ratio counts, and of what it is a share: what the platform is done with (to refuse a run is to fail it, as
+# in objectives), or arrivals whose outcome is known.
+_ENDED, _ARRIVED = ("done", "failed", "rejected"), ("accepted", "rejected", "missed")
+_PARTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "failed_ratio": (("failed", "rejected"), _ENDED),
+    "succeeded_ratio": (("done",), _ENDED),
+    "rejected_ratio": (("rejected",), _ARRIVED),
+    "missed_ratio": (("missed",), _ARRIVED),
 }
 
 
@@ -80,6 +82,7 @@ class Watch:
             if not olds:
                 return None
             before = olds[-1]
-        part, whole = _PARTS[rule.condition.measure]
-        of = sum(counts[name] - before.get(name, 0) for name in whole)
-        return (counts[part] - before.get(part, 0)) / of if of else None
+        part, whole = (
+            sum(counts[name] - before.get(name, 0) for name in names) for names in _PARTS[rule.condition.measure]
+        )
+        return part / whole if whole else None

@@ -39,6 +39,12 @@ def test_what_happened_before_the_window_does_not_count():
     assert told is None
 
 
+def test_a_refused_run_has_failed_as_it_has_in_an_objective():
+    told = watch("failed_ratio > 0.5").broken(0.0, counts(done=4, failed=2, accepted=6, rejected=4))
+    assert told == "failed_ratio > 0.5: it was 0.6"
+    assert watch("succeeded_ratio < 0.5").broken(0.0, counts(done=4, failed=2, rejected=4)) is not None
+
+
 def test_any_of_several_rules_is_enough():
     watching = watch("failed_ratio > 0.9", "missed_ratio > 0")
     assert watching.broken(0.0, counts(done=1, accepted=9, missed=1)).startswith("missed_ratio")
