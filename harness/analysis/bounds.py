@@ -18,6 +18,7 @@ from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Timeline, beginnings, floats
 from harness.analysis.waits import PRECEDENCE, segments, waits
 from harness.model.phases import CONTROLLER, LOADING, POD_PHASES, SCHEDULING, SENDING, STORING, UNSCHEDULABLE
+from harness.model.units import format_duration
 
 _NOTABLE = 0.15  # of the runs' time
 _AT_ONCE = 3.0
@@ -84,7 +85,7 @@ def _nodes(timeline: Timeline, measured: float) -> Bound | None:
     demand = float((end - start).sum()) / int(timeline.is_over.sum())
     places = float(peak(start, end))
     per_hour = 3600 * places / demand if demand > 0 else np.inf
-    how = f"{places:.0f} pods ran at once at most, and a run needs {demand:.1f} pod-seconds"
+    how = f"{places:,.0f} pods ran at once at most, and the pods of a run take {format_duration(demand)} in all"
     return Bound("nodes", per_hour, demand, places, measured / per_hour, how)
 
 
@@ -146,7 +147,7 @@ def _shared(timeline: Timeline, measured: float, part: str, phases: tuple[str, .
     if at_once < _AT_ONCE:
         return None
     per_hour = 3600 * over / busy
-    how = f"busy for {busy:.0f} s, with {at_once:.1f} at once on average"
+    how = f"busy for {format_duration(busy)}, with {at_once:.1f} at once on average"
     return Bound(part, per_hour, busy / over, 1.0, measured / per_hour, how)
 
 

@@ -7,6 +7,7 @@ from harness.analysis.timeline import Timeline, floats
 from harness.detectors.detector import RUNS, CannotJudgeError, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import RUNS_IN_FLIGHT
+from harness.model.units import counted
 
 NAME = "inconsistent-records"
 NEEDS = (RUNS,)
@@ -23,14 +24,18 @@ def detect(timeline: Timeline) -> list[Finding]:
     λW over the counts' instants is the mean of what the stamps say was in flight then; L was counted independently, by
     listing the runs. Runs that others started are counted and have no stamps here, so with them nothing is compared.
     """
-    counted = timeline.metric(RUNS_IN_FLIGHT)
-    if len(counted) < _LEAST or timeline.foreign:
-        why = "runs of others were listed as well" if timeline.foreign else f"they were counted {len(counted)} times"
+    samples = timeline.metric(RUNS_IN_FLIGHT)
+    if len(samples) < _LEAST or timeline.foreign:
+        why = (
+            "runs of others were listed as well"
+            if timeline.foreign
+            else f"they were counted {counted(len(samples), 'time')}"
+        )
         raise CannotJudgeError(f"runs in flight could not be compared with their stamps: {why}")
     runs = timeline.runs
     until = np.fmax(floats(runs, "over_s"), floats(runs, "said_s"))
-    expected = active(floats(runs, "created_s"), until, floats(counted, "at_s"))
-    seen, told = float(np.mean(floats(counted, "value"))), float(expected.mean())
+    expected = active(floats(runs, "created_s"), until, floats(samples, "at_s"))
+    seen, told = float(np.mean(floats(samples, "value"))), float(expected.mean())
     off = abs(seen - told) / max(told, 1e-9)
     if max(seen, told) < _FEW or off < _OFF:
         return []
@@ -40,7 +45,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             f"The records contradict each other: {seen:.1f} runs were counted in flight, the stamps say {told:.1f}",
             0.7,
             (
-                Evidence(f"L, counted: {seen:.2f} (mean of {len(counted):,})", seen, "runs", "samples", RUNS_IN_FLIGHT),
+                Evidence(f"L, counted: {seen:.2f} (mean of {len(samples):,})", seen, "runs", "samples", RUNS_IN_FLIGHT),
                 Evidence(f"λW, from creations and ends at the same instants: {told:.2f}", told, "runs", "spans"),
             ),
             "Look for a gap in the observation, for clocks that differ, or for runs that the platform's listing leaves "

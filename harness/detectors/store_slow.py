@@ -17,6 +17,7 @@ NEEDS = (RUNS, PODS)
 
 _SHARE = 0.15
 _LEAST_S = 2.0
+_WAITED = 0.02  # of the time: worth a word beside the storing itself
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -40,7 +41,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs"
-            + (", or waiting for a node that stores" if share > 2 * storing_share else ""),
+            + (", or waiting for a node that stores" if share > storing_share + _WAITED else ""),
             0.4 if any(f.says(FULL, UNWRITTEN) for f in failures(timeline)) else 0.85,
             (
                 Evidence(
