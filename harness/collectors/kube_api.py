@@ -3,6 +3,7 @@
 The client's models cost ten times the CPU and memory of the JSON they are made from, and a test makes 50,000 pods.
 """
 
+import os
 import re
 import threading
 import time
@@ -186,8 +187,10 @@ def _connect(settings: ObserverSettings) -> tuple[Any, str]:
     from kubernetes import client, config
     from kubernetes.config.config_exception import ConfigException
 
+    # The client would take the variable as it was when its package was imported.
+    kubeconfig = settings.kubeconfig or os.environ.get("KUBECONFIG")
     try:
-        contexts, current = config.list_kube_config_contexts(settings.kubeconfig)
+        contexts, current = config.list_kube_config_contexts(kubeconfig)
     except (ConfigException, OSError, ValueError, TypeError) as error:
         if settings.kubeconfig or settings.kube_context:
             raise UnreachableError(f"the kubeconfig can't be used: {error}") from error
@@ -197,7 +200,7 @@ def _connect(settings: ObserverSettings) -> tuple[Any, str]:
         names = ", ".join(str(each["name"]) for each in contexts)
         raise ConfigError(f"the kubeconfig has no context '{settings.kube_context}'", f"contexts are: {names}")
     try:
-        connected = config.new_client_from_config(settings.kubeconfig, settings.kube_context, persist_config=False)
+        connected = config.new_client_from_config(kubeconfig, settings.kube_context, persist_config=False)
     except (ConfigException, OSError, ValueError, TypeError) as error:
         raise UnreachableError(f"the kubeconfig can't be used: {error}") from error
     return connected, str(((named or current).get("context") or {}).get("namespace") or "")
