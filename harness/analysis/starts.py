@@ -60,8 +60,9 @@ def starts(timeline: Timeline) -> Starts:
     most = _typical(working[waiting], length[waiting]) if queued else int(working.max(initial=0))
     # One run less for an instant is a run that just made way for the next.
     at_most = float(length[waiting & (working <= most) & (working >= most - 1)].sum())
-    early = np.argsort(first, kind="stable")[:most]
-    return Starts(before, between, most, at_most / queued if queued else 0.0, queued, float(np.median(before[early])))
+    early = before[np.argsort(first, kind="stable")[:most]]
+    unhindered = float(np.median(early)) if early.size else 0.0
+    return Starts(before, between, most, at_most / queued if queued else 0.0, queued, unhindered)
 
 
 def _typical(values: Floats, weights: Floats) -> int:

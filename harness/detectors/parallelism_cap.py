@@ -24,7 +24,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     """The number of runs at work is flat at its top as long as others wait for their first pod."""
     share = waits_so_far(timeline).shares()[CONTROLLER]
     found = starts(timeline)
-    if share < _SHARE or found.plateau < _PLATEAU or room(timeline).share > share:
+    if share < _SHARE or not found.most or found.plateau < _PLATEAU or room(timeline).share > share:
         return []
     before, between = float(np.median(found.before)), max(0.0, float(np.median(found.between)))
     # Where every run waits alike, it is not for its turn: the first ones would not have had to.
