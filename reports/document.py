@@ -202,8 +202,8 @@ def _phases(report: Report) -> dict[str, Any]:
 
 def _scaling(report: Report) -> dict[str, Any] | None:
     """Throughput against nodes within this run; null when it ran on too few different numbers of nodes to say."""
-    found = report.scaling
-    if found is None:
+    found, measured = report.scaling, report.progress
+    if found is None or measured is None:
         return None
     curve = found.curve
     return {
@@ -215,7 +215,7 @@ def _scaling(report: Report) -> dict[str, Any] | None:
         "enough_nodes": asdict(found.enough),
         "peak_nodes": asdict(found.peak),
         "limit_per_hour": curve.limit,
-        "measured": {"nodes": report.levels.nodes.tolist(), "per_hour": report.levels.per_hour.tolist()},
+        "measured": {"nodes": measured.nodes.tolist(), "per_hour": measured.per_hour.tolist()},
     }
 
 

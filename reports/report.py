@@ -13,7 +13,7 @@ from harness.analysis.goodput import Goodput, goodput
 from harness.analysis.knee import Knee, knee
 from harness.analysis.latency import Latencies, latencies
 from harness.analysis.ledger import Ledger, ledger
-from harness.analysis.levels import Levels, levels, scaling
+from harness.analysis.progress import Progress, progress, scaling
 from harness.analysis.rework import Rework, rework
 from harness.analysis.scale_advice import ScaleAdvice, scale_advice
 from harness.analysis.scaling import Scaling
@@ -43,7 +43,7 @@ class Report:
     slos: tuple[SloResult, ...]
     errors: tuple[Group, ...]
     volumes: tuple[Volume, ...]
-    levels: Levels
+    progress: Progress | None
     scaling: Scaling | None
     charges: Charges | None
     pending: Pending | None
@@ -148,7 +148,7 @@ def build(timeline: Timeline, diagnosis: Diagnosis, baseline: Baseline | None = 
         slos=judge(timeline),
         errors=tuple(failure_groups(timeline)),
         volumes=tuple(volumes(timeline)),
-        levels=levels(timeline),
+        progress=progress(timeline),
         scaling=scaling(timeline),
         charges=charges(timeline),
         pending=pending(timeline),

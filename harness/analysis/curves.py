@@ -5,13 +5,13 @@ import numpy as np
 from harness.analysis.timeline import Floats
 
 
-def integral(starts: Floats, ends: Floats, at: Floats) -> Floats:
+def integral(starts: Floats, ends: Floats, at: Floats, rate: Floats | None = None) -> Floats:
     """Active-seconds up to each instant of `at` (ascending): the integral of the number of intervals that are open.
 
-    An interval whose end is NaN is still open. An interval that ends before it starts counts negatively: the sum
-    stays right, nothing is clamped.
+    With a `rate` for each interval it is the integral of the rates of those that are open. An interval whose end is NaN
+    is still open. One that ends before it starts counts negatively: the sum stays right, nothing is clamped.
     """
-    return _ramp(starts, at) - _ramp(ends, at)
+    return _ramp(starts, at, rate) - _ramp(ends, at, rate)
 
 
 def mean_active(starts: Floats, ends: Floats, edges: Floats) -> Floats:
@@ -42,15 +42,16 @@ def merged(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
     return starts[np.concatenate(([True], apart))], ends[np.concatenate((apart, [True]))]
 
 
-def _ramp(points: Floats, at: Floats) -> Floats:
-    """The sum of (at - p) over all points p before each instant.
+def _ramp(points: Floats, at: Floats, rate: Floats | None = None) -> Floats:
+    """The sum of rate (at - p) over all points p before each instant; a rate is 1 where none is given.
 
     Few instants and many points: each point is looked up among the instants, which is less work than sorting points.
     """
-    points = points[np.isfinite(points)]
+    finite = np.isfinite(points)
+    points, rate = points[finite], None if rate is None else rate[finite]
     place = np.searchsorted(at, points)
-    before = np.cumsum(np.bincount(place, minlength=at.size)[: at.size])
-    sums = np.cumsum(np.bincount(place, weights=points, minlength=at.size)[: at.size])
+    before = np.cumsum(np.bincount(place, rate, at.size)[: at.size])
+    sums = np.cumsum(np.bincount(place, points if rate is None else rate * points, at.size)[: at.size])
     return np.asarray(before * at - sums, dtype=np.float64)
 
 

@@ -1,17 +1,15 @@
-"""Throughput against nodes within one run: what each number of nodes achieved while there was work for all of them."""
+"""What each number of nodes achieved for a while, in runs that ended: what capacity is learned from."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from harness.analysis.curves import active, integral, merged
-from harness.analysis.scaling import Scaling, fit
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.analysis.waits import waits
 from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING, SUCCEEDED, UNSCHEDULABLE
 
 _LEAST_RUNS = 5
-_SEED = 7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +52,7 @@ def levels(timeline: Timeline) -> Levels:
     start, end = cuts[:-1] + settle, cuts[1:]
     kept = (end - start > settle) & (nodes > 0)
     nodes, start, end = nodes[kept], start[kept], end[kept]
-    busy = _share_with_pending(timeline, start, end) > 0.9
+    busy = share_with_pending(timeline, start, end) > 0.9
     ended = np.sort(
         floats(timeline.runs, "over_s")[timeline.is_over & (timeline.runs["state"] == SUCCEEDED).to_numpy()]
     )
@@ -64,15 +62,7 @@ def levels(timeline: Timeline) -> Levels:
     return Levels(nodes[kept], per_hour.astype(np.float64), start[kept], end[kept], settle)
 
 
-def scaling(timeline: Timeline) -> Scaling | None:
-    """The law behind the levels; none when the run shows fewer than three, or all on the same number of nodes."""
-    found = levels(timeline)
-    if found.nodes.size < 3 or np.unique(found.nodes).size < 2:
-        return None
-    return fit(found.nodes, found.per_hour, np.random.default_rng(_SEED))
-
-
-def _share_with_pending(timeline: Timeline, start: Floats, end: Floats) -> Floats:
+def share_with_pending(timeline: Timeline, start: Floats, end: Floats) -> Floats:
     """The share of each stretch in which at least one pod waited for room."""
     pods = timeline.stretches(UNSCHEDULABLE)
     opened, closed = floats(pods, "start_s"), floats(pods, "end_s")

@@ -6,11 +6,12 @@ from functools import lru_cache
 
 import numpy as np
 import orjson
+import pandas as pd
 
 from harness.analysis.curves import mean_active
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Bools, Floats, Timeline, floats
-from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, SCHEDULING, UNSCHEDULABLE
+from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, REQUESTED_MEMORY_BYTES, SCHEDULING, UNSCHEDULABLE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +41,23 @@ def requested(timeline: Timeline) -> tuple[Requested, ...]:
         _of(timeline, "GPU", REQUESTED_GPUS, "gpu") if floats(timeline.nodes, "gpu").any() else None,
     )
     return tuple(each for each in found if each is not None)
+
+
+def dominant_shares(timeline: Timeline) -> Floats:
+    """Per category of the pods' tasks: the largest share of a node's CPUs, memory or GPUs that a pod of it requests.
+
+    Nodes are those that can take the runs' pods, at the median. 0 where what a task requests was not seen.
+    """
+    tasks = timeline.pods["task"].cat
+    shares = np.zeros(len(tasks.categories))
+    for metric, column in ((REQUESTED_CPU_CORES, "cpu"), (REQUESTED_MEMORY_BYTES, "memory"), (REQUESTED_GPUS, "gpu")):
+        size, told = floats(timeline.workers, column), dict(_told(timeline, metric, "task"))
+        if not told or not (size > 0).any():
+            continue
+        place = tasks.categories.get_indexer(pd.Index(told.keys()))
+        held = np.fromiter(told.values(), dtype=np.float64) / float(np.median(size[size > 0]))
+        shares[place[place >= 0]] = np.maximum(shares[place[place >= 0]], held[place >= 0])
+    return shares
 
 
 def _of(timeline: Timeline, resource: str, metric: str, column: str) -> Requested | None:

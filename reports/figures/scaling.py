@@ -3,17 +3,20 @@
 import numpy as np
 
 from harness.analysis.scaling import Interval
+from harness.model.units import format_duration
 from reports.figures.figure import Figure, axis, figure, line
 from reports.report import Report
+from reports.tables import amount_text
 
 _NAMES = {"linear": "linear", "amdahl": "Amdahl's law", "usl": "the Universal Scalability Law"}
 _POINTS = 60
+_IN_SIGHT = 10  # times what was measured
 
 
 def scaling(report: Report) -> Figure | None:
     """What each number of nodes achieved, the fitted law with its band, and perfect scaling beside it."""
-    found, measured = report.scaling, report.levels
-    if found is None:
+    found, measured = report.scaling, report.progress
+    if found is None or measured is None:
         return None
     x = np.linspace(1.0, 1.25 * found.fitted_on[1], _POINTS)
     low, high = found.band(x)
@@ -33,9 +36,8 @@ def scaling(report: Report) -> Figure | None:
     top = 1.15 * float(max(high.max(), measured.per_hour.max()))
     layout = {"xaxis": axis("ready nodes", rangemode="tozero"), "yaxis": axis("runs per hour", range=[0, top])}
     caption = (
-        f"{statement(report)} Each point is a stretch of at least {measured.settle_s:.0f} s on one number "
-        "of nodes, with "
-        "pods waiting all the time; what ended in the first moments of a stretch is left out."
+        f"{statement(report)} Each point is {format_duration(measured.width_s)} in which pods waited for room: the "
+        "work that was done, in runs per hour. A pod counts by its usual time and by how much of a node it requests."
     )
     return figure("scaling", "Throughput against nodes", caption, traces, layout)
 
@@ -48,7 +50,10 @@ def statement(report: Report) -> str:
     low, high = found.fitted_on
     where = f"Fitted on {low:.0f} to {high:.0f} nodes: {_NAMES[found.curve.law]}."
     if found.enough.value is None:
-        return f"{where} Every node added as much as the one before it."
+        return f"{where} Every node added as much as the one before it, {amount_text(found.curve.gamma)} runs an hour."
+    if found.enough.value > _IN_SIGHT * high:
+        each = f"on {high:.0f} nodes each gives {float(found.curve.efficiency(high)):.0%} of what one alone would"
+        return f"{where} No limit is in sight: {each}."
     efficiency = float(found.curve.efficiency(high))
     beyond = f"Beyond {_text(found.enough)} nodes more of them change little"
     far = " (an extrapolation: beyond twice what was measured)" if found.enough.value > 2 * high else ""

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from harness.analysis.charges import charges, pending
-from harness.analysis.levels import levels, scaling
-from harness.analysis.scaling import AMDAHL, LINEAR
+from harness.analysis.levels import levels
 from harness.model.phases import RUNNING, UNSCHEDULABLE
 from tests.timelines import Story
 
@@ -16,7 +15,7 @@ def stairs(per_node_hour, *, work=30.0, stretch=600.0, steps=(1, 2, 3, 4, 6, 8))
         for node in range(ready, count):
             story.node(f"n{node}", k * stretch - 1, k * stretch)
         ready, gap = count, 3600 / per_node_hour(count)
-        for at in np.arange(k * stretch + gap, (k + 1) * stretch, gap):
+        for at in work + np.arange(k * stretch + gap, (k + 1) * stretch, gap):
             run = story.submit(story.intended, due=0.0, lag=0.0, service=0.0)
             story.pod(run, "a", "n0", (UNSCHEDULABLE, 0.0, at - work), (RUNNING, at - work, at))
             story.run(run, 0.0, at)
@@ -30,21 +29,6 @@ def test_each_number_of_nodes_gets_its_own_throughput(tmp_path):
     assert found.per_hour == pytest.approx(120.0 * found.nodes, rel=0.06)
     assert found.settle_s == pytest.approx(30.0)
     assert (found.end_s - found.start_s).tolist() == pytest.approx([570.0] * 6, abs=60)
-
-
-def test_perfect_scaling_is_linear_and_contention_is_amdahls(tmp_path):
-    linear = scaling(stairs(lambda n: 240.0 * n).timeline(tmp_path / "a"))
-    assert linear is not None
-    assert linear.curve.law == LINEAR
-    assert linear.curve.gamma == pytest.approx(240, rel=0.02)
-    bent = scaling(stairs(lambda n: 240.0 * n / (1 + 0.2 * (n - 1))).timeline(tmp_path / "b"))
-    assert bent is not None
-    assert bent.curve.law == AMDAHL
-    assert bent.curve.sigma == pytest.approx(0.2, rel=0.15)
-
-
-def test_one_number_of_nodes_says_nothing_about_more(tmp_path):
-    assert scaling(stairs(lambda n: 120.0 * n, steps=(3,)).timeline(tmp_path)) is None
 
 
 def test_nodes_without_work_for_all_of_them_do_not_count(tmp_path):

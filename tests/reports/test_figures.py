@@ -124,8 +124,16 @@ def test_where_throughput_falls_the_sentence_says_from_which_number_of_nodes_on(
     nodes = np.repeat([1.0, 2.0, 4.0, 8.0, 16.0], 3)
     noise = 1 + 0.01 * np.random.default_rng(1).standard_normal(nodes.size)
     said = {}
-    for name, curve in (("falls", Curve("usl", 100.0, 0.02, 0.02)), ("flat", Curve("amdahl", 100.0, 1.0))):
+    for name, curve in (
+        ("falls", Curve("usl", 100.0, 0.02, 0.02)),
+        ("flat", Curve("amdahl", 100.0, 1.0)),
+        ("nearly", Curve("amdahl", 100.0, 0.001)),
+    ):
         found = fit(nodes, curve.at(nodes) * noise, np.random.default_rng(2))
         said[name] = statement(SimpleNamespace(scaling=found))
     assert re.search(r"beyond 7 \(\d to \d\) throughput falls", said["falls"])
     assert "Beyond 1 (1 to " in said["flat"]
+    assert re.search(r"No limit is in sight: on 16 nodes each gives 9\d% of what one alone would", said["nearly"])
+    perfect = fit(nodes, 100.0 * nodes, np.random.default_rng(2))
+    told = "Every node added as much as the one before it, 100.0 runs an hour."
+    assert told in statement(SimpleNamespace(scaling=perfect))
