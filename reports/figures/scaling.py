@@ -3,7 +3,6 @@
 import numpy as np
 
 from harness.analysis.scaling import Interval
-from harness.model.units import format_duration
 from reports.figures.figure import Figure, axis, figure, line
 from reports.report import Report
 from reports.tables import amount_text
@@ -36,8 +35,8 @@ def scaling(report: Report) -> Figure | None:
     top = 1.15 * float(max(high.max(), measured.per_hour.max()))
     layout = {"xaxis": axis("ready nodes", rangemode="tozero"), "yaxis": axis("runs per hour", range=[0, top])}
     caption = (
-        f"{statement(report)} Each point is {format_duration(measured.width_s)} in which pods waited for room: the "
-        "work that was done, in runs per hour. A pod counts by its usual time and by how much of a node it requests."
+        f"{statement(report)} Each point is a while in which pods waited for room: the work that was done, in runs per "
+        "hour. A pod counts by its usual time and by how much of a node it requests."
     )
     return figure("scaling", "Throughput against nodes", caption, traces, layout)
 

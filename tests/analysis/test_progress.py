@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from harness.analysis.progress import progress, scaling, work_done
+from harness.analysis.progress import progress, scaling, work
 from harness.analysis.scaling import AMDAHL, LINEAR
 from harness.cli import main, twin
 from harness.model.phases import PULLING, REQUESTED_CPU_CORES, REQUESTED_MEMORY_BYTES, RUNNING, UNSCHEDULABLE
@@ -54,13 +54,13 @@ EDGES = np.array([0.0, 50.0, 100.0, 150.0, 200.0, 300.0])
 
 
 def test_a_pod_counts_by_its_usual_time_and_by_what_it_requests_of_a_node(tmp_path):
-    done = work_done(waves(failed=True).timeline(tmp_path), EDGES)
+    done = work(waves(failed=True).timeline(tmp_path)).done(EDGES)
     assert done == pytest.approx([0.2, 0.2, 0.4, 0.4, 0.8])
     assert done.sum() == pytest.approx(2.0), "two runs' worth"
 
 
 def test_where_requests_were_not_seen_pods_count_by_time_alone(tmp_path):
-    done = work_done(waves(requests=False, failed=True).timeline(tmp_path), EDGES)
+    done = work(waves(requests=False, failed=True).timeline(tmp_path)).done(EDGES)
     assert done == pytest.approx([0.5, 0.5, 0.25, 0.25, 0.5])
 
 
@@ -70,7 +70,7 @@ def test_what_fails_at_once_has_not_worked_any_faster(tmp_path):
     run = story.submit(3)
     story.pod(run, "large", "n0", (UNSCHEDULABLE, 0.0, 100.0), (RUNNING, 100.0, 101.0))
     story.run(run, 0.0, 101.0, "FAILED", STORE_MESSAGE)
-    assert work_done(story.timeline(tmp_path), EDGES) == pytest.approx([0.2, 0.2, 0.408, 0.4, 0.8])
+    assert work(story.timeline(tmp_path)).done(EDGES) == pytest.approx([0.2, 0.2, 0.408, 0.4, 0.8])
 
 
 @pytest.mark.parametrize("pods", [False, True])
@@ -81,20 +81,46 @@ def test_without_pods_or_success_there_is_no_work(tmp_path, pods):
         story.pod(run, "small", "n0", (RUNNING, 0.0, 5.0))
     story.run(run, 0.0, 5.0, "FAILED")
     timeline = story.timeline(tmp_path)
-    assert work_done(timeline, EDGES).tolist() == [0.0] * 5
+    assert work(timeline) is None
     assert progress(timeline) is None
 
 
+def test_pods_that_outlast_the_coming_of_nodes_say_nothing_of_fewer(tmp_path):
+    """All pods hold their nodes from the first node to the last: how quick each number of nodes was can't be told."""
+    story = Story(intended=8)
+    for node in range(8):
+        story.node(f"n{node}", -10.0, 10.0 * node)
+    for seq in range(8):
+        run = story.submit(seq)
+        story.pod(run, "a", f"n{seq}", (UNSCHEDULABLE, 0.0, 10.0 * seq), (RUNNING, 10.0 * seq, 1000.0 + 10.0 * seq))
+        story.run(run, 0.0, 1000.0 + 10.0 * seq)
+    waiting = story.submit(8)
+    story.pod(waiting, "a", "n0", (UNSCHEDULABLE, 0.0, 1100.0), (RUNNING, 1100.0, 2100.0))
+    story.run(waiting, 0.0, 2100.0)
+    assert scaling(story.timeline(tmp_path)) is None
+
+
+def simulated(place, *more):
+    """A test in which the autoscaler brings up to 20 nodes."""
+    given = ("--profile=aks-20-nodes", f"--runs-dir={place}", "--run-name=grows", *more)
+    assert main(["simulate", "run", "--quiet", *given]) == 0
+    folder = RunFolder.open(place / "grows")
+    return scaling(Timeline.from_frames(folder.read_plan(), load(folder)))
+
+
 def test_nodes_that_come_during_a_test_tell_what_others_would_achieve(tmp_path):
-    """An autoscaled test of a burst, its law held against tests on fixed numbers of nodes."""
-    options = {"profile": "aks-20-nodes", "schedule": "burst", "runs": 400, "runs-dir": tmp_path, "run-name": "grows"}
-    assert main(["simulate", "run", "--quiet", *(f"--{key}={value}" for key, value in options.items())]) == 0
-    folder = RunFolder.open(tmp_path / "grows")
-    found = scaling(Timeline.from_frames(folder.read_plan(), load(folder)))
+    """The law of an autoscaled test held against tests on fixed numbers of nodes."""
+    found = simulated(tmp_path, "--schedule=burst", "--runs=400")
     assert found is not None
-    assert found.fitted_on[0] <= 4
-    assert found.fitted_on[1] == 20
+    assert found.fitted_on == (pytest.approx(3), pytest.approx(20))
     assert found.curve.efficiency(20) > 0.8
     for nodes in (5, 10):
         test = twin.burst(twin.with_nodes(load_profile("aks-20-nodes"), nodes), twin.package(None), 1500, 7)
         assert found.curve.at(nodes) == pytest.approx(3600 * test.succeeded / test.duration_s, rel=0.12)
+
+
+def test_a_store_that_all_nodes_share_sets_a_limit_to_them(tmp_path):
+    found = simulated(tmp_path, "--fault=store-slow:0.3", "--schedule=ramp", "--rate=5/m..60/m", "--for=30m")
+    assert found is not None
+    assert found.curve.law != LINEAR
+    assert found.enough.value < 12 < found.fitted_on[1]
