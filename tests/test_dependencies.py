@@ -1,0 +1,50 @@
+"""What users get is what the code needs: CI has the developers' packages as well, and would not miss any."""
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("harness", "generators", "reports", "locustfiles")
+OWN = {*ROOMS}
+BROUGHT = {"flask", "configargparse", "markupsafe"}  # a part of what locust and jinja2 are to those who extend them
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level packages that a module imports, wherever it does."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            found.add(node.module.partition(".")[0])
+    return found - sys.stdlib_module_names - OWN - BROUGHT
+
+
+def declared() -> set[str]:
+    """What `pip install pipeswarm` brings by name, and what users may choose to have."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    chosen = (lines for extra, lines in project["optional-dependencies"].items() if extra != "dev")
+    return {_plain(re.split(r"[^\w.-]", line)[0]) for line in chain(project["dependencies"], *chosen)}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_whatever_is_imported_is_installed_for_users(room):
+    known, users = packages_distributions(), declared()
+    missing = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in (ROOT / room).rglob("*.py")
+        for name in imported(path)
+        if users.isdisjoint(map(_plain, known.get(name, ())))
+    }
+    assert not missing
