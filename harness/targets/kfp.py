@@ -130,15 +130,20 @@ class KfpTarget:
             raise RejectedError(answer.status, f"not a run: {error_text(answer)}") from None
 
     def list_runs(self, exchange: Exchange, page: str = "") -> RunPage:
-        """``GET /runs`` of the experiment, 200 a page, newest first; see `Target.list_runs`."""
+        """``GET /runs`` of the experiment, 200 a page, newest first; see `Target.list_runs`.
+
+        A page token carries the order and the filter. KFP 2.17 refuses a timestamp filter repeated beside it.
+        """
         query = {
             "experiment_id": self._options["experiment_id"],
             "namespace": self._options.get("namespace", ""),
             "page_size": str(_PAGE),
-            "sort_by": "created_at desc",
-            "page_token": page,
-            "filter": _created_since(self._since - _MOST_SKEW_NS) if self._since > _MOST_SKEW_NS else "",
         }
+        if page:
+            query["page_token"] = page
+        else:
+            query["sort_by"] = "created_at desc"
+            query["filter"] = _created_since(self._since - _MOST_SKEW_NS) if self._since > _MOST_SKEW_NS else ""
         listing = _Api(exchange).get("/runs", query)
         runs = tuple(_listed(run) for run in listing.get("runs", ()))
         return RunPage(runs, listing.get("next_page_token", ""))

@@ -189,6 +189,14 @@ def test_the_listing_asks_for_this_tests_runs_and_reads_1970_as_none():
     assert (page.runs[1].ended_at - page.runs[1].created_at) / 1e9 == 60
 
 
+def test_a_further_page_is_asked_for_by_its_token_alone():
+    server = Server(**{"GET /runs": {}})
+    target = KfpTarget(OPTIONS | {"experiment_id": "e1", "namespace": "n"}, since=instant("2026-11-21T10:00:00Z"))
+    target.list_runs(server, "t")
+    (asked,) = server.asked
+    assert asked[2] == {"experiment_id": ["e1"], "namespace": ["n"], "page_size": ["200"], "page_token": ["t"]}
+
+
 def test_an_empty_listing_is_an_empty_object():
     assert KfpTarget(OPTIONS | {"experiment_id": "e1"}).list_runs(Server()).runs == ()
 
