@@ -26,6 +26,7 @@ from harness.model.scenario import Scenario
 from harness.model.schedule import Schedule, to_mapping
 from harness.store.baselines import keep_baseline
 from harness.store.folder import PIPELINE, SCENARIOS, Recorder, RunFolder, Tail, run_name, schedule_digest
+from harness.targets.bearer import VARIABLE
 from harness.targets.cleaning import Cleaning, Cleanup
 from harness.targets.scenarios import Input, as_cell
 from harness.targets.target import Discreet, Platform, Target
@@ -36,7 +37,8 @@ class Means:
     """What a test is made with, beside its configuration."""
 
     platform: Platform
-    token: str
+    token: str  # "" where the host is not the one that it was given for
+    with_token: bool  # whether workers may send theirs
     simulator: processes.Simulator | None
     workers: int
 
@@ -65,6 +67,7 @@ class LoadTest:
     offsets: "array[float]"
     scenarios: list[Scenario]
     hidden: tuple[str, ...]
+    with_token: bool
     target: Target
     recorder: Recorder
     ledger: Ledger
@@ -73,7 +76,10 @@ class LoadTest:
 
     def order(self, t0_at: int) -> Order:
         """What the crew is to do, from `t0_at` on."""
-        return Order(self.folder.path.name, self.plan, self.scenarios, self.offsets, t0_at, hidden=self.hidden)
+        return Order(
+            self.folder.path.name, self.plan, self.scenarios, self.offsets, t0_at,
+            hidden=self.hidden, with_token=self.with_token,
+        )  # fmt: skip
 
     def note(self, reason: str, message: str, at: int | None = None) -> None:
         """An event of the test itself, in the run folder."""
@@ -127,7 +133,7 @@ def open_test(ready: Ready) -> LoadTest:
         ) from error
     return LoadTest(
         folder, plan, ready.schedule, offsets, ready.scenarios,
-        hidden=ready.hidden,
+        hidden=ready.hidden, with_token=ready.means.with_token,
         target=ready.means.platform.from_plan(plan), recorder=recorder, ledger=Ledger(recorder, plan.intended),
         ends=folder.tail(Event), observer=observer,
     )  # fmt: skip
@@ -241,7 +247,7 @@ def _write_plan(folder: RunFolder, plan: Plan, offsets: "array[float]") -> Plan:
 
 def _start_observer(folder: RunFolder, recorder: Recorder, ready: Ready) -> Observer:
     settings, means = ready.checked.settings, ready.means
-    environment = {"PIPESWARM_TOKEN": means.token} if means.token else {}
+    environment = {VARIABLE: means.token}  # "" too: the observer must not find a token that is not for this host
     if own := processes.folder_of(means.platform):
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), own)))
     if means.simulator:

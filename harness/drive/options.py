@@ -113,8 +113,8 @@ class Settings:
         return self.texts.get(name, "").strip()
 
     def observing(self) -> list[str]:
-        """The observer's command line: its options as they were given."""
-        given = [(name, default, self.text(name)) for name, default, *_ in OBSERVING]
+        """The observer's command line: its options as they were given. It finds the token in its environment."""
+        given = [(name, default, self.text(name)) for name, default, *_ in OBSERVING if name != "token-file"]
         return [
             word
             for name, default, text in given

@@ -21,7 +21,8 @@ class Order:
     """All that a worker needs: the plan, the scenarios, when t0 is, and which stripe of the schedule is its own.
 
     `offsets` are the due times of the whole schedule on the master, of the worker's stripe in a message; of a closed
-    schedule there are none yet. `ahead_ns` is by how much the worker's clock is ahead of the master's.
+    schedule there are none yet. `ahead_ns` is by how much the worker's clock is ahead of the master's. `with_token`
+    says whether the plan's host is the one that the bearer token was given for.
     """
 
     run: str
@@ -33,6 +34,7 @@ class Order:
     count: int = 1
     ahead_ns: int = 0
     hidden: tuple[str, ...] = ()  # values that must not be recorded
+    with_token: bool = False
 
     @property
     def closed(self) -> bool:
@@ -71,6 +73,7 @@ class Order:
             "count": self.count,
             "ahead_ns": self.ahead_ns,
             "hidden": self.hidden,
+            "with_token": self.with_token,
             "version": version("pipeswarm"),
         }
         return {**packed, "digest": _digest(packed), "target": _target_digest(self.plan.target)}
@@ -105,6 +108,7 @@ class Order:
             raw["count"],
             raw["ahead_ns"],
             tuple(raw["hidden"]),
+            raw["with_token"],
         )
 
 

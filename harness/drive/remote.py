@@ -160,9 +160,9 @@ class _ClockOf:
 class Station:
     """The worker's side of `RemoteCrew`: obeys orders, spools every row and ships them in bunches."""
 
-    def __init__(self, runner: Any, token: str, on_row: Callable[[Submission], None]) -> None:
+    def __init__(self, runner: Any, token_for: Callable[[str], str], on_row: Callable[[Submission], None]) -> None:
         self._runner = runner
-        self._token = token
+        self._token_for = token_for
         self._on_row = on_row
         self._worker: Worker | None = None
         self._descriptor = -1
@@ -176,7 +176,8 @@ class Station:
         """Begin to carry out an order."""
         try:
             order = Order.unpack(message.data)
-            self._worker = worker = Worker(order, self._token, self._record)
+            token = self._token_for(order.plan.host) if order.with_token else ""
+            self._worker = worker = Worker(order, token, self._record)
         except PipeswarmError as refused:
             self._runner.send_message(DONE, {"error": str(refused)})
             return

@@ -27,11 +27,16 @@ class Teller:
         self._shower: gevent.Greenlet | None = None
         self._history = History()
         self._load: Mapping[str, Any] = {}
-        self._refusal = ""
+        self._refusal = self._warning = ""
 
     def begin(self) -> None:
         """Another test begins: what was told of the one before is over."""
-        self._session, self._history, self._load, self._refusal = None, History(), {}, ""
+        self._session, self._history, self._load = None, History(), {}
+        self._refusal = self._warning = ""
+
+    def warn(self, warning: str) -> None:
+        """Show a sentence beside the test."""
+        self._warning = warning
 
     def refuse(self, refusal: str) -> None:
         """A test could not be done, and that is all there is to say of it."""
@@ -59,6 +64,7 @@ class Teller:
             "observer": self.live("observer"),
             "findings": self.live("findings").get("findings", []),
             "history": self._history.columns(),
+            "warning": self._warning,
             "verdict": self._refusal or (session.verdict if session is not None else ""),
             "report": report is not None,
         }

@@ -24,7 +24,7 @@ from harness.drive.simulated import StandIn
 from harness.drive.statistics import Statistics
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError
 from harness.model.records import Submission
-from harness.targets.bearer import read_token
+from harness.targets.bearer import read_token, same_origin, token_for
 from harness.targets.target import find
 
 from locust import events, log
@@ -84,6 +84,7 @@ class Desk:
         self._crew: RemoteCrew | None = None
         self._session: Session | None = None
         self._story: gevent.Greenlet | None = None
+        self._host = self._token_file = ""  # as this process was started with: a web form can't change them
         self._last_words: tuple[ExitCode, str, str] | None = None  # not said yet: code, verdict, why
         self._interrupted = False
         self._stopping = False  # somebody waits for the end of the test in `stop_test`
@@ -102,6 +103,8 @@ class Desk:
         self._environment = environment
         self._statistics = Statistics(environment, self._target)
         options = environment.parsed_options
+        self._host = environment.host or os.environ.get(self._platform.HOST_VARIABLE, "")
+        self._token_file = getattr(options, "token_file", "")
         # Our progress line takes the place of the table that Locust prints every two seconds.
         options.only_summary = options.only_summary or not options.print_stats
         if isinstance(runner, WorkerRunner):
@@ -207,7 +210,10 @@ class Desk:
     # --- a worker -----------------------------------------------------------------------------------------------
 
     def _open_worker(self, runner: WorkerRunner) -> None:
-        station = self._station = Station(runner, self._token(), self._statistics.row)
+        def token(host: str) -> str:  # a worker that was given no host of its own trusts its master's
+            return token_for(host, self._host or host, self._read_token)
+
+        station = self._station = Station(runner, token, self._statistics.row)
         runner.register_message(CLOCK, lambda msg, **_: station.tell_time(msg))
         runner.register_message(GO, lambda msg, **_: station.on_go(msg))
         runner.register_message(MORE, lambda msg, **_: station.on_more(msg))
@@ -264,7 +270,15 @@ class Desk:
             self._environment.host = simulator.url
         runner = self._environment.runner
         workers = runner.worker_count if isinstance(runner, MasterRunner) else 1
-        return Means(self._platform, self._token(), simulator, workers)
+        host = simulator.url if simulator else checked.settings.host
+        means = Means(
+            self._platform, self._token(host), same_origin(host, self._host), simulator=simulator, workers=workers
+        )
+        if not means.with_token and not simulator and self._read_token():
+            told = f"{host} gets no bearer token: it was given for {self._host or 'no host'}"
+            say(f"warning: {told}; start with --host {host} to send it there\n")
+            self._teller.warn(told)
+        return means
 
     def _profile(self, checked: Checked) -> tuple[str, str, int]:
         given = checked.settings
@@ -289,7 +303,7 @@ class Desk:
             return ledger.counts.recorded - before
 
         if not isinstance(self._environment.runner, MasterRunner):
-            return LocalCrew(self._token(), book)
+            return LocalCrew(self._token(test.plan.host), book)
         self._crew = RemoteCrew(self._environment.runner, book_lines, session.worker_lost)
         for index, ahead_s in self._crew.greet().items():
             if abs(ahead_s) > _WORTH_TELLING_S:
@@ -322,5 +336,8 @@ class Desk:
         if self._story is not None and self._story is not gevent.getcurrent():
             self._story.join()
 
-    def _token(self) -> str:
-        return read_token(getattr(self._environment.parsed_options, "token_file", ""), os.environ)
+    def _token(self, host: str) -> str:
+        return token_for(host, self._host, self._read_token)
+
+    def _read_token(self) -> str:
+        return read_token(self._token_file, os.environ)

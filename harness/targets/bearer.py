@@ -1,11 +1,39 @@
 """The platform's bearer token: never an option's value, which process lists and web pages would show."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from harness.model.errors import ConfigError
 
 VARIABLE = "PIPESWARM_TOKEN"
+
+
+_PORTS = {"http": 80, "https": 443}
+
+
+def token_for(host: str, given_for: str, read: Callable[[], str]) -> str:
+    """The token that `read` returns, if `host` has the origin that it was given for; "" otherwise.
+
+    The host of a test may come from a web form that anybody can post, the token never does.
+    """
+    return read() if same_origin(host, given_for) else ""
+
+
+def same_origin(one: str, other: str) -> bool:
+    """Whether two addresses share scheme, host and port (RFC 6454). What is not an address shares it with nothing."""
+    origin = _origin(one)
+    return origin is not None and origin == _origin(other)
+
+
+def _origin(address: str) -> tuple[str, str, int] | None:
+    try:
+        parts = urlsplit(address if "://" in address else f"https://{address}")
+        if parts.scheme not in _PORTS or not parts.hostname:
+            return None
+        return parts.scheme, parts.hostname, parts.port or _PORTS[parts.scheme]
+    except ValueError:
+        return None
 
 
 def read_token(file: str, environment: Mapping[str, str]) -> str:

@@ -13,6 +13,7 @@
   panel.innerHTML = `
     <p class="head"><b class="stage" role="status"></b> <span class="load"></span>
       <a class="report" href="./${KEY}/report.html" target="_blank" hidden>Open the report</a></p>
+    <p class="warning" role="alert" hidden></p>
     <dl class="counts"></dl>
     <dl class="facts"></dl>
     <figure><figcaption>Runs in flight and ready nodes</figcaption><div class="chart" role="img"></div></figure>
@@ -57,10 +58,12 @@
   }
 
   function show(state) {
-    const { load, observer, findings, history, verdict, report } = state;
+    const { load, observer, findings, history, warning, verdict, report } = state;
     part(".stage").textContent = load.stage || "no test yet";
     part(".load").textContent = load.load || "";
     part(".report").hidden = !report;
+    part(".warning").hidden = !warning;
+    part(".warning").textContent = warning;
     list(part(".counts"), COUNTS.filter(([key]) => key in load).map(([key, name]) => [name, number(load[key]), key]),
       (key, value) => BAD.has(key) && value !== "0");
     list(part(".facts"), facts(load, observer));
