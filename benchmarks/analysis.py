@@ -111,11 +111,11 @@ def report(path: Path) -> Answers:
 
 def with_numpy(path: Path) -> Answers:
     """The answers by the analysis."""
-    from harness.analysis.curves import mean_active
     from harness.analysis.latency import latencies
-    from harness.analysis.tasks import tasks
     from harness.analysis.timeline import Timeline, floats
-    from harness.analysis.waits import waits
+    from harness.analysis.timeline.curves import mean_active
+    from harness.analysis.waits.tasks import tasks
+    from harness.analysis.waits.waits import waits
     from harness.model.phases import CONTROLLER, PUBLISHING
     from harness.store.tables import load
 

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.capacity import Observation
-from harness.analysis.capacity_check import leave_one_out
-from harness.analysis.capacity_fit import fit
-from harness.analysis.compare import Measurement, compare
-from harness.cli import twin as simulated
-from harness.cli.observations import read_observations
-from harness.experiment.plan import Experiment, Question, Result, answers, next_point
+from harness.analysis.capacity.check import leave_one_out
+from harness.analysis.capacity.fit import fit
+from harness.analysis.capacity.model import Observation
+from harness.analysis.stats.compare import Measurement, compare
+from harness.planning import simulated_burst as simulated
+from harness.planning.observations import read_observations
+from harness.planning.plan import Experiment, Question, Result, answers, next_point
 from harness.simulator.profile_file import load_profile
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "observations.csv"

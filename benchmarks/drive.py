@@ -21,10 +21,10 @@ import gevent
 from loopback.bare import bare
 from loopback.server import DELAY_S, Server
 
-from harness.drive.carrier import Carrier
-from harness.drive.crew import Order, Worker
+from harness.drive.http_client import HttpClient
 from harness.drive.ledger import Ledger
-from harness.drive.statistics import Statistics
+from harness.drive.load_generator import Assignment, Worker
+from harness.drive.locust_statistics import Statistics
 from harness.model import Plan, Scenario, Submission
 from harness.model.plan import Limits
 from harness.model.schedule import Constant, Poisson
@@ -83,7 +83,7 @@ def load(server, offsets, *, on_row=lambda _: None, begin=None, options=OPTIONS)
         begin = begin or time.monotonic() + LEAD_S
         t0_at = time.time_ns() + round((begin - time.monotonic()) * 1e9)
         before = gevent.spawn_later(begin - time.monotonic(), time.process_time)  # what comes before is once a test
-        Worker(Order("run", plan, SCENARIOS, offsets, t0_at), "", record).run()
+        Worker(Assignment("run", plan, SCENARIOS, offsets, t0_at), "", record).run()
         used = (time.process_time() - before.get()) / len(offsets)
         assert ledger.counts.accepted == len(offsets), ledger.counts
         recorder.close()
@@ -175,7 +175,7 @@ def _set_up(server, package):
     pipeline = read_pipeline(package)
     options = {"experiment": "e", "pipeline_name": pipeline.name}
     plan = Plan("kfp", server.url, {}, 1, 7, simulated=False, target_options=options)
-    carrier = Carrier(server.url, "", plan.limits)
+    carrier = HttpClient(server.url, "", plan.limits)
     found = find("kfp").from_plan(plan, pipeline.package).set_up(carrier)
     carrier.close()
     return {**options, **found.options}

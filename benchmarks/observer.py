@@ -25,9 +25,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import yaml
 
-from harness.collectors.cluster import Cluster
 from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
+from harness.collectors.kubernetes.cluster import Cluster
 from harness.model import Node, Plan, Span
 from harness.model.phases import RUNNING
 from harness.store import RunFolder

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from harness.analysis.charges import Charges
+from harness.analysis.cost.cost import Cost
 from reports.report import Report
 from reports.tables import Column, Table, amount_text, numbers, seconds_text
 
@@ -15,7 +15,7 @@ def cost_table(report: Report) -> Table:
 
 
 def _charges(report: Report) -> Iterable[tuple[str, str, str]]:
-    paid = report.charges
+    paid = report.cost
     if paid is None:
         return
     held = ("of these requested by steps", "from when a pod has its node to its end")
@@ -68,9 +68,9 @@ def _advice(report: Report) -> Iterable[tuple[str, str, str]]:
     )  # fmt: skip
 
 
-def _goodput(report: Report, paid: Charges) -> Iterable[tuple[str, str, str]]:
+def _goodput(report: Report, paid: Cost) -> Iterable[tuple[str, str, str]]:
     """What was paid for, counted in runs that succeeded."""
-    good, again = report.ledger.succeeded, report.rework
+    good, again = report.ledger.succeeded, report.wasted_work
     if again is not None and again.pods:
         what = f"of {again.pods:,} pods that failed, were evicted or went with their node"
         yield "Work lost", seconds_text(again.lost_s), f"{what}; {again.amplification:.2f} times the work that suffices"

@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 
 from harness.analysis.baseline import Regression, batches
-from harness.analysis.own_requests import own_requests
-from harness.analysis.quantiles import Summary
+from harness.analysis.services.own_requests import own_requests
 from harness.analysis.slo import SloResult
+from harness.analysis.stats.quantiles import Summary
 from harness.model.findings import Finding
 from harness.model.phases import RUN_PHASES
 from reports.report import Report
@@ -52,7 +52,9 @@ def document(report: Report) -> dict[str, Any]:
         "baseline": _baseline(report.regression),
         "observer": _observer(report),
         "scale_advice": asdict(report.scale_advice) if report.scale_advice else None,
-        "rework": asdict(report.rework) | {"amplification": report.rework.amplification} if report.rework else None,
+        "rework": asdict(report.wasted_work) | {"amplification": report.wasted_work.amplification}
+        if report.wasted_work
+        else None,
         "goodput": [
             asdict(kind) | {"per_node_hour": kind.per_node_hour, "per_money": kind.per_money} for kind in report.goodput
         ],
@@ -220,7 +222,7 @@ def _scaling(report: Report) -> dict[str, Any] | None:
 
 
 def _charges(report: Report) -> dict[str, Any] | None:
-    paid = report.charges
+    paid = report.cost
     return None if paid is None else asdict(paid) | {"overhead": paid.overhead, "wasted": paid.wasted}
 
 

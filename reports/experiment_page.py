@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.timeline import Floats
-from harness.experiment.plan import Experiment, Result, Series, answers
 from harness.model.units import format_duration
+from harness.planning.plan import Experiment, Result, Series, answers
 from reports.figures.figure import Figure, Trace, axis, figure, line
 from reports.page import Tile, offline_page
 

@@ -5,10 +5,10 @@ from math import isnan
 
 import numpy as np
 
-from harness.analysis.columns import evenly
-from harness.analysis.own_requests import own_requests
-from harness.analysis.tasks import tasks
+from harness.analysis.services.own_requests import own_requests
 from harness.analysis.timeline import floats
+from harness.analysis.timeline.columns import evenly
+from harness.analysis.waits.tasks import tasks
 from harness.model.phases import POD_PHASES
 from harness.model.units import format_bytes
 from reports.report import Report

@@ -5,25 +5,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.baseline import Regression, regression
-from harness.analysis.bounds import Bound, bounds
-from harness.analysis.charges import Charges, Pending, charges, pending
-from harness.analysis.database import database_work
-from harness.analysis.failures import Group, failure_groups
-from harness.analysis.goodput import Goodput, goodput
-from harness.analysis.knee import Knee, knee
+from harness.analysis.capacity.bounds import Bound, bounds
+from harness.analysis.capacity.knee import Knee, knee
+from harness.analysis.capacity.progress import Progress, progress, scaling
+from harness.analysis.capacity.scale_advice import ScaleAdvice, scale_advice
+from harness.analysis.capacity.scaling import Scaling
+from harness.analysis.cost.cost import Cost, Pending, cost, pending
+from harness.analysis.cost.goodput import Goodput, goodput
 from harness.analysis.latency import Latencies, latencies
 from harness.analysis.ledger import Ledger, ledger
-from harness.analysis.progress import Progress, progress, scaling
-from harness.analysis.rework import Rework, rework
-from harness.analysis.scale_advice import ScaleAdvice, scale_advice
-from harness.analysis.scaling import Scaling
+from harness.analysis.services.database import database_work
+from harness.analysis.services.volumes import Volume, volumes
+from harness.analysis.services.workers import Workers, workers
 from harness.analysis.slo import SloResult, judge
+from harness.analysis.stats.trend import Trend, degradation
 from harness.analysis.throughput import Throughput, throughput
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.trend import Trend, degradation
-from harness.analysis.volumes import Volume, volumes
-from harness.analysis.waits import Waits, waits
-from harness.analysis.workers import Workers, workers
+from harness.analysis.waits.failures import Group, failure_groups
+from harness.analysis.waits.waits import Waits, waits
+from harness.analysis.waits.wasted_work import WastedWork, wasted_work
 from harness.model.baseline import Baseline
 from harness.model.errors import ExitCode
 from harness.model.findings import Diagnosis, NotJudged
@@ -45,14 +45,14 @@ class Report:
     volumes: tuple[Volume, ...]
     progress: Progress | None
     scaling: Scaling | None
-    charges: Charges | None
+    cost: Cost | None
     pending: Pending | None
     degradation: Trend | None
     bounds: tuple[Bound, ...]
     knee: Knee | None
     workers: Workers | None
     scale_advice: ScaleAdvice | None
-    rework: Rework | None
+    wasted_work: WastedWork | None
     goodput: tuple[Goodput, ...]
     regression: Regression | None  # against the baseline, where there is one
 
@@ -123,7 +123,7 @@ class Report:
         """The most nodes for the runs that were ready at once; none when no node was observed."""
         if not np.isfinite(self.throughput.nodes).any():
             return None
-        ready, gone = floats(self.timeline.workers, "ready_s"), floats(self.timeline.workers, "gone_s")
+        ready, gone = floats(self.timeline.run_nodes, "ready_s"), floats(self.timeline.run_nodes, "gone_s")
         at = np.sort(np.clip(ready[np.isfinite(ready)], 0.0, None))
         begun = np.searchsorted(np.sort(ready[np.isfinite(ready)]), at, side="right")
         over = np.searchsorted(np.sort(gone[np.isfinite(gone)]), at, side="right")
@@ -150,14 +150,14 @@ def build(timeline: Timeline, diagnosis: Diagnosis, baseline: Baseline | None = 
         volumes=tuple(volumes(timeline)),
         progress=progress(timeline),
         scaling=scaling(timeline),
-        charges=charges(timeline),
+        cost=cost(timeline),
         pending=pending(timeline),
         degradation=degradation(timeline),
         bounds=bounds(timeline),
         knee=knee(timeline),
         workers=workers(timeline),
         scale_advice=scale_advice(timeline),
-        rework=rework(timeline),
+        wasted_work=wasted_work(timeline),
         goodput=goodput(timeline),
         regression=regression(baseline, timeline) if baseline is not None else None,
     )

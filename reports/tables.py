@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.quantiles import Summary
+from harness.analysis.stats.quantiles import Summary
 from harness.model.phases import RUN_PHASES
 from harness.model.units import format_duration
 from reports.report import Report

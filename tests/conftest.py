@@ -5,7 +5,7 @@ import os
 import pytest
 from hypothesis import settings
 
-from tests.real_kubernetes import real_cluster
+from tests.support.real_kubernetes import real_cluster
 
 __all__ = ["real_cluster"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import BIN, QUICK, ROOT, free_port, serve
-from tests.e2e.punctuality import give_up_if_the_machine_is_late
+from tests.support.punctuality import give_up_if_the_machine_is_late
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -3,7 +3,7 @@
 import pytest
 from kubernetes import client
 
-from tests.real_kubernetes import RealCluster
+from tests.support.real_kubernetes import RealCluster
 
 
 def _pod(name: str, cpu: str) -> dict[str, object]:

@@ -3,7 +3,7 @@
 import orjson
 
 from harness.model.http import HttpRequest
-from harness.targets import Over, Prepared, SetUp
+from harness.targets import CompletedRun, Prepared, SetUp
 
 OPTIONS, DEFAULTS, HOST_VARIABLE = (), {"simulate": "demo"}, "INSTANT_ENDPOINT"
 
@@ -15,7 +15,7 @@ class Instant:
 
     def submit(self, scenario, exchange):
         answer = exchange(HttpRequest("POST", "/runs", orjson.dumps({"name": scenario.run_name})))
-        return Over(orjson.loads(answer.body)["run_id"], "SUCCEEDED")
+        return CompletedRun(orjson.loads(answer.body)["run_id"], "SUCCEEDED")
 
 
 def prepare(texts, simulated):  # noqa: ARG001  # it has no options

@@ -30,7 +30,7 @@ from harness.simulator.profile_file import load_profile
 from harness.store import RunFolder
 from harness.store.tables import load, seal
 from harness.targets.hetida_answer import over
-from harness.targets.target import Over
+from harness.targets.target import CompletedRun
 
 ORIGIN_AT = 1_790_000_000 * 10**9
 _FIRST_S = 5.0  # a fault can be there before the first arrival
@@ -164,10 +164,10 @@ def _execute(loop: EventLoop, service: Service, due: float, jobs: list[tuple[flo
     jobs.append((due, service.run(work, lambda _: ended.append(loop.now)), ended))
 
 
-def _over(name: str, job: Job, *, named: bool) -> Over:
+def _over(name: str, job: Job, *, named: bool) -> CompletedRun:
     node = f"runtime-{job.replica}"
     if job.ending in {Ending.LOAD_FAILED, Ending.RESET}:
-        return Over(name, FAILED, "HTTP 500 · Internal Server Error", "anomaly", node=node if named else None)
+        return CompletedRun(name, FAILED, "HTTP 500 · Internal Server Error", "anomaly", node=node if named else None)
     body = (
         answers.succeeded(job, {}, origin_at=ORIGIN_AT, outputs={})
         if job.ending is Ending.OK

@@ -22,8 +22,8 @@ from harness.simulator.kfp.records import OVER
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
 from harness.simulator.profile_file import load_profile
-from tests.simulator.on_simpy import simulated
-from tests.simulator.simpy_parts import Search
+from tests.support.on_simpy import simulated
+from tests.support.simpy_parts import Search
 
 MANY = 10_000  # runs
 MOST = 142_858  # runs of 1,000,000 pods

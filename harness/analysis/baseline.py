@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.compare import Comparison, Measurement, compare
 from harness.analysis.latency import duration
 from harness.analysis.ledger import ledger
+from harness.analysis.stats.compare import Comparison, Measurement, compare
 from harness.analysis.timeline import Floats, Timeline
 from harness.model.baseline import BATCHES, LEAST_BATCHES, LEAST_RUNS, Baseline, differences
 from harness.model.phases import SUCCEEDED

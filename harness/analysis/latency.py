@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.quantiles import Summary, summarize
+from harness.analysis.stats.quantiles import Summary, summarize
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.model.records import Outcome
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from harness.analysis.latency import duration
 from harness.analysis.ledger import ledger
-from harness.analysis.quantiles import quantile, share_interval
+from harness.analysis.stats.quantiles import quantile, share_interval
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Bools, Floats, Timeline, floats
-from harness.analysis.waits import waits
+from harness.analysis.waits.waits import waits
 from harness.model.records import Outcome
 from harness.model.slo import (
     PHASE_QUANTITIES,

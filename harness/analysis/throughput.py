@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from harness.analysis.curves import mean_active
 from harness.analysis.timeline import Floats, Timeline, floats
+from harness.analysis.timeline.curves import mean_active
 from harness.model.phases import POD_PHASES, RUNNING, SUCCEEDED, UNSCHEDULABLE
 
 _WIDTHS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
@@ -56,7 +56,7 @@ class Throughput:
 @lru_cache(maxsize=1)  # every detector asks; a timeline never changes
 def throughput(timeline: Timeline) -> Throughput:
     """Count and average by window, about sixty windows of a round width over the whole test."""
-    runs, nodes, pods = timeline.runs, timeline.workers, timeline.pods
+    runs, nodes, pods = timeline.runs, timeline.run_nodes, timeline.pods
     over = timeline.is_over
     due, over_s = floats(runs, "due_s"), floats(runs, "over_s")
     good = over & (runs["state"] == SUCCEEDED).to_numpy(dtype=bool)

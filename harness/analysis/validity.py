@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from harness.analysis.cached import runs_with_cached_tasks
 from harness.analysis.ledger import in_words, ledger, missing
 from harness.analysis.timeline import TEST_STARTED, WORKER_LOST, Floats, Timeline, floats
+from harness.analysis.waits.cached import runs_with_cached_tasks
 from harness.model.findings import Validity
 from harness.model.phases import SKIPPED
 from harness.model.units import format_duration

@@ -36,9 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT."""
-    from harness.simulator.adapter.limits import Limits
-    from harness.simulator.adapter.serve import AdapterOptions, serve
     from harness.simulator.distributions import Amount, Uniform
+    from harness.simulator.hetida.adapter.limits import Limits
+    from harness.simulator.hetida.adapter.serve import AdapterOptions, serve
 
     serve(
         AdapterOptions(

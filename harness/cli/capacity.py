@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli import printing
-from harness.cli.observations import Source, read, timeline_of
 from harness.model.arguments import amount, count, duration, duration_above_0
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.units import format_duration, parse_duration
+from harness.planning.observations import Source, read, timeline_of
 
 if TYPE_CHECKING:
-    from harness.analysis.capacity import CapacityModel
-    from harness.cli.capacity_simulated import CalibratedSimulator
+    from harness.analysis.capacity.model import CapacityModel
+    from harness.planning.simulated_capacity import CalibratedSimulator
 
 _SEED = 7
 _GRID = (0.5, 1.0, 1.5, 2.0)
@@ -58,9 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, fit, answer."""
     import numpy as np
 
-    from harness.analysis.capacity_answer import Question, answer
-    from harness.analysis.capacity_check import leave_one_out
-    from harness.analysis.capacity_fit import fit
+    from harness.analysis.capacity.answer import Question, answer
+    from harness.analysis.capacity.check import leave_one_out
+    from harness.analysis.capacity.fit import fit
     from harness.cli.capacity_answered import Answered
     from harness.cli.capacity_drawn import file_maker
 
@@ -140,9 +140,9 @@ def _simulator(arguments: argparse.Namespace) -> "CalibratedSimulator":
     Raises:
         ConfigError: there is not one run folder that says enough, or evictions are asked for.
     """
-    from harness.analysis.capacity_runs import recorded
-    from harness.cli.capacity_simulated import calibrate
-    from harness.cli.twin import package
+    from harness.analysis.capacity.recorded import recorded
+    from harness.planning.simulated_burst import package
+    from harness.planning.simulated_capacity import calibrate
     from harness.simulator.profile_file import load_profile
     from harness.store.folder import PIPELINE
 
@@ -169,7 +169,7 @@ def _with_evictions(
     arguments: argparse.Namespace, model: "CapacityModel", source: Source
 ) -> "tuple[CapacityModel, str]":
     """The model with evictions, and a sentence that says what was assumed."""
-    from harness.analysis.capacity_runs import eviction_factor
+    from harness.analysis.capacity.recorded import eviction_factor
 
     steps = [test.step_s for test in source.recorded if test.step_s]
     step_s = arguments.step_time or max(steps, default=0.0)

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.capacity_answer import NODES, RUNS, WITHIN, Answer
+from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Answer
 from harness.cli import printing
-from harness.cli.observations import Source
 from harness.model.units import counted, format_duration
+from harness.planning.observations import Source
 
 if TYPE_CHECKING:
-    from harness.analysis.capacity import CapacityModel
-    from harness.analysis.capacity_check import Check
+    from harness.analysis.capacity.check import Check
+    from harness.analysis.capacity.model import CapacityModel
 
 _TITLES = {RUNS: "runs", NODES: "nodes", WITHIN: "time"}
 

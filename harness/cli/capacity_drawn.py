@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from generators.width_plot import picture_format
-from harness.analysis.capacity_answer import NODES, RUNS, WITHIN, Answer, Ask, Question, answer
+from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Answer, Ask, Question, answer
 from harness.cli.capacity_answered import Answered, amount, interval, sentence
 from harness.model.errors import ConfigError
 from harness.model.units import counted, format_duration

@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Clean up on the platform that the run's manifest names, nothing but the runs in its ledger."""
     import orjson
 
-    from harness.drive.carrier import Carrier
+    from harness.drive.http_client import HttpClient
     from harness.model.phases import TERMINAL_STATES
     from harness.model.records import Event, Submission
     from harness.store.folder import RunFolder
@@ -40,7 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"{plan.target} keeps no runs", "there is nothing to clean up")
     ended = {e.object for e in folder.records(Event) if e.kind == "Run" and e.reason in TERMINAL_STATES}
     runs = [(row.run, row.run in ended) for row in folder.records(Submission) if row.run is not None]
-    carrier = Carrier(plan.host, read_token(arguments.token_file, os.environ), plan.limits, verify_tls=plan.verify_tls)
+    carrier = HttpClient(
+        plan.host, read_token(arguments.token_file, os.environ), plan.limits, verify_tls=plan.verify_tls
+    )
     try:
         cleaned = clean_up(target, runs, Cleanup(arguments.how), carrier, rate=arguments.rate)
     finally:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli import printing
-from harness.cli.observations import timeline_of
 from harness.model.errors import ConfigError, ExitCode
+from harness.planning.observations import timeline_of
 from harness.targets.table import named_rows_of
 
 if TYPE_CHECKING:
-    from harness.analysis.compare import Comparison, Measurement
-    from harness.analysis.recommend import Recommendation
+    from harness.analysis.stats.compare import Comparison, Measurement
+    from harness.analysis.stats.recommend import Recommendation
 
 COLUMNS = ("variant", "scale", "repetition", "metric", "value")
 _SEED = 7
@@ -43,9 +43,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, compare, print."""
     import numpy as np
 
-    from harness.analysis.compare import compare
-    from harness.analysis.measures import OF_THE_SCHEDULE, gains
-    from harness.analysis.recommend import recommend
+    from harness.analysis.stats.compare import compare
+    from harness.analysis.stats.measures import OF_THE_SCHEDULE, gains
+    from harness.analysis.stats.recommend import recommend
 
     if arguments.table is not None and not arguments.variants:
         tests = Tests(read_table(arguments.table), side_by_side=False)
@@ -81,7 +81,7 @@ def read_table(path: Path) -> "list[Measurement]":
     Raises:
         ConfigError: the file is not such a table.
     """
-    from harness.analysis.compare import Measurement
+    from harness.analysis.stats.compare import Measurement
 
     found = []
     seen: dict[tuple[str, ...], int] = {}
@@ -111,7 +111,7 @@ def _read_runs(variants: Sequence[str], *, force: bool) -> Tests:
     Raises:
         ConfigError: a folder can't be read, or the tests differ in scale.
     """
-    from harness.analysis.measures import measure
+    from harness.analysis.stats.measures import measure
     from harness.analysis.validity import validity
     from harness.model.baseline import differences
     from harness.model.schedule import in_words

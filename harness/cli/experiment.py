@@ -8,11 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from harness.cli import printing
-from harness.cli.experiment_file import ExperimentFile, read_experiment
-from harness.cli.experiment_tests import tester
-from harness.experiment.plan import Found, Point, Question, Result, answers, next_point
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.units import counted, format_duration
+from harness.planning.experiment_file import ExperimentFile, read_experiment
+from harness.planning.experiment_tests import tester
+from harness.planning.plan import Found, Point, Question, Result, answers, next_point
 
 _RESULTS, _PLAN = "results.jsonl", "experiment.sha256"
 _DURATION = "makespan (s)"
@@ -151,7 +151,7 @@ def _comparisons(plan: ExperimentFile, results: list[Result]) -> list[Mapping[st
         return []
     import numpy as np
 
-    from harness.analysis.compare import Measurement, compare
+    from harness.analysis.stats.compare import Measurement, compare
 
     rows = [
         Measurement(r.point.variant, r.point.size, str(r.point.repetition), name, value)

@@ -16,7 +16,7 @@ from harness.model.errors import ConfigError, ExitCode
 from harness.model.units import counted
 
 if TYPE_CHECKING:
-    from harness.experiment.jobs_per_node import JobsPerNode, Room
+    from harness.planning.jobs_per_node import JobsPerNode, Room
 
 _DRIVER = (0.1, 64 * 2**20)  # what KFP requests for a driver pod
 
@@ -48,9 +48,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Estimate, try, conclude."""
-    from harness.cli.pool import ClusterPool, PoolSettings
-    from harness.experiment import jobs_per_node as machine
-    from harness.experiment.search import Tally
+    from harness.planning import jobs_per_node as machine
+    from harness.planning.node_pool_trial import ClusterPool, PoolSettings
+    from harness.planning.search import Tally
     from harness.targets.bearer import read_token
 
     host = arguments.host or os.environ.get("KF_PIPELINES_ENDPOINT", "")
@@ -81,7 +81,7 @@ def run_room(package: bytes) -> "Room":
     import yaml
 
     from harness.cli.resources import current_resources
-    from harness.experiment.jobs_per_node import Room
+    from harness.planning.jobs_per_node import Room
 
     spec = next(yaml.load_all(package, Loader=yaml.CSafeLoader))
     asked = current_resources(package)

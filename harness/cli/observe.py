@@ -140,16 +140,16 @@ def settings(arguments: argparse.Namespace, plan: "Plan") -> "ObserverSettings":
     Raises:
         ConfigError: an option can't be understood.
     """
-    from harness.collectors import metric_profiles
+    from harness.collectors.metrics import profiles_file
     from harness.collectors.observer import ObserverSettings
-    from harness.collectors.s3 import Bucket
+    from harness.collectors.probes.s3 import Bucket
     from harness.model.units import parse_rate
     from harness.targets.bearer import read_token
 
     defaults = ObserverSettings(plan.host)
     profiles = several(arguments.metric_profile)
     for name in profiles:
-        metric_profiles.load(name)
+        profiles_file.load(name)
     requests_per_s = parse_rate(arguments.kube_requests)
     if requests_per_s <= 0:
         raise ConfigError(f"--kube-requests {arguments.kube_requests} allows none", "write it as 20/s")

@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print name, default and meaning of every option, as Locust's parser would."""
     import configargparse  # Locust's own parser
 
-    from harness.drive.options import register
+    from harness.plan.options import register
     from harness.targets.target import find
 
     parser = configargparse.ArgumentParser(

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 def write(folder: "RunFolder", arguments: argparse.Namespace) -> int:
     """Seal the folder, write its reports and print the verdict as `arguments` (json, quiet) ask for; its exit code."""
     import reports
-    from harness.analysis.phases_table import phases_table
+    from harness.analysis.waits.phases_table import phases_table
     from harness.store.derived import write_phases
     from harness.store.tables import seal
     from reports import document

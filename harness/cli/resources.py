@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli import printing
-from harness.cli.observations import timeline_of
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.units import parse_quantity
+from harness.planning.observations import timeline_of
 
 if TYPE_CHECKING:
-    from harness.analysis.resources import Fit, Resources, StepNeed
+    from harness.analysis.cost.resources import Fit, Resources, StepNeed
 
 _KEYS = {
     "cpu_request": ("resourceCpuRequest", "cpuRequest", 1.0),
@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, fold, print."""
-    from harness.analysis.resources import fits, step_needs
+    from harness.analysis.cost.resources import fits, step_needs
     from harness.cli.simulate import SIMULATED_TIME
     from harness.store.folder import PIPELINE
 
@@ -60,7 +60,7 @@ def current_resources(package: bytes) -> "dict[str, Resources]":
     """
     import yaml
 
-    from harness.analysis.resources import Resources
+    from harness.analysis.cost.resources import Resources
 
     spec = next(yaml.load_all(package, Loader=yaml.CSafeLoader))
     executors = spec.get("deploymentSpec", {}).get("executors", {})
@@ -98,7 +98,7 @@ def _json(needs: "tuple[StepNeed, ...]", before: "tuple[Fit, ...]", after: "tupl
 
 
 def _text(needs: "tuple[StepNeed, ...]", before: "tuple[Fit, ...]", after: "tuple[Fit, ...]") -> str:
-    from harness.analysis.resources import as_cores, as_memory
+    from harness.analysis.cost.resources import as_cores, as_memory
 
     rows = [["step", "pods", "CPU p95", "most", "now", "memory p95", "most", "now"]]
     for need in needs:

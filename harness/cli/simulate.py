@@ -18,9 +18,9 @@ from harness.simulator import commands
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.drive.preparing import Checked
     from harness.model.plan import Plan
     from harness.model.scenario import Scenario
+    from harness.plan.validate import Checked
     from harness.simulator.fast import Arrival, Record
     from harness.simulator.profile import FaultPlan, Profile
     from harness.store.folder import RunFolder
@@ -104,8 +104,8 @@ def _calibrated(profile: "Profile", arguments: argparse.Namespace) -> "Profile":
     """The profile, with what a recorded run teaches it where one is given."""
     if arguments.calibrate_from is None:
         return profile
-    from harness.cli.calibration import calibrated
-    from harness.cli.observations import timeline_of
+    from harness.planning.calibration import calibrated
+    from harness.planning.observations import timeline_of
 
     profile, learned = calibrated(profile, timeline_of(arguments.calibrate_from))
     for each in learned or ("nothing could be learned",):
@@ -115,8 +115,8 @@ def _calibrated(profile: "Profile", arguments: argparse.Namespace) -> "Profile":
 
 def _simulate(arguments: argparse.Namespace) -> int:
     """Everything that may be wrong is looked at first; the folder is made last."""
-    from harness.drive.options import register, settings
-    from harness.drive.preparing import check, scenarios_for
+    from harness.plan.options import register, settings
+    from harness.plan.validate import check, scenarios_for
     from harness.simulator.faults import parse_faults
     from harness.simulator.profile_file import load_profile
     from harness.targets.target import find
@@ -128,7 +128,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     register(defaults := _Defaults(), platform.OPTIONS, platform.DEFAULTS)
     given = settings(argparse.Namespace(**{**defaults.values, **vars(arguments)}), "", platform.OPTIONS)
     checked = check(given, target, platform)
-    sys.stderr.write(given.unheeded())
+    sys.stderr.write(given.ignored_options())
     assert checked.prepared.inputs is not None  # a pipeline that is at hand says what it takes
     scenarios, kept = scenarios_for(checked, checked.prepared.inputs)
     folder, offsets = _folder(arguments, checked, len(scenarios), kept)
@@ -162,9 +162,9 @@ def _folder(
 
 
 def _plan(arguments: argparse.Namespace, checked: "Checked", count: int, digests: dict[str, str]) -> "Plan":
-    from harness.drive.preparing import versions
     from harness.model.plan import Plan
     from harness.model.schedule import to_mapping
+    from harness.plan.validate import versions
 
     given = checked.settings
     schedule = to_mapping(given.schedule_for(count))
@@ -187,10 +187,10 @@ def _plan(arguments: argparse.Namespace, checked: "Checked", count: int, digests
 
 def _arrivals(folder: "RunFolder", scenarios: "list[Scenario]", offsets: list[float]) -> "list[Arrival]":
     """The scenarios in turn, named as the load names them."""
-    from harness.drive.order import Order
+    from harness.plan.assignment import Assignment
     from harness.simulator.fast import Arrival
 
-    order = Order(folder.path.name, folder.read_plan(), scenarios, array("d", offsets), _ORIGIN_AT)
+    order = Assignment(folder.path.name, folder.read_plan(), scenarios, array("d", offsets), _ORIGIN_AT)
     return [Arrival(offsets[each.seq], each.scenario) for each in order.arrivals()]
 
 

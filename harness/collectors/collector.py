@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from harness.collectors.journal import Journal
-from harness.collectors.s3 import Bucket
+from harness.collectors.probes.s3 import Bucket
 from harness.model.plan import Plan
 from harness.store.folder import RunFolder
 from harness.targets.target import Target
@@ -105,8 +105,8 @@ class Collector(Protocol):
     def collect(self, stop: threading.Event) -> None:
         """Record what the source shows until `stop` is set, and once more then.
 
-        A source that can't be reached is normal: a `Contact` records it and says when to ask again. Whatever is raised
-        is taken for a defect: it is recorded, and `collect` is called again.
+        A source that can't be reached is normal: a `SourceHealth` records it and says when to ask again. An exception
+        is a defect: it is recorded, and `collect` is called again.
         """
         ...
 
@@ -131,10 +131,10 @@ def sources() -> dict[str, Source]:
     """The sources at hand by name, built-in and third-party."""
     package = importlib.import_module(__package__)
     found: dict[str, Source] = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        loaded = importlib.import_module(f"{__package__}.{module.name}")
+    for module in pkgutil.walk_packages(package.__path__, f"{__package__}."):
+        loaded = importlib.import_module(module.name)
         if hasattr(loaded, "open_collector"):
-            found[module.name] = cast("Source", loaded)
+            found[module.name.rpartition(".")[2]] = cast("Source", loaded)
     for entry in entry_points(group="pipeswarm.collectors"):
         found[entry.name] = cast("Source", entry.load())
     return found

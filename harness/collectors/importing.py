@@ -11,20 +11,20 @@ from typing import Any
 
 import orjson
 
-from harness.collectors import claims, workflows
-from harness.collectors.cluster import Pods
 from harness.collectors.collector import Observation
-from harness.collectors.events import Events
-from harness.collectors.nodes import Nodes
-from harness.collectors.reflector import OnChange
-from harness.collectors.runs import Runs
+from harness.collectors.kubernetes import pvcs, workflows
+from harness.collectors.kubernetes.cluster import Pods
+from harness.collectors.kubernetes.events import Events
+from harness.collectors.kubernetes.nodes import Nodes
+from harness.collectors.kubernetes.reflector import OnChange
+from harness.collectors.runs.listing import Runs
 from harness.model.errors import ConfigError
 from harness.model.http import HttpAnswer
 from harness.model.plan import Plan
 from harness.model.records import Sample
 from harness.targets.target import Listing
 
-_ORDER = ("Node", "Pod", "Event", claims.KIND, workflows.KIND)  # events tell of pods that must be known
+_ORDER = ("Node", "Pod", "Event", pvcs.KIND, workflows.KIND)  # events tell of pods that must be known
 
 Dump = tuple[Path, dict[str, Any]]
 
@@ -156,7 +156,7 @@ def _record_objects(observation: Observation, objects: Mapping[str, Iterable[tup
     events = Events(journal, pods.see_event, since, set())
     see: dict[str, OnChange] = {
         "Node": nodes.see, "Pod": pods.see, "Event": events.see,
-        claims.KIND: claims.Claims(journal).see, workflows.KIND: workflows.Workflows(journal, since).see,
+        pvcs.KIND: pvcs.Claims(journal).see, workflows.KIND: workflows.Workflows(journal, since).see,
     }  # fmt: skip
     for kind in _ORDER:
         for path, each in objects[kind]:

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from harness.collectors.contact import Contact, UnreachableError
+from harness.collectors.source_health import SourceHealth, UnreachableError
 
 
 class Polling:
@@ -16,7 +16,9 @@ class Polling:
         remembers: the source tells later what happened while it could not be asked, so that nothing is missed.
     """
 
-    def __init__(self, contact: Contact, ask: Callable[[], None], every_s: float, *, remembers: bool = False) -> None:
+    def __init__(
+        self, contact: SourceHealth, ask: Callable[[], None], every_s: float, *, remembers: bool = False
+    ) -> None:
         self._contact = contact
         self._ask = ask
         self._every_s = every_s

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from harness.analysis.curves import active, peak
-from harness.analysis.services import Executions, executions
+from harness.analysis.services.executions import Executions, executions
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline.curves import active, peak
 from harness.detectors import lb_imbalance
 from harness.detectors.detector import SERVICE, CannotJudgeError, quarters, slowed
 from harness.model.findings import Evidence, Finding

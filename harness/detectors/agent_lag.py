@@ -3,7 +3,7 @@
 import numpy as np
 
 from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.waits import waits
+from harness.analysis.waits.waits import waits
 from harness.detectors import api_throttled
 from harness.detectors.detector import RUNS, quarters, slowed
 from harness.model.findings import Evidence, Finding

@@ -1,7 +1,7 @@
 """The API server refuses submissions or does not answer."""
 
-from harness.analysis.failures import group
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits.failures import group
 from harness.detectors import database
 from harness.detectors.detector import SUBMISSIONS, broke
 from harness.model.findings import Evidence, Finding

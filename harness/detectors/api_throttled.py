@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.analysis.acceptance import acceptance
+from harness.analysis.capacity.acceptance import acceptance
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors.detector import SUBMISSIONS, slowed
 from harness.model.findings import Evidence, Finding

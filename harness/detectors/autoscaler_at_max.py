@@ -1,8 +1,8 @@
 """The autoscaler has brought every node it may, and pods still wait."""
 
-from harness.analysis.autoscaling import scale_ups
-from harness.analysis.room import room
+from harness.analysis.capacity.autoscaling import scale_ups
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors.detector import NODES, POD_EVENTS, PODS, RUNS, slowed
 from harness.detectors.nodes_exhausted import SHARE, sure, waiting_evidence
 from harness.model.findings import Finding
@@ -13,7 +13,7 @@ NEEDS = (RUNS, PODS, NODES, POD_EVENTS)
 
 def detect(timeline: Timeline) -> list[Finding]:
     """It said that it is at its maximum, or its last decision went there, and the wait for room went on."""
-    found = room(timeline)
+    found = scheduling_wait(timeline)
     if found.share < SHARE or not (found.at_max and found.grew) or found.provisioning > found.unschedulable:
         return []
     decisions = scale_ups(timeline)

@@ -1,7 +1,7 @@
 """The autoscaler asks for machines and does not get them."""
 
-from harness.analysis.room import room
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors.detector import NODES, POD_EVENTS, PODS, RUNS, slowed
 from harness.detectors.nodes_exhausted import SHARE, waiting_evidence
 from harness.model.findings import Evidence, Finding
@@ -12,7 +12,7 @@ NEEDS = (RUNS, PODS, NODES, POD_EVENTS)
 
 def detect(timeline: Timeline) -> list[Finding]:
     """It said that a scale-up failed, and pods wait for room."""
-    found = room(timeline)
+    found = scheduling_wait(timeline)
     if found.share < SHARE or not found.refused:
         return []
     return [

@@ -1,8 +1,8 @@
 """Nodes do come, but late: most of the wait for room passes while one is on its way."""
 
-from harness.analysis.autoscaling import provisioning_times
-from harness.analysis.room import room
+from harness.analysis.capacity.autoscaling import provisioning_times
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors.detector import NODES, PODS, RUNS, CannotJudgeError, slowed
 from harness.detectors.nodes_exhausted import SHARE, decisions_seen, sure, waiting_evidence
 from harness.model.findings import Evidence, Finding
@@ -14,7 +14,7 @@ NEEDS = (RUNS, PODS, NODES)
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Provisioning takes more of the runs' time than waiting with no node on its way."""
-    found = room(timeline)
+    found = scheduling_wait(timeline)
     if found.share >= SHARE and not decisions_seen(timeline) and not found.refused:
         raise CannotJudgeError("whether nodes were on their way is known from events of pods, and none were observed")
     if found.share < SHARE or found.provisioning <= found.unschedulable or found.refused:

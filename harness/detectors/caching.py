@@ -1,7 +1,7 @@
 """Runs were answered from the platform's cache in whole or in part: less was worked than was asked for."""
 
-from harness.analysis.cached import runs_with_cached_tasks
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.cached import runs_with_cached_tasks
 from harness.detectors.detector import RUNS, broke
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import SKIPPED

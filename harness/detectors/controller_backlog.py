@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 
-from harness.analysis.room import room
-from harness.analysis.starts import starts
 from harness.analysis.timeline import Timeline, distinct
-from harness.analysis.waits import waits_so_far
+from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.analysis.waits.startup_delay import startup_delay
+from harness.analysis.waits.waits import waits_so_far
 from harness.detectors import parallelism_cap, quota
 from harness.detectors.detector import PODS, RUNS, CannotJudgeError, quarters, slowed
 from harness.model.findings import Evidence, Finding
@@ -44,7 +44,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     grows = late > _GROWTH * max(early, _A_POD_S)
     if waited.mean() < _A_POD_S * max(pods, 1.0) and not grows:
         return []
-    found = starts(timeline)
+    found = startup_delay(timeline)
     if not found.before.size or not found.between.size:
         raise CannotJudgeError("no run was seen with one pod after another")
     before, between = (max(0.0, float(np.median(each))) for each in (found.before, found.between))
@@ -82,7 +82,7 @@ def _confidence(timeline: Timeline, share: float) -> float:
         refused = False
     if refused:
         return 0.3
-    return 0.85 if room(timeline).share < share else 0.6
+    return 0.85 if scheduling_wait(timeline).share < share else 0.6
 
 
 def _sooner(namespace: str) -> tuple[str]:

@@ -1,6 +1,6 @@
 """Nodes work at the limit of their CPUs: steps get less than they could use."""
 
-from harness.analysis.node_use import node_use
+from harness.analysis.cost.node_use import node_use
 from harness.analysis.timeline import Timeline
 from harness.detectors.detector import NODE_CPU, NODES, slowed
 from harness.model.findings import Evidence, Finding

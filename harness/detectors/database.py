@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from harness.analysis.failures import failures
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits.failures import failures
 from harness.detectors.detector import broke
 from harness.model.findings import Evidence, Finding
 

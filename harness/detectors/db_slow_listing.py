@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from harness.analysis.stats.trend import trend
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.trend import trend
 from harness.detectors.detector import LISTING, RUNS, CannotJudgeError, quarters, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import LIST_SECONDS

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.timeline import Bools, Floats, Timeline, distinct, floats
-from harness.analysis.waits import waits_so_far
+from harness.analysis.waits.waits import waits_so_far
 from harness.detectors import too_few_samples
 from harness.detectors.detector import PODS, RUNS, slowed
 from harness.model.findings import Evidence, Finding

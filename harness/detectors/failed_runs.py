@@ -2,8 +2,8 @@
 
 import re
 
-from harness.analysis.failures import failures, group
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.failures import failures, group
 from harness.detectors import adapter_errors, database, oom, quota, spot_evictions, store_full
 from harness.detectors.detector import RUNS, broke
 from harness.model.findings import Evidence, Finding

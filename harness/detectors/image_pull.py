@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from harness.analysis.room import room
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.waits import waits_so_far
+from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.detector import PODS, RUNS, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import PULLING
@@ -21,7 +21,7 @@ _TROUBLE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Pulling takes a large share of the runs' time, or fails."""
-    found = room(timeline)
+    found = scheduling_wait(timeline)
     pulling_share = waits_so_far(timeline).shares()[PULLING]
     # Whoever waits for a node waits for those who have one, and these pull.
     share = pulling_share + found.share * found.pulling

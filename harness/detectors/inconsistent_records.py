@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from harness.analysis.curves import active
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline.curves import active
 from harness.detectors.detector import RUNS, CannotJudgeError, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import RUNS_IN_FLIGHT

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from harness.analysis.remainder import remainder
-from harness.analysis.services import executions
+from harness.analysis.services.executions import executions
+from harness.analysis.services.workers import gini
 from harness.analysis.timeline import Timeline
-from harness.analysis.workers import gini
+from harness.analysis.waits.drain_tail import drain_tail
 from harness.detectors.detector import SERVICE, CannotJudgeError, by_chance, slowed
 from harness.detectors.slow_worker import LEAST, UNNAMED
 from harness.model.findings import Evidence, Finding
@@ -71,7 +71,7 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 def _inferred(timeline: Timeline) -> list[Finding]:
     """Without names: did some workers have executions left when most had none?"""
-    end = remainder(timeline)
+    end = drain_tail(timeline)
     if end is None or len(timeline.runs) < _LEAST_UNNAMED:
         raise CannotJudgeError(UNNAMED)
     share = end.tail_s / max(end.over_s, 1e-9)

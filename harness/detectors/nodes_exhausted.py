@@ -1,8 +1,8 @@
 """Pods wait for room and nobody brings any: the cluster's nodes are the limit."""
 
-from harness.analysis.curves import peak
-from harness.analysis.room import Room, room
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline.curves import peak
+from harness.analysis.waits.scheduling_wait import SchedulingWait, scheduling_wait
 from harness.detectors.detector import NODES, PODS, RUNS, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import UNSCHEDULABLE
@@ -17,7 +17,7 @@ _WORKING = 0.6  # of the time that pods have a node
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Most of the wait for room passes with no node on its way, and none came during the test."""
-    found = room(timeline)
+    found = scheduling_wait(timeline)
     if found.share < SHARE or found.provisioning > found.unschedulable or found.refused:
         return []
     if found.at_max and found.grew:
@@ -41,12 +41,12 @@ def decisions_seen(timeline: Timeline) -> bool:
     return bool((timeline.events["kind"] == "Pod").any())
 
 
-def sure(confidence: float, found: Room) -> float:
+def sure(confidence: float, found: SchedulingWait) -> float:
     """Pods that pull or store hold their room without working: more nodes would not end what they wait for."""
     return confidence if found.working >= _WORKING else 0.4
 
 
-def waiting_evidence(timeline: Timeline, found: Room) -> tuple[Evidence, ...]:
+def waiting_evidence(timeline: Timeline, found: SchedulingWait) -> tuple[Evidence, ...]:
     """How many pods waited at once, for what, and how much of the time that took."""
     pods = timeline.stretches(UNSCHEDULABLE)
     most = peak(floats(pods, "start_s"), floats(pods, "end_s"))

@@ -7,8 +7,8 @@ import numpy as np
 import orjson
 import pandas as pd
 
-from harness.analysis.failures import Failure, failures
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits.failures import Failure, failures
 from harness.detectors.detector import RUNS, broke, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import REQUESTED_MEMORY_BYTES

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from harness.analysis.room import room
-from harness.analysis.starts import starts
 from harness.analysis.timeline import Timeline
-from harness.analysis.waits import waits_so_far
+from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.analysis.waits.startup_delay import startup_delay
+from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.detector import PODS, RUNS, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import CONTROLLER
@@ -23,8 +23,8 @@ _SETTINGS = "workflow-controller-configmap"
 def detect(timeline: Timeline) -> list[Finding]:
     """The number of runs at work is flat at its top as long as others wait for their first pod."""
     share = waits_so_far(timeline).shares()[CONTROLLER]
-    found = starts(timeline)
-    if share < _SHARE or not found.most or found.plateau < _PLATEAU or room(timeline).share > share:
+    found = startup_delay(timeline)
+    if share < _SHARE or not found.most or found.plateau < _PLATEAU or scheduling_wait(timeline).share > share:
         return []
     before, between = float(np.median(found.before)), max(0.0, float(np.median(found.between)))
     # Where every run waits alike, it is not for its turn: the first ones would not have had to.

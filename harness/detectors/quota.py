@@ -2,8 +2,8 @@
 
 import re
 
-from harness.analysis.failures import failures
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.failures import failures
 from harness.detectors.detector import RUNS, CannotJudgeError, broke, slowed
 from harness.model.findings import Evidence, Finding
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.analysis.services import executions
+from harness.analysis.services.executions import executions
 from harness.analysis.timeline import Timeline
 from harness.detectors.detector import SERVICE, CannotJudgeError, by_chance, slowed
 from harness.model.findings import Evidence, Finding

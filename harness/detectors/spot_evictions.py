@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 
-from harness.analysis.autoscaling import TAKEN_BACK
-from harness.analysis.failures import failures
-from harness.analysis.rework import lost_with_node
+from harness.analysis.capacity.autoscaling import TAKEN_BACK
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits.failures import failures
+from harness.analysis.waits.wasted_work import lost_with_node
 from harness.detectors.detector import NODES, PODS, RUNS, broke, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.units import format_duration

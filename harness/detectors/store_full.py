@@ -6,9 +6,9 @@ from os.path import commonprefix
 import numpy as np
 import pandas as pd
 
-from harness.analysis.failures import Failure, failures
+from harness.analysis.services.volumes import Volume, volumes
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.volumes import Volume, volumes
+from harness.analysis.waits.failures import Failure, failures
 from harness.detectors.detector import RUNS, broke, moment
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_FULL, SUCCEEDED

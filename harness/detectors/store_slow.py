@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from harness.analysis.failures import failures
-from harness.analysis.room import room
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.waits import waits_so_far
+from harness.analysis.waits.failures import failures
+from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.detector import PODS, RUNS, CannotJudgeError, slowed
 from harness.detectors.store_full import FULL, UNWRITTEN
 from harness.model.findings import Evidence, Finding
@@ -25,7 +25,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     storing = timeline.stretches(STORING)
     if not len(storing):
         raise CannotJudgeError("the time in which outputs are stored was not seen apart from the steps' own time")
-    found = room(timeline)
+    found = scheduling_wait(timeline)
     storing_share = waits_so_far(timeline).shares()[STORING]
     # Whoever waits for a node waits for those who have one, and these store.
     share = storing_share + found.share * found.storing

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from harness.analysis.failures import failures
+from harness.analysis.services.volumes import volumes
 from harness.analysis.timeline import Timeline
-from harness.analysis.volumes import volumes
+from harness.analysis.waits.failures import failures
 from harness.detectors.detector import RUNS, CannotJudgeError, broke
 from harness.detectors.store_full import DRAINING, FULL, UNREACHED, UNWRITTEN
 from harness.model.findings import Evidence, Finding

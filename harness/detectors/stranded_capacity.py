@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from harness.analysis.curves import active
-from harness.analysis.node_use import node_use
-from harness.analysis.room import room
+from harness.analysis.cost.node_use import node_use
 from harness.analysis.timeline import Floats, Timeline, floats
+from harness.analysis.timeline.curves import active
+from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors.detector import NODE_CPU, NODES, PODS, RUNS, CannotJudgeError, slowed
 from harness.detectors.nodes_exhausted import SHARE, sure
 from harness.model.findings import Evidence, Finding
@@ -20,7 +20,7 @@ _LEAST = 5  # samples while pods waited
 
 def detect(timeline: Timeline) -> list[Finding]:
     """The nodes' CPU use, taken only while pods found no node for want of CPU or memory."""
-    found = room(timeline)
+    found = scheduling_wait(timeline)
     if found.share < SHARE:
         return []
     used = _used_while_waiting(timeline)

@@ -6,7 +6,6 @@ when a run is submitted; what can't be sent is recorded as missed, and latency i
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import gevent
 import gevent.pool
@@ -14,8 +13,8 @@ import gevent.pool
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.model.records import Event, Outcome, Sample, Span, Submission
-from harness.model.scenario import Scenario
-from harness.targets.target import Over, RejectedError, Target
+from harness.model.scenario import Arrival
+from harness.targets.target import CompletedRun, RejectedError, Target
 
 # Between two arrivals it is looked so often whether the test was stopped.
 _LOOK_UP_S = 0.1
@@ -30,15 +29,6 @@ STOPPED = "the test was stopped before it was due"
 # What the load knows: each arrival, of a run that is over with its answer also its phases and its end, and how busy
 # the generator is.
 Record = Submission | Span | Event | Sample
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """One arrival of the schedule: due at an instant (UTC ns) with a scenario."""
-
-    seq: int
-    due_at: int
-    scenario: Scenario
 
 
 class Clock:
@@ -133,7 +123,7 @@ class Dispatcher:
             sent_at = self._clock.now()
             return self._exchange(request)
 
-        answer: str | Over | None = None
+        answer: str | CompletedRun | None = None
         status, error = None, None
         try:
             answer = self._target.submit(arrival.scenario, exchange)
@@ -145,8 +135,8 @@ class Dispatcher:
             outcome = Outcome.MISSED if sent_at is None else Outcome.REJECTED
             self._record(self._row(arrival, outcome, sent_at=sent_at, error=f"{type(defect).__name__}: {defect}"))
             raise
-        over = answer if isinstance(answer, Over) else None
-        run = answer.run if isinstance(answer, Over) else answer
+        over = answer if isinstance(answer, CompletedRun) else None
+        run = answer.run if isinstance(answer, CompletedRun) else answer
         outcome = Outcome.ACCEPTED if run is not None else Outcome.REJECTED
         answered_at = None if error is not None and status is None else self._clock.now()
         self._record(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from harness.drive.lags import Lags
+from harness.drive.latency_histogram import LatencyHistogram
 from harness.model.phases import SUCCEEDED, TERMINAL_STATES
 from harness.model.records import Event, Outcome, Sample, Span, Submission
 from harness.store.folder import Recorder, encode
@@ -62,7 +62,7 @@ class Ledger:
         self._outcomes: Counter[Outcome] = Counter()
         self._ends: Counter[bool] = Counter()
         self._open: dict[str, tuple[str, int]] = {}  # run -> its name, when it was due
-        self.lags = Lags()
+        self.lags = LatencyHistogram()
         self._ended_first: dict[str, Event] = {}  # the observer may see a run's end before its answer is booked
 
     @property

@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 import gevent
 
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError
+from harness.plan.subprocesses import module, run
 
 Process = subprocess.Popen[bytes]
 
@@ -46,7 +46,7 @@ def start_simulator(profile: str, fault: str, seed: int) -> Simulator:
         ConfigError: there is no such profile or fault.
         PipeswarmError: it does not start.
     """
-    command = [*_module("harness.simulator"), "serve", "--profile", profile, "--seed", str(seed), "--port", "0"]
+    command = [*module("harness.simulator"), "serve", "--profile", profile, "--seed", str(seed), "--port", "0"]
     command += ["--die-with-parent", *(["--fault", fault] if fault else [])]
     process = subprocess.Popen(  # noqa: S603  # our own module
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
@@ -71,27 +71,12 @@ def start_simulator(profile: str, fault: str, seed: int) -> Simulator:
     return Simulator(ready["url"], ready["kubeconfig"], profile, fault, process)
 
 
-def generate_scenarios(option: str, package: Path, count: int, seed: int, out: Path) -> None:
-    """Let the generators make `count` scenarios that fit a target's package, which they read with `option`.
-
-    Raises:
-        ConfigError: the generators can't, with their own words.
-    """
-    command = [*_module("generators"), "--n", str(count), "--seed", str(seed)]
-    command += [option, str(package), "-o", str(out)]
-    done = _run(command)
-    if done.returncode:
-        raise ConfigError(
-            f"no scenarios could be generated: {done.stderr.strip().removeprefix('error: ')}", "give --scenarios FILE"
-        )
-
-
 def start_beside(verb: Sequence[str], log: Path, environment: Mapping[str, str], given: bytes = b"") -> Process:
     """Start a verb of ``pipeswarm`` that goes on beside the test until it is told to end, or this process is gone.
 
     It finds `given` at its standard input: in a file without a name, so that nothing is left behind.
     """
-    command = [*_module("harness.cli"), *verb, "--die-with-parent"]
+    command = [*module("harness.cli"), *verb, "--die-with-parent"]
     with log.open("ab") as told, tempfile.TemporaryFile() as put:
         put.write(given)
         put.seek(0)
@@ -111,13 +96,13 @@ def folder_of(platform: object) -> str:
     return str(Path(file).parent.resolve()) if file and "." not in name else ""
 
 
-def report(run: Path) -> tuple[int, str]:
+def report(path: Path) -> tuple[int, str]:
     """Seal the run and write its reports; returns the run's exit code and the verdict for people.
 
     Where they can't be written there is no verdict, and what was said instead.
     """
-    command = [*_module("harness.cli"), "report", str(run)]
-    done = _run(command)
+    command = [*module("harness.cli"), "report", str(path)]
+    done = run(command)
     if done.returncode == ExitCode.BUG:
         return done.returncode, done.stdout + done.stderr
     if done.returncode == ExitCode.BAD_CONFIG:
@@ -134,16 +119,6 @@ def end(process: Process, patience_s: float = _END_S) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def _run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(  # noqa: S603  # our own module
-        command, capture_output=True, text=True, check=False, start_new_session=True
-    )
-
-
-def _module(name: str) -> list[str]:
-    return [sys.executable, "-P", "-m", name]
 
 
 def _discard(stream: object) -> None:

@@ -11,18 +11,18 @@ import gevent
 import gevent.event
 
 from harness.drive import processes
-from harness.drive.carrier import Carrier
-from harness.drive.closed import Slots
-from harness.drive.crew import Crew, lead_s
+from harness.drive.background import LiveDiagnosis
+from harness.drive.concurrency_limiter import ConcurrencyLimiter
 from harness.drive.dispatch import STOPPED
+from harness.drive.http_client import HttpClient
 from harness.drive.ledger import Finished
-from harness.drive.opening import LoadTest, Means, get_ready, open_test
-from harness.drive.preparing import Checked
-from harness.drive.watching import Lookout
+from harness.drive.load_generator import LoadGenerator, lead_s
+from harness.drive.run_setup import LoadTest, RunContext, get_ready, open_test
 from harness.model.abort import Watch
 from harness.model.concurrency import Concurrency
 from harness.model.errors import ExitCode, PipeswarmError
 from harness.model.records import Outcome, Submission
+from harness.plan.validate import Checked
 from harness.store.folder import RunFolder
 from harness.targets.cleaning import Cleaning, Cleanup, clean_up
 
@@ -51,12 +51,12 @@ class Stage(StrEnum):
 class Session:
     """One test. `run` does it all; `stop` and `cut` end it early; `crew_for` says who sends the arrivals."""
 
-    def __init__(self, checked: Checked, means: Means, *, on_finished: Callable[[Finished], None]) -> None:
+    def __init__(self, checked: Checked, means: RunContext, *, on_finished: Callable[[Finished], None]) -> None:
         self._checked = checked
         self._means = means
         self._on_finished = on_finished
-        self._crew: Crew | None = None
-        self._lookout: Lookout | None = None
+        self._crew: LoadGenerator | None = None
+        self._lookout: LiveDiagnosis | None = None
         self._stopped = gevent.event.Event()
         self._why_stopped = STOPPED
         self._watch = Watch(checked.settings.abort_on)
@@ -77,13 +77,13 @@ class Session:
 
     # --- the whole story ----------------------------------------------------------------------------------------
 
-    def run(self, crew_for: "Callable[[LoadTest, Session], Crew]") -> None:
+    def run(self, crew_for: "Callable[[LoadTest, Session], LoadGenerator]") -> None:
         """Do the test. Never raises for what a user or a platform did: `exit_code` and `verdict` say it."""
         try:
             ready = get_ready(self._checked, self._means)
             self.empty = False
             test = self.test = open_test(ready)
-            self._lookout = Lookout(test.folder)
+            self._lookout = LiveDiagnosis(test.folder)
             self._crew = crew_for(test, self)
             self._dispatch(test, self._crew)
             self._drain(test)
@@ -141,7 +141,7 @@ class Session:
 
     # --- dispatch and drain -------------------------------------------------------------------------------------
 
-    def _dispatch(self, test: LoadTest, crew: Crew) -> None:
+    def _dispatch(self, test: LoadTest, crew: LoadGenerator) -> None:
         self.stage = Stage.DISPATCHING
         self._started_at = time.time_ns() + round(lead_s(test.offsets) * 1e9)
         test.note("Started", f"{test.plan.intended or 'as many as there is time for'} arrivals", at=self._started_at)
@@ -161,9 +161,9 @@ class Session:
             self._settle_closed(test, test.schedule)
         test.note("DispatchEnded", "every arrival was answered or missed")
 
-    def _keep_in_flight(self, test: LoadTest, crew: Crew, schedule: Concurrency) -> None:
+    def _keep_in_flight(self, test: LoadTest, crew: LoadGenerator, schedule: Concurrency) -> None:
         """Give the crew an arrival for each slot that gets free, until the schedule ends or somebody stops it."""
-        slots, ended, refused = Slots(schedule, self._checked.settings.most_runs), 0, 0
+        slots, ended, refused = ConcurrencyLimiter(schedule, self._checked.settings.most_runs), 0, 0
         if schedule.length_s < float("inf"):
             self._last_due_at = self._started_at + round(schedule.length_s * 1e9)
         while not self._stopped.is_set() and not crew.finished():
@@ -241,7 +241,7 @@ class Session:
         self.stage = Stage.CLEANING
         rows = test.folder.records(Submission)
         runs = ((row.run, not test.ledger.open(row.run)) for row in rows if row.run is not None)
-        carrier = Carrier(test.plan.host, self._means.token, settings.limits, verify_tls=test.plan.verify_tls)
+        carrier = HttpClient(test.plan.host, self._means.token, settings.limits, verify_tls=test.plan.verify_tls)
         try:
             done = clean_up(
                 test.target, runs, settings.cleanup, carrier, rate=settings.cleanup_rate, sleep=gevent.sleep

@@ -12,7 +12,7 @@ import sys
 from typing import Any, ClassVar
 
 try:
-    from harness.drive.wiring import connect
+    from harness.drive.locust_plugin import connect
 except KeyboardInterrupt:  # this takes a moment, and Locust would show where it was
     sys.exit(130)
 

@@ -20,3 +20,12 @@ class Scenario:
     def run_name(self) -> str:
         """The run's name on the platform, ``<id>-<scenario_name>``, as orchestrator pipelines write it."""
         return f"{self.id}-{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One arrival of the schedule: due at an instant (UTC ns) with a scenario."""
+
+    seq: int
+    due_at: int
+    scenario: Scenario

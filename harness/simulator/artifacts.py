@@ -8,7 +8,7 @@ from harness.simulator.cluster import Node, Pod
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import ArtifactStore as Settings
 from harness.simulator.prometheus import Histogram
-from harness.simulator.stations import SharedCapacity
+from harness.simulator.queues import SharedCapacity
 from harness.simulator.store_products import INSTALLED
 
 Done = Callable[[Pod, float, str], None]  # gets the pod, the bytes, and the error, "" when it went well

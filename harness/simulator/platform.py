@@ -5,7 +5,7 @@ from random import Random
 
 from harness.simulator import hetida
 from harness.simulator.artifacts import ArtifactStore
-from harness.simulator.cluster import Cluster, Nobody, Witness
+from harness.simulator.cluster import Cluster, ClusterListener, Nobody
 from harness.simulator.events import EventLoop
 from harness.simulator.kfp.agent import Agent
 from harness.simulator.kfp.controller import Controller
@@ -37,7 +37,7 @@ class Platform:
     Each part draws from a random stream of its own, so that a change of one leaves the others' draws as they were.
     """
 
-    def __init__(self, profile: Profile, seed: int = 0, witness: Witness | None = None) -> None:
+    def __init__(self, profile: Profile, seed: int = 0, witness: ClusterListener | None = None) -> None:
         self.profile = profile
         self.seed = seed
         self.loop = EventLoop()

@@ -12,17 +12,17 @@ import yaml
 from aiohttp import web
 
 from harness.model.errors import ConfigError, PipeswarmError
-from harness.simulator import kubeapi
+from harness.simulator import kube_api
 from harness.simulator.faults import plant
 from harness.simulator.garbage import Collector
 from harness.simulator.hetida.rest import Endpoints
 from harness.simulator.kfp.rest import Gateway
 from harness.simulator.kfp.view import Calendar
-from harness.simulator.kube.actions import ClusterActions
-from harness.simulator.kube.execution import Executions
-from harness.simulator.kube.logs import Logs
-from harness.simulator.kube.proxy import Proxies
-from harness.simulator.kube.view import KubernetesView
+from harness.simulator.kube_objects.actions import ClusterActions
+from harness.simulator.kube_objects.execution import Executions
+from harness.simulator.kube_objects.logs import Logs
+from harness.simulator.kube_objects.proxy import Proxies
+from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.page import Page
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile
@@ -85,7 +85,7 @@ def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
     Proxies(view, gateway, clock.advance).mount(app)
     Logs(view, clock.advance).mount(app)
     Executions(view, clock.advance).mount(app)
-    kubeapi.mount(app, view.store, ClusterActions(view, clock.advance), lambda: clock.now_at)
+    kube_api.mount(app, view.store, ClusterActions(view, clock.advance), lambda: clock.now_at)
     return app, clock
 
 

@@ -9,9 +9,9 @@ Built-ins are found by module name; third parties register a module or class und
 
 from harness.targets.target import (
     CalledBack,
+    CompletedRun,
     ListedRun,
     Listing,
-    Over,
     Platform,
     Prepared,
     RejectedError,
@@ -23,6 +23,16 @@ from harness.targets.target import (
 )
 
 __all__ = [
-    "CalledBack", "ListedRun", "Listing", "Over", "Platform", "Prepared", "RejectedError", "RunPage", "SetUp",
-    "Target", "find", "names",
+    "CalledBack",
+    "CompletedRun",
+    "ListedRun",
+    "Listing",
+    "Platform",
+    "Prepared",
+    "RejectedError",
+    "RunPage",
+    "SetUp",
+    "Target",
+    "find",
+    "names",
 ]  # fmt: skip

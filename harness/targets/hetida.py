@@ -30,7 +30,7 @@ from harness.targets.hetida_transformation import (
     read_json,
     understand,
 )
-from harness.targets.target import Over, Prepared, RejectedError, Service, SetUp
+from harness.targets.target import CompletedRun, Prepared, RejectedError, Service, SetUp
 
 MODES = ("backend", "async", "runtime")
 OPTIONS: tuple[tuple[str, str, str, Mapping[str, Any]], ...] = (
@@ -121,7 +121,7 @@ def from_plan(plan: Plan, package: bytes | None = None) -> "HetidaTarget":
 
 
 def without_values(document: bytes, redaction: Redaction) -> bytes:
-    """See `Discreet.without_values`."""
+    """See `Redactable.without_values`."""
     return hetida_transformation.without_values(document, redaction)
 
 
@@ -162,7 +162,7 @@ class HetidaTarget:
         options = {"empty_s": f"{empty_s:.6f}", "wiring": orjson.dumps(found.wiring).decode(), "name": found.name}
         return SetUp({**options, **self._callback()}, found.parameters())
 
-    def submit(self, scenario: Scenario, exchange: Exchange) -> str | Over:
+    def submit(self, scenario: Scenario, exchange: Exchange) -> str | CompletedRun:
         """One execution; see `Target.submit`. Only an asynchronous one is not over with its answer."""
         job, path, body = str(uuid.uuid4()), "/engine/runtime", dict(self._execution)
         wiring = filled(self._wiring, scenario.values)
@@ -174,7 +174,7 @@ class HetidaTarget:
         if self._mode == "async" and answer.status // 100 == 2:
             return job
         if answer.status == _RUNTIME_ERROR:
-            return Over(job, FAILED, f"HTTP 500 · {error_text(answer)}", self._task)
+            return CompletedRun(job, FAILED, f"HTTP 500 · {error_text(answer)}", self._task)
         if answer.status // 100 != 2:
             raise RejectedError(answer.status, error_text(answer))
         ended = over(answer, job, task=self._task, empty_s=self._empty_s, expected=self._expected)
@@ -182,7 +182,7 @@ class HetidaTarget:
             raise RejectedError(answer.status, f"not the result of an execution: {error_text(answer)}")
         return ended
 
-    def read_callback(self, body: bytes) -> Over | None:
+    def read_callback(self, body: bytes) -> CompletedRun | None:
         """How an asynchronous execution ended, by what the backend posted; none when it is not that of an execution."""
         try:
             job = str(orjson.loads(body)["job_id"])

@@ -11,7 +11,7 @@ import orjson
 from harness.model.errors import ConfigError
 from harness.model.http import HttpAnswer
 from harness.model.phases import BACKEND, COMPUTING, FAILED, LOADING, QUEUED, SENDING, SUCCEEDED
-from harness.targets.target import Over
+from harness.targets.target import CompletedRun
 
 # Headers by which load balancers and pods are commonly made to say who answered.
 WORKER_HEADERS = ("x-worker", "x-pod-name", "x-upstream-addr", "x-upstream", "x-served-by")
@@ -66,7 +66,9 @@ def _expectation(text: str) -> Expectation:
     )
 
 
-def over(answer: HttpAnswer, run: str, *, task: str, empty_s: float, expected: Sequence[Expectation]) -> Over | None:
+def over(
+    answer: HttpAnswer, run: str, *, task: str, empty_s: float, expected: Sequence[Expectation]
+) -> CompletedRun | None:
     """How an execution ended, by its answer; none when the answer is not that of an execution.
 
     The platform measures with its own clock, and only durations are taken from it. Its loading time includes what the
@@ -88,7 +90,7 @@ def over(answer: HttpAnswer, run: str, *, task: str, empty_s: float, expected: S
             state, error = FAILED, "; ".join(faults)
     node = next((answer.headers[name] for name in WORKER_HEADERS if name in answer.headers), None)
     phases, waiting = _phases(body.get("measured_steps") or {})
-    return Over(run, state, error, task, phases, waiting, empty_s, node)
+    return CompletedRun(run, state, error, task, phases, waiting, empty_s, node)
 
 
 def _phases(steps: Mapping[str, Any]) -> tuple[tuple[tuple[str, float], ...], str]:

@@ -84,7 +84,7 @@ def from_plan(plan: Plan, package: bytes | None = None) -> "KfpTarget":
 
 
 def without_values(document: bytes, redaction: Redaction) -> bytes:
-    """See `Discreet.without_values`."""
+    """See `Redactable.without_values`."""
     return kfp_pipeline.without_values(document, redaction)
 
 

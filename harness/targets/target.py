@@ -26,7 +26,7 @@ class RejectedError(PipeswarmError):
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class CompletedRun:
     """A run that is over with its answer: the platform lists nothing, so the answer is all that is to be known.
 
     `phases` are what the platform measured, (phase, seconds) in their order. The rest of the exchange is the network,
@@ -130,7 +130,7 @@ class Target(Protocol):
         """
         ...
 
-    def submit(self, scenario: Scenario, exchange: Exchange) -> str | Over:
+    def submit(self, scenario: Scenario, exchange: Exchange) -> str | CompletedRun:
         """Start one run with one request, never retried, and return the platform's id of it, or how it ended.
 
         Raises:
@@ -153,7 +153,7 @@ class Listing(Protocol):
 class CalledBack(Protocol):
     """A target whose platform calls back when a run is over, at ``target_options["callback_listen"]`` (host:port)."""
 
-    def read_callback(self, body: bytes) -> Over | None:
+    def read_callback(self, body: bytes) -> CompletedRun | None:
         """How the run ended, by the body that the platform posts; none when it is not that of a run."""
         ...
 
@@ -209,7 +209,7 @@ class Probed(Protocol):
 
 
 @runtime_checkable
-class Discreet(Protocol):
+class Redactable(Protocol):
     """A platform whose documents hold values of parameters, and can be kept without them."""
 
     def without_values(self, document: bytes, redaction: Redaction) -> bytes:

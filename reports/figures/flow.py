@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.analysis.requested import requested
+from harness.analysis.cost.requested import requested
 from harness.analysis.timeline import floats
 from harness.model.units import counted, format_duration
 from reports.figures.figure import (
@@ -88,7 +88,7 @@ def requests(report: Report) -> list[Figure]:
         room, most = float(found.room.max()), float(found.wanted.max())
         top = 1.05 * max(room, min(most, 3 * room))
         layout = {"xaxis": time_axis(unit), "yaxis": axis(f"{what}s", range=[0, top])}
-        charged = report.charges and (report.charges.gpu_hours if found.resource == "GPU" else report.charges.cpu_hours)
+        charged = report.cost and (report.cost.gpu_hours if found.resource == "GPU" else report.cost.cpu_hours)
         caption = (
             f"Pods held {amount_text(found.held_hours) or 'no'} {found.resource}-hours"
             + (f" of {amount_text(charged)} that the nodes were there for" if charged else "")

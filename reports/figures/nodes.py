@@ -5,11 +5,11 @@ from heapq import heapify, heapreplace
 
 import numpy as np
 
-from harness.analysis.columns import evenly
-from harness.analysis.curves import mean_active
-from harness.analysis.rework import lost_pods
+from harness.analysis.services.workers import WORKING
 from harness.analysis.timeline import Bools, Floats, Ints, floats
-from harness.analysis.workers import WORKING
+from harness.analysis.timeline.columns import evenly
+from harness.analysis.timeline.curves import mean_active
+from harness.analysis.waits.wasted_work import lost_pods
 from harness.model.phases import POD_PHASES, RUNNING, SCHEDULING, UNSCHEDULABLE
 from reports.figures.figure import Figure, Trace, Unit, axis, figure, marks, stretches, time_axis, unit_of
 from reports.figures.phases import color
@@ -40,7 +40,7 @@ def _carriers(report: Report) -> _Carriers:
         names = [worker.name for worker in report.workers.workers]
         whole = np.zeros(len(names))
         return _Carriers("replica", "executions", names, whole, whole + end_s, WORKING, WORKING)
-    nodes = report.timeline.workers.sort_values(["ready_s", "name"], kind="stable")
+    nodes = report.timeline.run_nodes.sort_values(["ready_s", "name"], kind="stable")
     ready, gone = np.maximum(floats(nodes, "ready_s"), 0.0), np.fmin(floats(nodes, "gone_s"), end_s)
     on = tuple(name for name in POD_PHASES if name not in {UNSCHEDULABLE, SCHEDULING})
     return _Carriers("node", "steps", nodes["name"].astype(str).tolist(), ready, gone, on, (RUNNING,))

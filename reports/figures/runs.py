@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from harness.analysis.columns import evenly
 from harness.analysis.timeline import Bools, Floats, Ints, floats
-from harness.analysis.waits import PRECEDENCE, segments
+from harness.analysis.timeline.columns import evenly
+from harness.analysis.waits.waits import PRECEDENCE, segments
 from harness.model.phases import CANCELED, CONTROLLER, DISPATCH, FAILED, PUBLISHING, RUN_PHASES, SUBMIT
 from reports.figures.figure import Figure, Trace, axis, figure, marks, stretches, unit_of
 from reports.figures.phases import color

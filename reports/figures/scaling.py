@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.analysis.scaling import Interval
+from harness.analysis.capacity.scaling import Interval
 from reports.figures.figure import Figure, axis, figure, line
 from reports.report import Report
 from reports.tables import amount_text

@@ -12,7 +12,7 @@ from harness.model.baseline import Baseline, differences
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
 from harness.store.baselines import find_baseline, keep_baseline
-from tests.timelines import burst
+from tests.support.timelines import burst
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from harness.analysis.ledger import in_words, ledger, missing
 from harness.model import Outcome
 from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
-from tests.timelines import Story
+from tests.support.timelines import Story
 
 FATES = ("succeeded", "failed", "canceled", "skipped", "in_flight", "rejected", "missed", "lost")
 STATES = {"succeeded": SUCCEEDED, "failed": FAILED, "canceled": CANCELED, "skipped": SKIPPED}

@@ -8,7 +8,7 @@ from harness.analysis.slo import judge
 from harness.model import ConfigError, Outcome
 from harness.model.phases import CANCELED, FAILED, SUCCEEDED, UNSCHEDULABLE
 from harness.model.slo import QUANTITIES, RATIOS, parse_slo
-from tests.timelines import Story
+from tests.support.timelines import Story
 
 
 def test_an_objective_is_understood_in_its_parts():

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from harness.analysis.throughput import throughput, windows
 from harness.model.phases import FAILED
-from tests.timelines import Story, burst
+from tests.support.timelines import Story, burst
 
 
 def test_every_run_is_counted_in_one_window(tmp_path):

@@ -3,7 +3,7 @@ import pytest
 from harness.analysis.validity import SENDING_RATE, validity
 from harness.model import Outcome
 from harness.model.phases import SKIPPED
-from tests.timelines import Story
+from tests.support.timelines import Story
 
 
 def clean(count=100, **changes):

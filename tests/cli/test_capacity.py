@@ -4,7 +4,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from harness.cli import main
-from tests.timelines import burst
+from tests.support.timelines import burst
 
 TABLE = "runs,nodes,duration,repetition\n100,5,1h30m,1\n200,10,95m,1\n400,20,5500,1\n"
 KEYS = {"runs", "nodes", "within_s", "answer", "interval", "model", "fitted_on", "binding", "warnings"}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from tests.timelines import burst
+from tests.support.timelines import burst
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vineyard.csv"
 

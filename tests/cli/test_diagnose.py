@@ -7,7 +7,7 @@ import pytest
 
 from harness.cli import main
 from harness.store.folder import TABLES
-from tests.timelines import burst
+from tests.support.timelines import burst
 
 
 @pytest.fixture

@@ -2,9 +2,10 @@ import json
 
 import pytest
 
-from harness.cli import main, twin
-from harness.cli.experiment_file import read_experiment
+from harness.cli import main
 from harness.model.errors import ConfigError, ExitCode
+from harness.planning import simulated_burst
+from harness.planning.experiment_file import read_experiment
 from harness.simulator.profile_file import load_profile
 
 SEARCH = """
@@ -34,11 +35,14 @@ def experimented(capsys, tmp_path, text, *more):
 
 def test_the_fewest_nodes_are_those_of_the_full_grid(tmp_path, capsys):
     found = experimented(capsys, tmp_path, SEARCH)
-    profile, pipeline = load_profile("aks-20-nodes"), twin.package(None)
+    profile, pipeline = load_profile("aks-20-nodes"), simulated_burst.package(None)
     enough = [
         nodes
         for nodes in range(1, 13)
-        if sum(twin.burst(twin.with_nodes(profile, nodes), pipeline, 60, seed).duration_s < 400 for seed in range(5))
+        if sum(
+            simulated_burst.burst(simulated_burst.with_nodes(profile, nodes), pipeline, 60, seed).duration_s < 400
+            for seed in range(5)
+        )
         >= 3
     ]
     assert abs(found["answers"][0]["answer"] - min(enough)) <= 1

@@ -6,7 +6,7 @@ import yaml
 
 from harness.cli import main
 from harness.cli.jobs_per_node import run_room
-from harness.experiment.jobs_per_node import Room
+from harness.planning.jobs_per_node import Room
 from harness.targets import kfp_pipeline
 
 TRAINING = Path(kfp_pipeline.__file__).with_name("training.yaml")

@@ -13,8 +13,8 @@ from harness.collectors.http import Http, Timeouts
 from harness.model import Scenario
 from harness.store import RunFolder
 from harness.targets import kfp
-from tests.collectors.servers import until
 from tests.e2e.conftest import platform
+from tests.support.servers import until
 
 __all__ = ["platform"]
 

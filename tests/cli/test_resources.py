@@ -1,12 +1,12 @@
 import json
 from pathlib import Path
 
-from harness.analysis.resources import Resources
+from harness.analysis.cost.resources import Resources
 from harness.cli import main
 from harness.cli.resources import current_resources
 from harness.targets import kfp_pipeline
-from tests.analysis.test_resources import measured
-from tests.timelines import Story
+from tests.analysis.cost.test_resources import measured
+from tests.support.timelines import Story
 
 TRAINING = Path(kfp_pipeline.__file__).with_name("training.yaml")
 MI = 2**20

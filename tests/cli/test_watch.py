@@ -5,7 +5,7 @@ import pytest
 
 from harness.cli import main
 from harness.cli.watch import is_over, view
-from tests.timelines import Story
+from tests.support.timelines import Story
 
 NOW = 1_790_000_000 * 10**9
 LOAD = {

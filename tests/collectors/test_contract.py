@@ -8,11 +8,11 @@ from types import ModuleType
 import pytest
 import yaml
 
-from harness.collectors import metric_profiles
 from harness.collectors.collector import Observation, ObserverSettings, sources
 from harness.collectors.journal import Journal
+from harness.collectors.metrics import profiles_file
 from harness.collectors.observer import observe
-from harness.collectors.s3 import Bucket
+from harness.collectors.probes.s3 import Bucket
 from harness.model import Event, Plan, Sample
 from harness.store import RunFolder
 from harness.targets import kfp
@@ -104,7 +104,7 @@ def test_the_documented_profile_is_one_and_the_list_of_profiles_is_complete(tmp_
     (text,) = examples("yaml")
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    (metric,) = metric_profiles.load(str(path)).metrics
+    (metric,) = profiles_file.load(str(path)).metrics
     assert metric.queries("x", 60) == {"": 'sum by (queue_name) (x{queue_name="workflow_queue"})'}
-    assert f"`{' '.join(metric_profiles.names())}`" in DOCUMENTATION.replace("\n", " ")
+    assert f"`{' '.join(profiles_file.names())}`" in DOCUMENTATION.replace("\n", " ")
     assert yaml.safe_load(text)["title"]

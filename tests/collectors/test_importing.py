@@ -15,9 +15,9 @@ from harness.model.phases import SUCCEEDED
 from harness.store import RunFolder
 from harness.store.tables import load, seal
 from harness.targets import kfp
-from tests.collectors.manifests import RUN, WF, at, event, pod, time
-from tests.collectors.test_pods import DONE, STORY
-from tests.collectors.test_workflows import claim, workflow
+from tests.collectors.kubernetes.test_pods import DONE, STORY
+from tests.collectors.kubernetes.test_workflows import claim, workflow
+from tests.support.manifests import RUN, WF, at, event, pod, time
 
 NODE = {
     "kind": "Node",

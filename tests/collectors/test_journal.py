@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.collectors.contact import NOT_REACHABLE, RESUMED, RETRY, Contact, UnreachableError
 from harness.collectors.journal import Journal
+from harness.collectors.source_health import NOT_REACHABLE, RESUMED, RETRY, SourceHealth, UnreachableError
 from harness.model import Event, Sample
 from harness.model.phases import GAP, OBSERVER_REQUESTS
 from harness.model.redaction import Redaction, hide_columns, values_of
@@ -115,7 +115,7 @@ class TestFullDisk:
 
 class TestContact:
     def test_a_source_that_was_never_there_is_said_once(self, journal: Journal, folder: RunFolder) -> None:
-        contact = Contact("kubernetes", journal)
+        contact = SourceHealth("kubernetes", journal)
         waits = [contact.failed(UnreachableError("no kubeconfig")) for _ in range(7)]
         contact.end()
         assert waits == [1, 2, 4, 8, 16, 30, 30]
@@ -124,7 +124,7 @@ class TestContact:
     def test_a_source_that_comes_back_leaves_a_gap_that_begins_when_it_went(
         self, journal: Journal, folder: RunFolder, clock: Clock
     ) -> None:
-        contact = Contact("runs", journal)
+        contact = SourceHealth("runs", journal)
         contact.made()
         clock.passes(5)
         lost_at = clock.at
@@ -142,9 +142,9 @@ class TestContact:
 
     @pytest.mark.parametrize(("end", "reason"), [(lambda c: c.made(missed=False), RESUMED), (lambda c: c.end(), GAP)])
     def test_what_was_told_afterwards_is_no_gap_and_what_never_came_back_is_one(
-        self, journal: Journal, folder: RunFolder, end: Callable[[Contact], None], reason: str
+        self, journal: Journal, folder: RunFolder, end: Callable[[SourceHealth], None], reason: str
     ) -> None:
-        contact = Contact("kubernetes pods", journal)
+        contact = SourceHealth("kubernetes pods", journal)
         contact.made()
         contact.failed(UnreachableError("refused"))
         end(contact)

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.collectors.cluster import Pods
-from harness.collectors.events import Events
 from harness.collectors.journal import Journal
+from harness.collectors.kubernetes.cluster import Pods
+from harness.collectors.kubernetes.events import Events
 from harness.model import Span
 from harness.model.phases import RUNNING, SCHEDULING, STORING, UNSCHEDULABLE
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kfp.workflow import Workflow
-from harness.simulator.kube.view import KubernetesView
+from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile_file import load_profile
 from harness.store import RunFolder

@@ -5,8 +5,8 @@ import pytest
 from benchmarks.planting.case import Case, simulated
 from harness.detectors.adapter_slow import detect
 from harness.model.phases import NODE_CPU_CORES, SERVICE_PROBE_SECONDS
-from tests.detectors.planted import executed
-from tests.timelines import Story
+from tests.support.planted import executed
+from tests.support.timelines import Story
 
 
 def moving(count: int = 60) -> Story:

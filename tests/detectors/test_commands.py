@@ -13,8 +13,8 @@ from benchmarks.planting.cases import CASES
 from harness.detectors import diagnose
 from harness.simulator.faults import FAULTS, HETIDA_FAULTS
 from harness.simulator.profile_file import load_profile
-from tests.detectors.planted import PLANTED
-from tests.detectors.rehearsal import Rehearsal, Shell
+from tests.support.planted import PLANTED
+from tests.support.rehearsal import Rehearsal, Shell
 
 # As the platforms' own manifests name them.
 DEPLOYMENTS = {"ml-pipeline", "ml-pipeline-persistenceagent", "workflow-controller", "mysql", "seaweedfs", "minio"}

@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from harness.detectors import detectors, diagnose
-from tests.timelines import burst
+from tests.support.timelines import burst
 
 MODULE = """
 from harness.detectors import CannotJudgeError

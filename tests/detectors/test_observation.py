@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from harness.detectors import censoring, observer_gaps
 from harness.model.phases import WRONG_CLUSTER
-from tests.timelines import Story
+from tests.support.timelines import Story
 
 
 def observed(story: Story, tmp_path, over: float | None):

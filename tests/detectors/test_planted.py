@@ -5,8 +5,8 @@ import pytest
 from benchmarks.planting.seen import RUNS_ONLY, SOURCES, seen
 from harness.detectors import detectors, diagnose, generator_lag
 from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES, REQUESTED_MEMORY_BYTES
-from tests.detectors.planted import NODES, PLANTED, plausible, steady, with_volume
-from tests.timelines import Story
+from tests.support.planted import NODES, PLANTED, plausible, steady, with_volume
+from tests.support.timelines import Story
 
 
 @pytest.mark.parametrize("name", PLANTED)

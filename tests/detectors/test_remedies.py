@@ -14,7 +14,7 @@ from harness.detectors import diagnose
 from harness.simulator.profile import Quota
 from harness.simulator.profile_file import load_profile
 from harness.simulator.store_products import StoreProduct
-from tests.detectors.rehearsal import Rehearsal
+from tests.support.rehearsal import Rehearsal
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 

@@ -10,8 +10,8 @@ from harness.detectors import diagnose
 from harness.detectors.detector import DEFECT
 from harness.model import Event, Node, Sample, Span, Submission
 from reports import build, document, summary
-from tests.detectors.planted import PLANTED, plausible, steady, with_volume
-from tests.timelines import Story, burst
+from tests.support.planted import PLANTED, plausible, steady, with_volume
+from tests.support.timelines import Story, burst
 
 STORIES = {**PLANTED, "full": lambda: burst(40, store_full_from=0.6), "steady": lambda: with_volume(steady(30))}
 

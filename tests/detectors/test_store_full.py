@@ -7,7 +7,7 @@ from harness.detectors import diagnose
 from harness.detectors.store_full import NAME, detect
 from harness.detectors.store_unreachable import NAME as UNREACHABLE
 from harness.model.phases import FAILED, STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES, STORE_FULL
-from tests.timelines import GIB, STORE_MESSAGE, Story, burst
+from tests.support.timelines import GIB, STORE_MESSAGE, Story, burst
 
 SAYINGS = (
     "failed to put file: 507 Insufficient Storage",

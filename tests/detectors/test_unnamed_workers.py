@@ -5,11 +5,11 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from harness.analysis.remainder import remainder
+from harness.analysis.waits.drain_tail import drain_tail
 from harness.cli import main
-from harness.cli.observations import timeline_of
 from harness.detectors import lb_imbalance
 from harness.detectors.detector import CannotJudgeError
+from harness.planning.observations import timeline_of
 
 
 def unnamed(place, monkeypatch, profile, *schedule):
@@ -28,14 +28,14 @@ def test_work_that_is_left_to_some_workers_is_inferred_from_times_alone(tmp_path
     (finding,) = lb_imbalance.detect(timeline)
     assert finding.confidence < 0.7
     assert "inferred from times" in finding.evidence[0].statement
-    assert remainder(timeline).tail_s > 6 * remainder(timeline).computing_s
+    assert drain_tail(timeline).tail_s > 6 * drain_tail(timeline).computing_s
 
 
 def test_a_balancer_that_knows_who_is_free_leaves_no_tail(tmp_path, monkeypatch):
     timeline = unnamed(tmp_path, monkeypatch, "hetida-least-connections", "--schedule", "burst")
     with pytest.raises(CannotJudgeError, match="times don't show any that were left to few workers"):
         lb_imbalance.detect(timeline)
-    assert remainder(timeline).level == pytest.approx(12, abs=2), "the workers that there are"
+    assert drain_tail(timeline).level == pytest.approx(12, abs=2), "the workers that there are"
 
 
 def test_workers_that_are_not_loaded_tell_nothing(tmp_path, monkeypatch):

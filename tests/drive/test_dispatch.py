@@ -2,12 +2,13 @@ import gevent
 import gevent.event
 import pytest
 
-from harness.drive.dispatch import Arrival, Clock, Dispatcher, most_at_once
+from harness.drive.dispatch import Clock, Dispatcher, most_at_once
 from harness.model import Outcome, Scenario
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.phases import COMPUTING, RUN
-from harness.targets import Over, RejectedError
+from harness.model.scenario import Arrival
+from harness.targets import CompletedRun, RejectedError
 
 
 class Platform:
@@ -144,7 +145,7 @@ def test_a_run_that_is_over_with_its_answer_is_booked_with_its_phases_and_its_en
     class Synchronous:
         def submit(self, scenario, exchange):
             exchange(HttpRequest("POST", "/"))
-            return Over(f"run-{scenario.id}", "FAILED", "boom", "t", ((COMPUTING, 0.001),))
+            return CompletedRun(f"run-{scenario.id}", "FAILED", "boom", "t", ((COMPUTING, 0.001),))
 
     records = []
     clock = Clock()

@@ -10,11 +10,11 @@ import pytest
 
 from harness.drive.dispatch import Clock, Dispatcher
 from harness.drive.ledger import Ledger
-from harness.drive.order import Order
 from harness.model import Event, Outcome, Plan, Scenario, Submission
 from harness.model.http import HttpAnswer
 from harness.model.phases import SUCCEEDED
 from harness.model.schedule import Constant
+from harness.plan.assignment import Assignment
 from harness.store import RunFolder
 
 T0_AT = 1_700_000_000 * 10**9
@@ -80,7 +80,7 @@ def hour(tmp_path_factory):
     offsets = array("d", Constant(RATE, HOUR_S).offsets(7))
     folder = RunFolder.create(tmp_path_factory.mktemp("hour"), "hour")
     plan = Plan("jobs", "http://h", {}, len(offsets), 7, simulated=False)
-    order = Order("hour", plan, [Scenario(str(k), "s", {}, {}) for k in range(500)], offsets, T0_AT)
+    order = Assignment("hour", plan, [Scenario(str(k), "s", {}, {}) for k in range(500)], offsets, T0_AT)
     most = 0
     with folder.recorder() as recorder:
         ledger = Ledger(recorder, len(offsets))

@@ -10,21 +10,21 @@ from gevent.pywsgi import WSGIServer
 
 from harness.analysis.timeline import Timeline
 from harness.detectors import generator_lag
-from harness.drive import crew
-from harness.drive.crew import Worker
-from harness.drive.order import Order
+from harness.drive import load_generator
+from harness.drive.load_generator import Worker
 from harness.model import Plan, Sample, Scenario
 from harness.model.phases import GENERATOR_CPU
 from harness.model.schedule import Constant
+from harness.plan.assignment import Assignment
 from harness.store import RunFolder
 from harness.store.tables import load, seal
-from tests.timelines import Story, at
+from tests.support.timelines import Story, at
 
 COSTLY = """
 import time
 
 from harness.model.http import HttpRequest
-from harness.targets import Over
+from harness.targets import CompletedRun
 
 
 class Costly:
@@ -34,7 +34,7 @@ class Costly:
         while time.process_time() < until:
             pass
         exchange(HttpRequest("POST", "/"))
-        return Over(scenario.run_name, "SUCCEEDED")
+        return CompletedRun(scenario.run_name, "SUCCEEDED")
 
 
 def from_plan(plan, package=None):
@@ -60,7 +60,7 @@ def findings(tmp_path, monkeypatch, service):
     """What the self-check says when every `every`-th submission keeps the worker busy for `busy_s`."""
 
     def run(name, *, busy_s, every):
-        monkeypatch.setattr(crew, "_CPU_EVERY_S", 0.4)
+        monkeypatch.setattr(load_generator, "_CPU_EVERY_S", 0.4)
         monkeypatch.syspath_prepend(str(tmp_path))
         (tmp_path / f"{name}.py").write_text(COSTLY.replace("BUSY_S", str(busy_s)).replace("EVERY", str(every)))
         offsets = array("d", Constant(40.0, 1.0).offsets(7))
@@ -70,7 +70,7 @@ def findings(tmp_path, monkeypatch, service):
         folder.write_schedule(offsets)
         scenarios = [Scenario(str(k), "s", {}, {}) for k in range(len(offsets))]
         with folder.recorder() as recorder:
-            Worker(Order("run", plan, scenarios, offsets, time.time_ns() + 10**8), "", recorder.write).run()
+            Worker(Assignment("run", plan, scenarios, offsets, time.time_ns() + 10**8), "", recorder.write).run()
         seal(folder)
         return generator_lag.detect(Timeline.from_frames(plan, load(folder))), folder
 

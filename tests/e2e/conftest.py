@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.punctuality import give_up_if_the_machine_is_late
+from tests.support.punctuality import give_up_if_the_machine_is_late
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from tests.e2e.conftest import ROOT
-from tests.e2e.punctuality import give_up_if_the_machine_is_late
+from tests.support.punctuality import give_up_if_the_machine_is_late
 
 
 @pytest.mark.timeout(300)

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from harness.cli import experiment_tests
-from harness.cli.experiment_file import read_experiment
-from harness.experiment.plan import Point
 from harness.model.errors import ExitCode, PipeswarmError
+from harness.planning import experiment_tests
+from harness.planning.experiment_file import read_experiment
+from harness.planning.plan import Point
 from tests.e2e.conftest import QUICK, ROOT
-from tests.e2e.punctuality import give_up_if_the_machine_is_late
+from tests.support.punctuality import give_up_if_the_machine_is_late
 
 
 @pytest.mark.timeout(300)

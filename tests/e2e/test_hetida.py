@@ -17,7 +17,7 @@ from harness.model.phases import BACKEND, COMPUTING, LOADING, QUEUED
 from harness.store import RunFolder
 from tests.e2e.conftest import BIN, ROOT, serve
 
-RECORDED = ROOT / "tests/targets/recorded_hetida/runtime_request.json"
+RECORDED = ROOT / "tests/support/recorded_hetida/runtime_request.json"
 COMPONENT = ROOT / "harness/targets/anomaly_detection.json"
 # Everything is over within a moment.
 QUICK = """

@@ -7,8 +7,8 @@ import time
 
 from harness.analysis.ledger import in_words
 from harness.store import RunFolder
-from tests.e2e.answering import answering, locustfile
 from tests.e2e.conftest import BIN, free_port
+from tests.support.answering import answering, locustfile
 
 
 def test_a_load_that_is_killed_has_lost_nothing_that_it_had_acknowledged(locust, tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.e2e.answering import answering, locustfile
+from tests.support.answering import answering, locustfile
 
 RATE = 50
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.generators.drawing import drawn
+from tests.support.drawing import drawn
 
 N = 20_000
 BOUND = 1.95 / math.sqrt(N)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model.errors import ConfigError
-from tests.generators.drawing import column, drawn
+from tests.support.drawing import column, drawn
 
 
 def at(*parts):

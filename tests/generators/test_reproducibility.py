@@ -13,7 +13,7 @@ from generators.formats import Csv, JsonLines, Parquet
 from generators.generate import Job, generate
 from generators.sources import Sources
 from generators.spec import default_spec
-from tests.generators.drawing import spec_of
+from tests.support.drawing import spec_of
 
 EVERY_KIND = """
 fields:

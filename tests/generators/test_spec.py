@@ -13,7 +13,7 @@ from generators.kinds import kinds
 from generators.schema import SPEC, WORKLOAD, validate
 from generators.spec import default_spec, load_spec, read_spec
 from harness.model.errors import ConfigError
-from tests.generators.drawing import drawn, spec_of
+from tests.support.drawing import drawn, spec_of
 
 ROOT = SPEC.path.parent
 

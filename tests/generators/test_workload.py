@@ -15,8 +15,8 @@ from generators.cli import main
 from generators.document import Document, parse_yaml
 from generators.schema import WORKLOAD, validate
 from generators.workload import arrivals, read_workload, widths
-from harness.drive.schedule_files import read_replay
 from harness.model.errors import ConfigError
+from harness.plan.schedule_files import read_replay
 
 IDS = pl.DataFrame({"id": [str(k) for k in range(1, 101)], "plant": ["a", "b", "c", "d"] * 25})
 

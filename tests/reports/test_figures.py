@@ -5,14 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from harness.analysis.scaling import Curve, fit
+from harness.analysis.capacity.scaling import Curve, fit
 from harness.detectors import diagnose
 from harness.model.phases import PULLING, RUNNING, UNSCHEDULABLE
 from reports import build
 from reports.figures import figures
 from reports.figures.figure import unit_of
 from reports.figures.scaling import statement
-from tests.timelines import Story, burst
+from tests.support.timelines import Story, burst
 
 
 def drawn(story, place):

@@ -7,7 +7,7 @@ import pytest
 
 import reports
 from reports.figures import figures
-from tests.timelines import burst
+from tests.support.timelines import burst
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
@@ -203,7 +203,7 @@ def test_who_reads_in_the_dark_prints_on_white_paper(browser, page_address):
 
 
 def test_an_experiment_is_one_page_with_its_searches_and_links(browser, tmp_path):
-    from harness.experiment.plan import Experiment, Point, Question, Result
+    from harness.planning.plan import Experiment, Point, Question, Result
     from reports.experiment_page import Conduct, render
 
     plan = Experiment(Question.FEWEST_NODES, ("plain", "slow"), (50,), (1, 2, 3, 4), 1)

@@ -7,7 +7,7 @@ import reports
 from harness.cli import main
 from harness.model import ConfigError, Outcome
 from reports.index import entries, trends, write_index
-from tests.timelines import Story, burst
+from tests.support.timelines import Story, burst
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,8 @@ from harness.store import RunFolder
 from reports.document import tidy
 from reports.figures import figures, thinned
 from reports.markdown import cell
-from tests.analysis.test_levels import stairs
-from tests.timelines import Story, burst
+from tests.analysis.capacity.test_steady_state import stairs
+from tests.support.timelines import Story, burst
 
 FORMATS = (reports.HTML, reports.JSON, reports.MARKDOWN, reports.JUNIT)
 SLOS = ("p95(run.duration) < 20m", "failed_ratio < 0.01", "throughput > 100/h")

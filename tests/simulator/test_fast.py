@@ -12,7 +12,7 @@ from harness.model.phases import RUN, STORE_AVAILABLE_BYTES
 from harness.simulator.fast import Arrival, Record, simulate
 from harness.simulator.faults import parse_fault
 from harness.simulator.profile_file import load_profile
-from tests.simulator.platforms import UNCACHED, pool, profile
+from tests.support.platforms import UNCACHED, pool, profile
 
 ORIGIN_AT = 1_790_000_000 * 10**9
 

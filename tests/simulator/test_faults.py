@@ -10,7 +10,7 @@ from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.records import Run
 from harness.simulator.platform import Platform
 from harness.simulator.profile_file import load_profile
-from tests.simulator.platforms import Journal, submit, upload
+from tests.support.platforms import Journal, submit, upload
 
 RUNS = 60
 Answers = list[tuple[float, Run | RpcError]]

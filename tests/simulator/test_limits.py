@@ -14,7 +14,7 @@ from harness.simulator.kfp.records import SUCCEEDED, Run
 from harness.simulator.platform import Platform
 from harness.simulator.profile import ArtifactStore, Database, Profile, Step
 from harness.simulator.profile import Quota as Limits
-from tests.simulator.platforms import GI, TRAINING, UNCACHED, Journal, profile, submit, upload
+from tests.support.platforms import GI, TRAINING, UNCACHED, Journal, profile, submit, upload
 
 
 def finished(its_profile: Profile, count: int, package: bytes = UNCACHED) -> tuple[Platform, Journal, list[Run]]:

@@ -22,7 +22,7 @@ from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
 from harness.simulator.profile_file import built_in, load_profile
-from tests.simulator.platforms import UNCACHED
+from tests.support.platforms import UNCACHED
 
 PIPELINES = [name for name in built_in() if not name.startswith("hetida")]
 

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.simulator.conftest import QUICK, Serve, Served
-from tests.simulator.kfp.asking import UNKNOWN
+from tests.support.kfp_api import UNKNOWN
 
 ROOT = Path(__file__).parents[2]
 HETIDA = """
@@ -28,7 +28,7 @@ hetida:
   adapters: [{id: plants}]
   executions: [{load: 0.1ms, compute: {uniform: [0.1ms, 0.2ms], parameter: busy_ms, per: 1000}, send: 0.1ms}]
 """
-REQUEST = json.loads((ROOT / "tests/targets/recorded_hetida/runtime_request.json").read_text())
+REQUEST = json.loads((ROOT / "tests/support/recorded_hetida/runtime_request.json").read_text())
 TRANSFORMATION = json.loads((ROOT / "harness/targets/anomaly_detection.json").read_text())
 STORED = f"/api/transformations/{TRANSFORMATION['id']}"
 RANGE = {"id": "plant-0001/flow", "from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:05:00Z"}

@@ -11,8 +11,8 @@ from harness.simulator.kfp.records import OVER, Run
 from harness.simulator.platform import Platform
 from harness.simulator.profile import ArtifactStore, Controller, Pool, Profile, Quota, Scheduler, Step
 from harness.simulator.profile_file import load_profile
-from tests.simulator.on_simpy import simulated
-from tests.simulator.platforms import GI, UNCACHED, upload
+from tests.support.on_simpy import simulated
+from tests.support.platforms import GI, UNCACHED, upload
 
 DEMO = load_profile("demo")
 STEP = Step(duration=Amount(Uniform(2.0, 40.0)))

@@ -13,7 +13,7 @@ import yaml
 
 from tests.e2e.conftest import free_port
 from tests.simulator.conftest import Served
-from tests.simulator.platforms import UNCACHED
+from tests.support.platforms import UNCACHED
 
 BINARY = shutil.which("prometheus")
 SERVICES = "/api/v1/namespaces/kubeflow/services/{}/proxy/metrics"

@@ -23,7 +23,7 @@ from harness.simulator.profile import FaultPlan
 from harness.simulator.profile_file import load_profile
 from harness.simulator.wall import WallClock
 from tests.simulator.conftest import QUICK, Serve, Served
-from tests.simulator.platforms import UNCACHED, pool, profile, submit, upload
+from tests.support.platforms import UNCACHED, pool, profile, submit, upload
 
 MODULE = [sys.executable, "-m", "harness.simulator"]
 

@@ -8,7 +8,7 @@ from harness.cli import main
 from harness.model.errors import ConfigError
 from harness.store.prices import EVERY, parse_price
 from harness.store.tables import load
-from tests.timelines import burst
+from tests.support.timelines import burst
 
 
 @pytest.fixture

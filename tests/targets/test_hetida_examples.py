@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.drive.schedule_files import read_stages
+from harness.plan.schedule_files import read_stages
 from harness.simulator.profile_file import load_profile
 from harness.targets import hetida
 from harness.targets.hetida_transformation import understand

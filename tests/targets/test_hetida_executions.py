@@ -8,9 +8,9 @@ import pytest
 
 from harness.model.phases import BACKEND, COMPUTING, FAILED, LOADING, NETWORK, QUEUED, RUN, SENDING, SUCCEEDED
 from harness.model.records import Event, Span
-from harness.targets import Listing, Over, RejectedError, hetida_answer
+from harness.targets import CompletedRun, Listing, RejectedError, hetida_answer
 from harness.targets.scenarios import InputType
-from tests.targets.hetida_platform import EXAMPLE, RECORDED, Platform, answer, recorded, run_of, target
+from tests.support.hetida_platform import EXAMPLE, RECORDED, Platform, answer, recorded, run_of, target
 
 
 def test_a_result_is_a_run_that_is_over_with_the_backends_phases():
@@ -28,7 +28,9 @@ def test_a_result_is_a_run_that_is_over_with_the_backends_phases():
 
 
 def test_the_phases_fill_the_exchange_exactly_and_what_nobody_measured_is_network_and_waiting():
-    ended = Over("r", SUCCEEDED, "", "t", ((QUEUED, 0.1), (LOADING, 0.2), (COMPUTING, 0.3)), QUEUED, 0.01, "pod-1")
+    ended = CompletedRun(
+        "r", SUCCEEDED, "", "t", ((QUEUED, 0.1), (LOADING, 0.2), (COMPUTING, 0.3)), QUEUED, 0.01, "pod-1"
+    )
     spans = [record for record in ended.records(10**9, 2 * 10**9, "hetida") if isinstance(record, Span)]
     assert (spans[0].phase, spans[0].step, spans[0].started_at, spans[0].ended_at) == (RUN, "", 10**9, 2 * 10**9)
     steps = spans[1:]
@@ -42,7 +44,7 @@ def test_the_phases_fill_the_exchange_exactly_and_what_nobody_measured_is_networ
 
 
 def test_measured_steps_longer_than_the_exchange_are_cut_at_its_end():
-    ended = Over("r", SUCCEEDED, "", "t", ((LOADING, 2.0), (COMPUTING, 1.0)))
+    ended = CompletedRun("r", SUCCEEDED, "", "t", ((LOADING, 2.0), (COMPUTING, 1.0)))
     spans = [record for record in ended.records(0, 10**9, "hetida") if isinstance(record, Span)]
     assert max(span.ended_at for span in spans) == 10**9
 

@@ -7,7 +7,7 @@ import pytest
 from harness.model.errors import ConfigError
 from harness.targets import hetida
 from harness.targets.scenarios import InputType
-from tests.targets.hetida_platform import EXAMPLE, RECORDED, TEXTS, Platform, example, run_of, target, written
+from tests.support.hetida_platform import EXAMPLE, RECORDED, TEXTS, Platform, example, run_of, target, written
 
 
 def test_the_inputs_are_values_of_what_is_direct_and_parts_of_the_wirings_of_what_is_not():

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.model.errors import ConfigError, TargetUnreachableError
-from tests.targets.hetida_platform import EXAMPLE, Platform, answer, example, recorded, run_of, target
+from tests.support.hetida_platform import EXAMPLE, Platform, answer, example, recorded, run_of, target
 
 
 def test_an_unknown_transformation_is_uploaded_from_its_file_once():

@@ -8,7 +8,7 @@ from kfp import compiler, dsl
 from harness.model.redaction import Redaction
 from harness.targets import hetida, kfp
 from harness.targets.kfp_pipeline import read_pipeline
-from harness.targets.target import Discreet
+from harness.targets.target import Redactable
 
 SECRET = 's3://plant-north/confidential\'s, "quoted" and long enough to be folded by whoever writes YAML, twice over'
 
@@ -90,4 +90,4 @@ def test_the_default_of_an_optional_input_is_a_value():
 
 @pytest.mark.parametrize("platform", [kfp, hetida])
 def test_both_platforms_can_be_discreet(platform):
-    assert isinstance(platform, Discreet)
+    assert isinstance(platform, Redactable)

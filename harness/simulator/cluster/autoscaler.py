@@ -5,10 +5,10 @@ from math import ceil
 from random import Random
 from typing import Protocol
 
+from harness.simulator.cluster.listener import Change, ClusterListener
 from harness.simulator.cluster.objects import Node, Pod
 from harness.simulator.cluster.scheduler import Scheduler
 from harness.simulator.cluster.shapes import Shape, admits, allocatable, labels_of, taints_of
-from harness.simulator.cluster.witness import Change, Witness
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import Autoscaler as Settings
 from harness.simulator.profile import Pool
@@ -54,7 +54,7 @@ class Autoscaler:
         *,
         scheduler: Scheduler,
         machines: Machines,
-        witness: Witness,
+        witness: ClusterListener,
     ) -> None:
         self._loop = loop
         self.settings = settings

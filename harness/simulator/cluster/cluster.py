@@ -5,10 +5,10 @@ from random import Random
 
 from harness.simulator.cluster.autoscaler import Autoscaler
 from harness.simulator.cluster.kubelet import Kubelet
+from harness.simulator.cluster.listener import Change, ClusterListener
 from harness.simulator.cluster.objects import Node, Pod
 from harness.simulator.cluster.scheduler import Scheduler
 from harness.simulator.cluster.shapes import Shape
-from harness.simulator.cluster.witness import Change, Witness
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import Pool, Profile, Taint
 
@@ -19,7 +19,7 @@ _EVICTION_TAINT = Taint("remediator.kubernetes.azure.com/unschedulable", "", "No
 class Cluster:
     """Nodes, scheduler, kubelets and autoscaler of one profile."""
 
-    def __init__(self, loop: EventLoop, profile: Profile, seed: str, witness: Witness) -> None:
+    def __init__(self, loop: EventLoop, profile: Profile, seed: str, witness: ClusterListener) -> None:
         self._loop = loop
         self._profile = profile
         self.witness = witness

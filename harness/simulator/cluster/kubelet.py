@@ -3,8 +3,8 @@
 from random import Random
 from typing import Protocol
 
+from harness.simulator.cluster.listener import Change, ClusterListener
 from harness.simulator.cluster.objects import Node, Pod
-from harness.simulator.cluster.witness import Change, Witness
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import Kubelet as Settings
 
@@ -34,7 +34,7 @@ class Kubelet:
     """
 
     def __init__(
-        self, loop: EventLoop, settings: Settings, random: Random, witness: Witness, surroundings: Surroundings
+        self, loop: EventLoop, settings: Settings, random: Random, witness: ClusterListener, surroundings: Surroundings
     ) -> None:
         self._loop = loop
         self.settings = settings

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from harness.simulator.cluster.shapes import HOSTNAME, Shape, allocatable, labels_of, taints_of
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import Pool, Taint
-from harness.simulator.stations import Job, SharedCapacity
+from harness.simulator.queues import Job, SharedCapacity
 
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
 

@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 
+from harness.simulator.cluster.listener import Change, ClusterListener
 from harness.simulator.cluster.objects import Node, Pod
 from harness.simulator.cluster.preemption import choose, fits_beside
 from harness.simulator.cluster.ranking import Ranks
 from harness.simulator.cluster.shapes import Shape
-from harness.simulator.cluster.witness import Change, Witness
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import Scheduler as Settings
 
@@ -24,7 +24,7 @@ class Scheduler:
         self,
         loop: EventLoop,
         settings: Settings,
-        witness: Witness,
+        witness: ClusterListener,
         bind: Callable[[Pod, Node], None],
         preempt: Callable[[Pod, Pod, Node], None],
     ) -> None:

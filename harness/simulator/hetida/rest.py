@@ -13,10 +13,10 @@ import aiohttp
 import orjson
 from aiohttp import web
 
-from harness.simulator.adapter.limits import Gate, Limits
-from harness.simulator.adapter.plants import Plants
-from harness.simulator.adapter.rest import application
 from harness.simulator.hetida import answers
+from harness.simulator.hetida.adapter.limits import Gate, Limits
+from harness.simulator.hetida.adapter.plants import Plants
+from harness.simulator.hetida.adapter.rest import application
 from harness.simulator.hetida.execution import Ending, Job
 from harness.simulator.hetida.requests import (
     RefusedError,

@@ -13,8 +13,8 @@ from math import inf
 from harness.simulator.events import EventLoop
 from harness.simulator.hetida.execution import COMPUTING, HANDLING, LOADING, SENDING, Ending, Job
 from harness.simulator.profile import Runtime
-from harness.simulator.stations import Job as Share
-from harness.simulator.stations import SharedCapacity
+from harness.simulator.queues import Job as Share
+from harness.simulator.queues import SharedCapacity
 
 Done = Callable[[], None]
 Turn = Callable[[Done], None]  # blocks the event loop until it calls back

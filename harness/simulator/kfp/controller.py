@@ -13,7 +13,7 @@ from harness.simulator.kfp.templates import Templates
 from harness.simulator.kfp.workflow import ERROR, FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
 from harness.simulator.profile import Controller as Settings
 from harness.simulator.profile import Quota as Limits
-from harness.simulator.stations import TokenBucket
+from harness.simulator.queues import TokenBucket
 
 _PATIENCE_S = 1.0  # at least so long until a pod that a quota refused is asked for again
 POSTPONED = "Workflow processing has been postponed because too many workflows are already running"

@@ -14,7 +14,7 @@ from harness.model.phases import (
 from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.journal import Journal
 from harness.simulator.kfp.records import Run
-from harness.simulator.kube.usage import Meter
+from harness.simulator.kube_objects.usage import Meter
 from harness.simulator.platform import Platform
 from harness.simulator.records import Arrival, Record, Stamps
 

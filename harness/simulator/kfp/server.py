@@ -24,7 +24,7 @@ from harness.simulator.kfp.records import (
 )
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Profile
-from harness.simulator.stations import TokenBucket
+from harness.simulator.queues import TokenBucket
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # of Kubernetes' generated names
 Answered = Callable[["Run | RpcError"], None]

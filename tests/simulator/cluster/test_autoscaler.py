@@ -8,7 +8,7 @@ import pytest
 from harness.simulator.cluster import Change, Cluster, Pod, Shape
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import Pool
-from tests.simulator.platforms import Journal, pool, profile, slower_autoscaler
+from tests.support.platforms import Journal, pool, profile, slower_autoscaler
 
 CORE = Shape(1000)
 

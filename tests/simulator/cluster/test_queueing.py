@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness.simulator.cluster import Change, Cluster, Pod, Shape
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import Profile
-from tests.simulator.platforms import Journal, pool, profile
+from tests.support.platforms import Journal, pool, profile
 
 
 def run_pods(its_profile: Profile, jobs: list[tuple[float, Shape, float]]) -> tuple[list[Pod], Journal, Cluster]:

@@ -8,7 +8,7 @@ from harness.simulator.cluster import Change, Cluster, Pod, Requirement, Shape, 
 from harness.simulator.distributions import fixed
 from harness.simulator.events import EventLoop
 from harness.simulator.profile import Kubelet, Pool, Profile, Scheduler, Taint
-from tests.simulator.platforms import GI, Journal, pool, profile
+from tests.support.platforms import GI, Journal, pool, profile
 
 GPU = pool("gpu", gpu=1, taints=(Taint("sku", "gpu"),), max=1)
 AVAILABLE = "0/3 nodes are available: 1 node(s) had untolerated taint {sku: gpu}, "

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 ROOT = Path(__file__).parents[3]
-RECORDED = ROOT / "tests/targets/recorded_hetida"
+RECORDED = ROOT / "tests/support/recorded_hetida"
 PROFILE = """
 pools: [{name: runtime, cpu: 4, memory: 16Gi, initial: 1, min: 1, max: 1}]
 hetida:

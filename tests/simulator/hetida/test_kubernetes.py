@@ -6,9 +6,9 @@ import pytest
 
 from harness.simulator.hetida.execution import Job, Work
 from harness.simulator.kfp.view import Calendar
-from harness.simulator.kube.actions import ClusterActions
-from harness.simulator.kube.components import RUNTIME
-from harness.simulator.kube.view import KubernetesView
+from harness.simulator.kube_objects.actions import ClusterActions
+from harness.simulator.kube_objects.components import RUNTIME
+from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile_file import load_profile
 

@@ -11,7 +11,7 @@ from harness.simulator.distributions import Lognormal, fixed
 from harness.simulator.events import EventLoop
 from harness.simulator.hetida import Ending, Service
 from harness.simulator.hetida.execution import COMPUTING, HANDLING, LOADING, SENDING, Work
-from harness.simulator.hetida.stations import Servers
+from harness.simulator.hetida.queues import Servers
 from harness.simulator.profile import Amount, DataAdapter, Execution, Hetida, Runtime
 
 PLANTS = (DataAdapter("plants"),)

@@ -7,8 +7,8 @@ from kfp import dsl
 from harness.simulator.cluster import Change
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Controller
-from tests.simulator.kfp.sdk import compiled, step
-from tests.simulator.platforms import Journal, profile, submit, upload
+from tests.support.kfp_sdk import compiled, step
+from tests.support.platforms import Journal, profile, submit, upload
 
 
 def test_the_cache_answers_a_step_whose_own_inputs_are_the_same(tmp_path: Any) -> None:

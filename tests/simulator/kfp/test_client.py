@@ -13,7 +13,7 @@ import kfp_server_api
 import pytest
 
 from tests.simulator.conftest import Served
-from tests.simulator.kfp.asking import UNKNOWN, call, ends
+from tests.support.kfp_api import UNKNOWN, call, ends
 
 
 def test_the_client_finds_a_healthy_single_user_installation(client: kfp.Client) -> None:

@@ -12,8 +12,8 @@ from harness.simulator.cluster import Change
 from harness.simulator.distributions import fixed
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Step
-from tests.simulator.kfp.sdk import branches, compiled, failing, flip, ran, step
-from tests.simulator.platforms import Journal, profile, submit, upload
+from tests.support.kfp_sdk import branches, compiled, failing, flip, ran, step
+from tests.support.platforms import Journal, profile, submit, upload
 
 
 def test_a_condition_on_a_parameter_decides_which_pods_a_run_has(tmp_path: Any) -> None:

@@ -11,7 +11,7 @@ from harness.model.errors import ConfigError
 from harness.simulator.cluster import Requirement, Toleration
 from harness.simulator.kfp.graph import JOIN, Graph, flatten
 from harness.simulator.kfp.packages import parse_package
-from tests.simulator.platforms import GI
+from tests.support.platforms import GI
 
 
 @dsl.container_component

@@ -7,7 +7,7 @@ import yaml
 from kfp import dsl
 
 from harness.simulator.kfp.records import Run
-from tests.simulator.kfp.sdk import branches, compiled, failing, flip, ran, step
+from tests.support.kfp_sdk import branches, compiled, failing, flip, ran, step
 
 
 def test_an_exit_task_runs_after_a_failure_and_the_run_has_failed(tmp_path: Any) -> None:

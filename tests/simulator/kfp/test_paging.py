@@ -9,7 +9,7 @@ import kfp
 import pytest
 
 from tests.simulator.conftest import Served
-from tests.simulator.kfp.asking import call, ends
+from tests.support.kfp_api import call, ends
 
 RECORDED = json.loads(Path(__file__).with_name("recorded").joinpath("paging.json").read_text())["answers"]
 FIRST = {each["label"]: each for each in RECORDED if "page_token" not in each["query"]}

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.simulator.conftest import Served
-from tests.simulator.kfp.asking import UNKNOWN, call, ends
+from tests.support.kfp_api import UNKNOWN, call, ends
 
 
 def test_there_are_no_schedules_and_that_is_said(client: kfp.Client, training: Path, experiment: str) -> None:

@@ -12,7 +12,7 @@ from harness.simulator.kfp.errors import Code, RpcError
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Agent, Api, ArtifactStore, Step
 from harness.simulator.store_products import StoreProduct
-from tests.simulator.platforms import GI, TRAINING, UNCACHED, Journal, pool, profile, submit, upload
+from tests.support.platforms import GI, TRAINING, UNCACHED, Journal, pool, profile, submit, upload
 
 ONE_SECOND = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
 

@@ -1,0 +1,1 @@
+"""Throughput, its limits, and how it scales with nodes."""

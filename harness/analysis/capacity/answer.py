@@ -1,0 +1,187 @@
+"""The three questions: how many nodes for N runs in T, how long for N runs on M nodes, how many runs in T on M nodes.
+
+Each answer comes from the distribution of the next test's duration: the answer itself from its median, the 90 %
+interval from its 5 % and 95 % quantiles. So the upper end of "how many nodes" is the number that is enough with a
+probability of 95 %, and the lower end of "how many runs" what is done in time with 95 %.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.capacity.model import TERMS, CapacityModel
+from harness.analysis.timeline import Floats
+from harness.model.units import counted
+
+RUNS, NODES, WITHIN = "runs", "nodes", "within_s"
+QUANTITIES = (RUNS, NODES, WITHIN)
+_LEVELS = (0.05, 0.5, 0.95)
+_MOST_NODES = 20_000
+_MOST_RUNS = 10**9
+_FAR = 2.0
+_EPSILON = 1e-9  # of rounding, where a duration meets the time exactly
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Two of the three are given; the one that is none is asked."""
+
+    runs: float | None = None
+    nodes: float | None = None
+    within_s: float | None = None
+
+    @property
+    def asked(self) -> str:
+        """The one of QUANTITIES that is asked."""
+        missing = [name for name in QUANTITIES if getattr(self, name) is None]
+        if len(missing) != 1:
+            raise ValueError("exactly two of runs, nodes and time are given")
+        return missing[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All three quantities, the asked one filled in; none where nothing is enough.
+
+    Attributes:
+        asked: which of QUANTITIES was asked.
+        value: the answer in the asked quantity's unit: runs, nodes, or seconds.
+        low: lower end of the 90 % interval.
+        high: upper end; none when the data do not bound it.
+        binding: what takes most of the time at this size, one of TERMS.
+        warnings: what a reader must know before relying on it.
+    """
+
+    runs: float | None
+    nodes: float | None
+    within_s: float | None
+    asked: str
+    value: float | None
+    low: float | None
+    high: float | None
+    binding: str
+    warnings: tuple[str, ...]
+
+
+Interval = tuple[float | None, float | None, float | None]  # low, value, high
+Ask = Callable[[Question], Interval]
+
+
+def answer(model: CapacityModel, question: Question, ask: Ask | None = None) -> Answer:
+    """Answer one question, by the model, or by `ask` where something knows better than the model.
+
+    Raises:
+        ValueError: not exactly two of the three quantities are given, or one of them is not above 0.
+    """
+    asked = question.asked
+    if any(value is not None and value <= 0 for value in (question.runs, question.nodes, question.within_s)):
+        raise ValueError("runs, nodes and time are above 0")
+    low, value, high = ask(question) if ask else _ASK[asked](model, question)
+    known = {name: getattr(question, name) for name in QUANTITIES} | {asked: value}
+    shares = {}
+    if known[RUNS] and known[NODES]:
+        shares = model.shares(known[RUNS], known[NODES])
+    return Answer(
+        known[RUNS],
+        known[NODES],
+        known[WITHIN],
+        asked,
+        value,
+        low,
+        high,
+        max(TERMS, key=lambda name: shares[name]) if shares else _unreachable(model, question),
+        _warnings(model, known, low, high),
+    )
+
+
+def _within(model: CapacityModel, question: Question) -> tuple[float, float, float]:
+    assert question.runs is not None
+    assert question.nodes is not None
+    low, value, high = model.durations(question.runs, question.nodes, _LEVELS)[:, 0].tolist()
+    return low, value, high
+
+
+def _runs(model: CapacityModel, question: Question) -> tuple[float, float, float]:
+    """Durations never fall with the number of runs: bisect."""
+    assert question.nodes is not None
+    assert question.within_s is not None
+    nodes, limit = question.nodes, question.within_s * (1 + _EPSILON)
+
+    def most(level: float) -> float:
+        def fits(runs: int) -> bool:
+            return bool(model.durations(float(runs), nodes, (level,))[0, 0] <= limit)
+
+        low, high = 0, 1
+        while high < _MOST_RUNS and fits(high):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return float(low)
+
+    return most(0.95), most(0.5), most(0.05)
+
+
+def _nodes(model: CapacityModel, question: Question) -> tuple[float | None, float | None, float | None]:
+    """Durations may rise again beyond a peak: look at all numbers of nodes, the far ones coarsely, then closely."""
+    assert question.runs is not None
+    assert question.within_s is not None
+    runs, limit = question.runs, question.within_s * (1 + _EPSILON)
+    first: list[float | None] = [None, None, None]
+    start = 1.0
+    while start <= _MOST_NODES and None in first:
+        block = np.arange(start, 2 * start)
+        if block.size > 64:
+            block = np.unique(np.round(np.geomspace(start, 2 * start - 1, 64)))
+        short = model.durations(runs, block, _LEVELS) <= limit
+        for k in range(3):
+            if first[k] is None and short[k].any():
+                first[k] = _closely(model, runs, limit, block, int(np.argmax(short[k])), k)
+        start *= 2
+    return first[0], first[1], first[2]
+
+
+def _closely(model: CapacityModel, runs: float, limit: float, block: Floats, at: int, k: int) -> float:
+    """The first number of nodes that is enough, between two looked at."""
+    if at == 0:
+        return float(block[0])
+    between = np.arange(block[at - 1] + 1, block[at] + 1)
+    return float(between[int(np.argmax(model.durations(runs, between, (_LEVELS[k],))[0] <= limit))])
+
+
+_ASK: dict[str, Callable[[CapacityModel, Question], Interval]] = {RUNS: _runs, NODES: _nodes, WITHIN: _within}
+
+
+def _unreachable(model: CapacityModel, question: Question) -> str:
+    """What keeps the answer away: the largest term that more nodes do not shorten."""
+    shares = model.shares(question.runs or model.fitted_on.runs[0], question.nodes or 10 * model.fitted_on.nodes[1])
+    return max((name for name in TERMS if name != "nodes"), key=lambda name: shares[name])
+
+
+def _warnings(
+    model: CapacityModel, known: dict[str, float | None], low: float | None, high: float | None
+) -> tuple[str, ...]:
+    seen = model.fitted_on
+    found = []
+    for name, value, (least, most) in (("run", known[RUNS], seen.runs), ("node", known[NODES], seen.nodes)):
+        are = "is" if value == 1 else "are"
+        if value and value > _FAR * most:
+            times = f"{value / most:,.0f}" if value > 10 * most else f"{value / most:.1f}"
+            found.append(f"{counted(value, name)} {are} {times} times the most that was observed ({most:,.4g})")
+        elif value and value * _FAR < least:
+            found.append(f"{counted(value, name)} {are} less than half of the least that was observed ({least:,.4g})")
+    if known[NODES] is None:
+        found.append("no number of nodes is enough: what does not get shorter with more nodes takes too long by itself")
+    elif high is None or low is None:
+        found.append("the interval has no upper end: the data do not rule out that no number of nodes is enough")
+    if known[RUNS] == 0:
+        found.append("not even one run is over in this time")
+    if seen.observations < 4:
+        found.append(
+            f"fitted on {counted(seen.observations, 'observation')}: the interval rests on what is usual "
+            "(tests differ by some 10%); more sizes, and the same size again, narrow it"
+        )
+    if seen.nodes[0] == seen.nodes[1] and known[NODES] != seen.nodes[0]:
+        found.append(f"all observations are on {counted(seen.nodes[0], 'node')}: what more nodes do is a guess")
+    return tuple(found)

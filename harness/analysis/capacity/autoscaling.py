@@ -1,0 +1,76 @@
+"""What the cluster autoscaler decided, and how long nodes took to come."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from harness.analysis.timeline import Floats, Timeline, floats
+from harness.analysis.timeline.curves import merged
+
+TRIGGERED_SCALE_UP = "TriggeredScaleUp"
+NOT_TRIGGERED_SCALE_UP = "NotTriggerScaleUp"
+# What clouds announce on a node that they take back (AKS, the node termination handlers of EKS and GKE).
+TAKEN_BACK = ("PreemptScheduled", "SpotInterruption", "PreemptionScheduled", "TerminationNotice")
+
+# As the autoscaler words it: pod triggered scale-up: [{pool-a 3->5 (max: 12)} {pool-b 0->1 (max: 4)}]
+_DECISION = re.compile(r"\{(\S+) (\d+)->(\d+) \(max: (\d+)\)\}")
+# A machine that has not come after this time is not on its way any more.
+LONGEST_PROVISIONING_S = 1800.0
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUp:
+    """One decision of the autoscaler: at `at_s` it asked `group` to grow from `before` to `after` machines."""
+
+    at_s: float
+    group: str
+    before: int
+    after: int
+    limit: int
+
+
+@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+def scale_ups(timeline: Timeline) -> tuple[ScaleUp, ...]:
+    """The decisions in the order of time; the event is written to every pod that helps, the decision counts once."""
+    events = timeline.events[timeline.events["reason"] == TRIGGERED_SCALE_UP]
+    decisions: dict[tuple[str, ...], ScaleUp] = {}
+    for at_s, message in sorted(zip(floats(events, "at_s").tolist(), events["message"].fillna(""), strict=True)):
+        for found in _DECISION.findall(message):
+            group, before, after, limit = found
+            decisions.setdefault(found, ScaleUp(at_s, group, int(before), int(after), int(limit)))
+    return tuple(decisions.values())
+
+
+def provisioning(timeline: Timeline) -> tuple[Floats, Floats]:
+    """When a node was on its way, as disjoint intervals: from the decision to ready.
+
+    Machines come in the order in which they were asked for. One that was asked for and never seen counts until the
+    end of the observation, for half an hour at most; one that nobody was seen to ask for counts from its creation.
+    """
+    ready = floats(timeline.nodes, "ready_s")
+    created = np.minimum(floats(timeline.nodes, "created_s"), np.where(np.isfinite(ready), ready, np.inf))
+    came = created > 0
+    created, ready = created[came], ready[came]
+    order = np.argsort(created, kind="stable")
+    created, ready = created[order], np.where(np.isfinite(ready[order]), ready[order], timeline.end_s)
+    asked = np.array([d.at_s for d in scale_ups(timeline) for _ in range(d.after - d.before)], dtype=np.float64)
+    matched = min(asked.size, created.size)
+    starts, ends = created.copy(), ready
+    starts[:matched] = np.minimum(starts[:matched], asked[:matched])
+    pending = asked[matched:]
+    starts = np.concatenate((starts, pending))
+    ends = np.concatenate((ends, np.minimum(pending + LONGEST_PROVISIONING_S, max(timeline.end_s, 0.0))))
+    return merged(starts, np.maximum(starts, ends))
+
+
+def provisioning_times(timeline: Timeline) -> Floats:
+    """Seconds from the decision to ready, by machine that came, in the order of coming."""
+    ready, created = floats(timeline.nodes, "ready_s"), floats(timeline.nodes, "created_s")
+    came = np.isfinite(ready) & (created > 0)
+    order = np.argsort(created[came], kind="stable")
+    ready = ready[came][order]
+    asked = np.array([d.at_s for d in scale_ups(timeline) for _ in range(d.after - d.before)], dtype=np.float64)
+    matched = min(asked.size, ready.size)
+    return np.asarray(ready[:matched] - asked[:matched], dtype=np.float64)

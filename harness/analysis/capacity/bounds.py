@@ -1,0 +1,191 @@
+"""Upper bounds on throughput by the operational laws: no part can do more than one over its demand.
+
+    X <= min over the parts of  servers / D,   X <= N / (D + Z)  in a closed test
+                                                   (Denning and Buzen 1978; Lazowska et al. 1984, chapter 5)
+
+D is the time one run needs of a part. The part with the smallest bound binds, however much the others are enlarged.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.capacity.acceptance import acceptance, plateau
+from harness.analysis.services.database import Work, connection_seconds, database_work
+from harness.analysis.services.executions import executions
+from harness.analysis.throughput import throughput
+from harness.analysis.timeline import Timeline, beginnings, floats
+from harness.analysis.timeline.curves import merged, peak
+from harness.analysis.waits.waits import PRECEDENCE, segments, waits
+from harness.model.phases import CONTROLLER, LOADING, POD_PHASES, SCHEDULING, SENDING, STORING, UNSCHEDULABLE
+from harness.model.units import format_duration
+
+_NOTABLE = 0.15  # of the runs' time
+_AT_ONCE = 3.0
+_FEW = 10  # executions of a replica
+_A_POD_S = 2.0  # between two pods a healthy controller takes about a second, and platforms stamp whole seconds
+_UNHINDERED = 0.05
+_REFUTED = 1.05
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What one part could carry at most.
+
+    Attributes:
+        part: "API server", "controller", "nodes", "artifact store", "adapters", "database", "database connections", or
+            "runs in flight" of a closed test.
+        per_hour: runs per hour.
+        demand_s: seconds of one server of this part that a run needs.
+        servers: how many there were: 1, the pods that fit on the nodes at once, connections, or the runs in flight.
+        utilisation: the measured throughput of all runs as a share of `per_hour`.
+        how: what it was taken from.
+    """
+
+    part: str
+    per_hour: float
+    demand_s: float
+    servers: float
+    utilisation: float
+    how: str
+
+
+def bounds(timeline: Timeline) -> tuple[Bound, ...]:
+    """The bounds that this run shows, the smallest first; a part that was never at its limit is not among them.
+
+    Nor is one that was said to carry less than the run achieved: it waited for something else.
+    """
+    measured = throughput(timeline).over_per_hour
+    parts = (_api, _controller, _nodes, _store, _adapters, _database, _connections, _in_flight)
+    found = [
+        bound for part in parts if (bound := part(timeline, measured)) is not None and bound.utilisation < _REFUTED
+    ]
+    return tuple(sorted(found, key=lambda bound: bound.per_hour))
+
+
+def _api(timeline: Timeline, measured: float) -> Bound | None:
+    flow = acceptance(timeline)
+    if flow is None:
+        return None
+    per_hour = 3600 * flow.rate
+    how = f"{flow.count:,} answers in a row while submissions queued"
+    return Bound("API server", per_hour, 1 / flow.rate, 1.0, measured / per_hour, how)
+
+
+def _nodes(timeline: Timeline, measured: float) -> Bound | None:
+    """Only where pods waited for room: otherwise the nodes were never seen at their limit."""
+    pods = timeline.pods
+    if not len(timeline.stretches(UNSCHEDULABLE)) or not timeline.is_over.any():
+        return None
+    on_node = timeline.of_runs(*(phase for phase in POD_PHASES if phase not in {UNSCHEDULABLE, SCHEDULING}))
+    start, end = floats(pods, "start_s")[on_node], floats(pods, "end_s")[on_node]
+    end = np.where(np.isfinite(end), end, timeline.end_s)
+    if not start.size:
+        return None
+    demand = float((end - start).sum()) / int(timeline.is_over.sum())
+    places = float(peak(start, end))
+    per_hour = 3600 * places / demand if demand > 0 else np.inf
+    how = f"{places:,.0f} pods ran at once at most, and the pods of a run take {format_duration(demand)} in all"
+    return Bound("nodes", per_hour, demand, places, measured / per_hour, how)
+
+
+def _controller(timeline: Timeline, measured: float) -> Bound | None:
+    """The even pace at which pods are made while runs wait for their next one: it makes one after the other.
+
+    Where only the first pod is long in coming, runs wait for their turn, not for the controller.
+    """
+    over = timeline.is_over & np.isfinite(floats(timeline.runs, "over_s"))
+    if waits(timeline).shares()[CONTROLLER] < _NOTABLE:
+        return None
+    between = segments(timeline, over)
+    new = beginnings(between.row)
+    waiting = (between.level == len(PRECEDENCE)) & (between.length > 0)
+    asked = np.concatenate((floats(timeline.runs, "answered_s")[between.row[new]], between.start[waiting]))
+    made = np.concatenate((between.start[new], between.end[waiting]))
+    typical = float(np.median(between.length[waiting])) if waiting.any() else 0.0
+    flow = plateau(asked, made) if typical >= _A_POD_S else None
+    if flow is None:
+        return None
+    a_run = made.size / int(over.sum())
+    per_hour = 3600 * flow.rate / a_run
+    how = (
+        f"{flow.rate:.1f} times a second a run got its next pod while others waited, and a run waits {a_run:.1f} times"
+    )
+    return Bound("controller", per_hour, a_run / flow.rate, 1.0, measured / per_hour, how)
+
+
+def _store(timeline: Timeline, measured: float) -> Bound | None:
+    return _shared(timeline, measured, "artifact store", (STORING,))
+
+
+def _adapters(timeline: Timeline, measured: float) -> Bound | None:
+    if not timeline.executed:
+        return None
+    done = executions(timeline)
+    moving = done.loading + done.sending
+    quickest = min((float(np.median(s)) for s in done.by_replica(moving, _FEW).values()), default=np.inf)
+    if not moving.size or moving.sum() < done.computing.sum() or quickest < float(moving.mean()) / 2:
+        return None  # a worker that computes for others loads slowly, too
+    return _shared(timeline, measured, "adapters", (LOADING, SENDING))
+
+
+def _shared(timeline: Timeline, measured: float, part: str, phases: tuple[str, ...]) -> Bound | None:
+    """A part that serves all who ask at once, each the slower: a run's demand is its share of the time it was busy.
+
+    The utilisation law, U = X D. Where few asked at once, or for little of the runs' time, it was not at its limit.
+    """
+    share = sum(waits(timeline).shares()[phase] for phase in phases)
+    over = int(timeline.is_over.sum())
+    if share < _NOTABLE or not over:
+        return None
+    stretches = [timeline.stretches(phase) for phase in phases]
+    start = np.concatenate([floats(each, "start_s") for each in stretches])
+    end = np.nan_to_num(np.concatenate([floats(each, "end_s") for each in stretches]), nan=timeline.end_s)
+    low, high = merged(start, np.maximum(start, end))
+    busy = float((high - low).sum())
+    at_once = float((end - start).sum()) / busy if busy > 0 else 0.0
+    if at_once < _AT_ONCE:
+        return None
+    per_hour = 3600 * over / busy
+    how = f"busy for {format_duration(busy)}, with {at_once:.1f} at once on average"
+    return Bound(part, per_hour, busy / over, 1.0, measured / per_hour, how)
+
+
+def _database(timeline: Timeline, measured: float) -> Bound | None:
+    """The queries per second at which more threads at work only made queries longer, by the queries for a run."""
+    work, over = database_work(timeline), int(timeline.is_over.sum())
+    if not isinstance(work, Work) or not work.at_limit or not over:
+        return None
+    a_run = work.mean * work.length_s / over
+    per_hour = 3600 * work.most / a_run
+    how = (
+        f"{work.most:,.0f} queries a second at most: with {work.threads:.0f} threads at work one took "
+        f"{work.crowded_s / work.alone_s:.1f} times as long as with few, and a run needs {a_run:,.1f}"
+    )
+    return Bound("database", per_hour, a_run / work.most, 1.0, measured / per_hour, how)
+
+
+def _connections(timeline: Timeline, measured: float) -> Bound | None:
+    """Where connections ran out: a run needs so many seconds of one, and there are so many."""
+    found, over = connection_seconds(timeline), int(timeline.is_over.sum())
+    if found is None or not over:
+        return None
+    limit, seconds = found
+    per_hour = 3600 * limit * over / seconds
+    how = f"nearly all of {limit:,.0f} connections were open"
+    return Bound("database connections", per_hour, seconds / over, limit, measured / per_hour, how)
+
+
+def _in_flight(timeline: Timeline, measured: float) -> Bound | None:
+    """In a closed test N runs are in flight: X <= N / (D + Z); D is the time of a run that hardly waits, and Z = 0."""
+    if timeline.plan.schedule.get("model") != "closed" or not timeline.is_over.any():
+        return None
+    lasted = (floats(timeline.runs, "over_s") - floats(timeline.runs, "sent_s"))[timeline.is_over]
+    lasted = lasted[np.isfinite(lasted) & (lasted > 0)]
+    if not lasted.size:
+        return None
+    alone = float(np.quantile(lasted, _UNHINDERED))
+    count = float(peak(floats(timeline.runs, "sent_s"), floats(timeline.runs, "over_s")))
+    per_hour = 3600 * count / alone
+    how = f"{count:.0f} runs were in flight at most, and a quick one (p5) took {alone:.1f} s"
+    return Bound("runs in flight", per_hour, alone, count, measured / per_hour, how)

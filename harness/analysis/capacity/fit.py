@@ -1,0 +1,175 @@
+"""The capacity model that a number of tests speaks for.
+
+Which law (`model`) holds is not decided but weighed: each gets its posterior probability, from the
+evidence of a linear Gaussian model (Bishop, Pattern Recognition and Machine Learning, 3.5) over a grid of noise levels.
+Coefficients are drawn by perturbing the data and the prior and fitting again, no coefficient below 0 (randomize-then-
+optimize, Bardsley et al., SIAM J. Sci. Comput. 36, 2014). Intervals are of the *next test's* result, noise included.
+
+How equal tests differ is weighed, too: by the same share of any duration (a slow day), or by a share that falls with it
+(the last straggler's seconds). The deviation is noise * D ** power * reference ** (1 - power), the power-of-the-mean
+model (Carroll and Ruppert, Transformation and Weighting in Regression, 1988).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from harness.analysis.capacity.model import TERMS_OF, CapacityModel, Draws, Law, Observation, Range
+from harness.analysis.timeline import Floats, Ints
+
+# Prior: of the largest test's duration, work is nearly all, give or take; each other term little, give or take.
+_SHARE = np.array([0.0, 1.0, 0.0, 0.0])
+_SHARE_DEVIATION = np.array([0.3, 0.5, 0.3, 0.3])
+# Repeated tests differ by some 10 %, give or take a factor of two: what few rows can't say.
+_USUAL_NOISE, _NOISE_FACTOR = 0.1, 2.0
+_NOISES = np.geomspace(0.004, 0.5, 25)
+_POWERS = {0.5: 0.4, 1.0: 0.6}  # with how likely each is beforehand
+_JOBS = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64)
+_FILLING = (2, 4, 8, 16, 32)  # runs that fill a node: the curve hardly differs between these
+
+
+def fit(
+    observations: Sequence[Observation],
+    random: np.random.Generator,
+    *,
+    jobs_per_node: int | None = None,
+    count: int = 2000,
+) -> CapacityModel:
+    """Weigh all laws by the observations and draw `count` plausible platforms; one observation is enough to begin.
+
+    Args:
+        observations: tests of the same platform and pipeline.
+        random: the source of the draws.
+        jobs_per_node: when it is known, waves are only of this size.
+        count: how many draws; intervals settle at some thousand.
+
+    Raises:
+        ValueError: there is no observation, or one has a size or duration that is not above 0.
+    """
+    if not observations:
+        raise ValueError("a capacity model needs at least one observation")
+    if any(min(o.runs, o.nodes, o.duration_s) <= 0 for o in observations):
+        raise ValueError("runs, nodes and durations are above 0")
+    laws, prior = _laws(observations, jobs_per_node)
+    problems = [_Problem.of(law, power, observations) for law in laws for power in _POWERS]
+    log_prior = np.log(np.outer(prior, list(_POWERS.values()))).reshape(-1, 1) + _log_noise_prior()
+    log_posterior = np.array([p.log_evidence() for p in problems]) + log_prior
+    posterior = np.exp(log_posterior - log_posterior.max())
+    posterior /= posterior.sum()
+    chosen = random.multinomial(count, posterior.ravel()).reshape(posterior.shape)
+    by_law = posterior.reshape(len(laws), -1).sum(axis=1)
+    weights = {law: float(weight) for law, weight in zip(laws, by_law, strict=True) if weight > 1e-4}
+    order = sorted(range(len(problems)), key=lambda k: -posterior[k].sum())
+    return CapacityModel(
+        tuple(problems[k].draw(chosen[k], random) for k in order if chosen[k].any()),
+        weights,
+        _range(observations),
+        float(np.exp(posterior.sum(axis=0) @ np.log(_NOISES))),
+    )
+
+
+def _laws(observations: Sequence[Observation], jobs_per_node: int | None) -> tuple[list[Law], Floats]:
+    """All laws, and how likely each is beforehand: a third service, a third filling, a third waves."""
+    most = max(o.runs / o.nodes for o in observations)
+    possible = ((jobs_per_node,), (jobs_per_node,)) if jobs_per_node else (_FILLING, _JOBS)
+    filling, jobs = ([j for j in each if j < max(2 * most, 1.5) or j == jobs_per_node] for each in possible)
+    families = ([(None, False)], [(j, False) for j in filling], [(j, True) for j in jobs])
+    kinds = [(*kind, 1 / len(family)) for family in families for kind in family]
+    laws = [(Law(scaling, j, waves), share) for j, waves, share in kinds for scaling in TERMS_OF]
+    prior = np.array([share for _, share in laws])
+    return [law for law, _ in laws], np.asarray(prior / prior.sum(), dtype=np.float64)
+
+
+def _range(observations: Sequence[Observation]) -> Range:
+    columns = np.array([(o.runs, o.nodes, o.duration_s) for o in observations])
+    low, high = columns.min(axis=0).tolist(), columns.max(axis=0).tolist()
+    return Range((low[0], high[0]), (low[1], high[1]), (low[2], high[2]), len(observations))
+
+
+def _log_noise_prior() -> Floats:
+    return np.asarray(-0.5 * (np.log(_NOISES / _USUAL_NOISE) / np.log(_NOISE_FACTOR)) ** 2, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Problem:
+    """A law's regression, weighed so that noise is equal: `design` @ shares ≈ `target`.
+
+    Shares are in units of their prior deviation; `scale` brings one back to the law's coefficient. A row's unit is
+    what noise is relative to: `weight_s`, which is the duration itself where `power` is 1.
+    """
+
+    law: Law
+    power: float
+    design: Floats  # (n, k)
+    target: Floats  # (n,)
+    weight_s: Floats  # (n,)
+    prior: Floats  # (k,)
+    scale: Floats  # (k,)
+
+    @property
+    def reference_s(self) -> float:
+        """The geometric mean of the weights, which is that of the durations fitted."""
+        return float(np.exp(np.log(self.weight_s).mean()))
+
+    @classmethod
+    def of(cls, law: Law, power: float, observations: Sequence[Observation]) -> "_Problem":
+        runs, nodes, took = np.array([(o.runs, o.nodes, o.duration_s) for o in observations]).T
+        steady = np.array([o.steady for o in observations])
+        features = law.features(runs, nodes)
+        features[steady, 0] = 0.0
+        # The unit of a coefficient: what makes its term the whole duration of the largest test.
+        largest = int(np.argmax(nodes * runs))
+        reference = law.features(runs[largest], np.maximum(nodes[largest], 2.0))
+        deviation = _SHARE_DEVIATION[: features.shape[1]]
+        scale = deviation * took[largest] / reference
+        prior = _SHARE[: features.shape[1]] / deviation
+        weighted = cls(law, 1.0, features * scale / took[:, None], np.ones(took.size), took, prior, scale)
+        # Weighing by what was measured favours what came out short: once more, by what was fitted.
+        shares = weighted.solve(weighted.target[:, None], prior[:, None], _USUAL_NOISE)[:, 0]
+        fitted = took * (weighted.design @ shares)
+        fitted = np.clip(fitted, took / 3, took * 3)
+        weight_s = fitted**power * np.exp(np.log(fitted).mean()) ** (1 - power)
+        return cls(law, power, features * scale / weight_s[:, None], took / weight_s, weight_s, prior, scale)
+
+    def log_evidence(self) -> Floats:
+        """By noise level: log density of the durations under the prior, up to a constant."""
+        rest = self.target - self.design @ self.prior
+        eigenvalues, vectors = np.linalg.eigh(self.design.T @ self.design)
+        along = vectors.T @ (self.design.T @ rest)
+        variance = _NOISES[:, None] ** 2
+        spread = variance + np.maximum(eigenvalues, 0.0)
+        quadratic = (rest @ rest - (along**2 / spread).sum(axis=1)) / variance[:, 0]
+        determinant = (rest.size - eigenvalues.size) * np.log(variance[:, 0]) + np.log(spread).sum(axis=1)
+        return np.asarray(-0.5 * (quadratic + determinant) - np.log(self.weight_s).sum(), dtype=np.float64)
+
+    def solve(self, targets: Floats, priors: Floats, noise: float) -> Floats:
+        """Shares of at least 0 that minimise the penalised squares, for all columns at once: (k, B)."""
+        gram = self.design.T @ self.design / noise**2 + np.eye(self.prior.size)
+        right = self.design.T @ targets / noise**2 + priors
+        best, cost = np.zeros_like(right), np.zeros(right.shape[1])
+        for size in range(1, self.prior.size + 1):
+            for free in combinations(range(self.prior.size), size):
+                rows: Ints = np.array(free)
+                found = np.linalg.solve(gram[np.ix_(rows, rows)], right[rows])
+                gain = -(found * right[rows]).sum(axis=0)  # of the objective at a stationary point, doubled
+                better = (found >= 0).all(axis=0) & (gain < cost)
+                cost[better] = gain[better]
+                best[:, better] = 0.0
+                best[np.ix_(rows, better)] = found[:, better]
+        return best
+
+    def draw(self, counts: Ints, random: np.random.Generator) -> Draws:
+        """So many draws at each noise level."""
+        found, noises = [], []
+        for noise, count in zip(_NOISES.tolist(), counts.tolist(), strict=True):
+            if not count:
+                continue
+            targets = self.target[:, None] + noise * random.standard_normal((self.target.size, count))
+            priors = self.prior[:, None] + random.standard_normal((self.prior.size, count))
+            shares = self.solve(targets, priors, noise).T
+            possible = shares.any(axis=1)  # nothing takes no time
+            found.append(shares[possible] * self.scale)
+            noises.append(noise * random.standard_normal(count)[possible])
+        return Draws(self.law, np.concatenate(found), np.concatenate(noises), self.power, self.reference_s)

@@ -1,0 +1,152 @@
+"""Runs, time, nodes: any two give the third, with an interval that says how sure the data make it.
+
+The time that N runs take on M nodes is taken to be
+
+    D(N, M) = c + t W(N, M) + s N + k N M
+
+c is what every test costs whatever its size (scale-up, the last run's way home); W the work of one node: N / M where
+runs flow through (service), sqrt(1 + (N / (M j))^2) where they do and j of them fill a node (fewer take the time of
+one), or the number of waves ceil(N / (M j)) where j start and end together; s the time of something that all nodes
+share (contention: an API server, a store), k what each node costs all others (coherency). With W = N / M this is the
+Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007) written for times: with r = t + s + k, the time
+of a run on one node, sigma = (s + k) / r and kappa = k / r. All coefficients are at least 0.
+
+How the laws are weighed: `harness.analysis.capacity.model.fit`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from harness.analysis.timeline import Floats
+
+SERVICE = "service"
+LINEAR, AMDAHL, USL = "linear", "amdahl", "usl"
+TERMS_OF = {LINEAR: 2, AMDAHL: 3, USL: 4}
+TERMS = ("start-up", "nodes", "contention", "coherency")
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One test: so many runs on so many nodes took `duration_s`.
+
+    `steady` marks a stretch cut out of a test's middle, without its beginning and end.
+    """
+
+    runs: float
+    nodes: float
+    duration_s: float
+    steady: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """Which terms there are, how many runs fill a node (none: any number does), and whether they come in waves."""
+
+    scaling: str
+    jobs_per_node: int | None = None
+    waves: bool = True
+
+    @property
+    def name(self) -> str:
+        """For people: ``waves of 3 a node``, ``service of 4 a node``, ``service, usl``."""
+        how = "waves" if self.waves and self.jobs_per_node else SERVICE
+        if self.jobs_per_node:
+            how += f" of {self.jobs_per_node} a node"
+        return how if self.scaling == LINEAR else f"{how}, {self.scaling}"
+
+    def features(self, runs: Floats, nodes: Floats) -> Floats:
+        """What the coefficients are multiplied with, stacked last: (…, number of terms)."""
+        work = runs / nodes
+        if self.jobs_per_node is not None:
+            full = work / self.jobs_per_node
+            work = np.ceil(full - 1e-9) if self.waves else np.hypot(1.0, full)
+        columns = (np.ones_like(work), work, runs, runs * nodes)
+        return np.stack(columns[: TERMS_OF[self.scaling]], axis=-1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """Plausible platforms under one law.
+
+    Attributes:
+        law: how work becomes time.
+        coefficients: of the law, (B, terms).
+        noise: how far the next test is from its expectation, relative to one that takes `reference_s`, (B,).
+        power: how noise grows with the duration: 1 in proportion, 0 not at all.
+        reference_s: the geometric mean of what was fitted.
+    """
+
+    law: Law
+    coefficients: Floats
+    noise: Floats
+    power: float
+    reference_s: float
+
+    def durations(self, runs: Floats, nodes: Floats) -> Floats:
+        """Seconds of the next test by draw, shape (B, points)."""
+        expected = self.coefficients @ self.law.features(runs, nodes).T
+        relative = self.noise[:, None] * (expected / self.reference_s) ** (self.power - 1)
+        # Stragglers make it skew: exp(x), and its tangent where exp would make less work take longer.
+        factor = np.where(relative < 1, np.exp(np.minimum(relative, 1.0)), np.e * relative)
+        return np.asarray(expected * factor, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What the model was fitted on."""
+
+    runs: tuple[float, float]
+    nodes: tuple[float, float]
+    duration_s: tuple[float, float]
+    observations: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CapacityModel:
+    """Runs ↔ time ↔ nodes.
+
+    Attributes:
+        draws: plausible platforms, by law, the likeliest first.
+        weights: each law's posterior probability.
+        fitted_on: the range of the observations.
+        noise: typical relative deviation between equal tests.
+    """
+
+    draws: tuple[Draws, ...]
+    weights: dict[Law, float]
+    fitted_on: Range
+    noise: float
+
+    @property
+    def law(self) -> Law:
+        """The likeliest law."""
+        return max(self.weights, key=lambda law: self.weights[law])
+
+    def durations(self, runs: Floats | float, nodes: Floats | float, levels: Sequence[float]) -> Floats:
+        """Quantiles of the next test's duration in seconds, shape (levels, points)."""
+        runs, nodes = np.broadcast_arrays(np.atleast_1d(runs).astype(float), np.atleast_1d(nodes).astype(float))
+        every = np.concatenate([drawn.durations(runs, nodes) for drawn in self.draws])
+        return np.asarray(np.quantile(every, levels, axis=0), dtype=np.float64)
+
+    def chance(self, runs: float, nodes: float, within_s: float) -> float:
+        """The probability that the next test ends in time."""
+        at = np.array([runs]), np.array([nodes])
+        return float(np.mean(np.concatenate([drawn.durations(*at)[:, 0] for drawn in self.draws]) <= within_s))
+
+    def shares(self, runs: float, nodes: float) -> dict[str, float]:
+        """How much of the time at this size each of TERMS takes, on average over the draws."""
+        total = np.zeros(len(TERMS))
+        for drawn in self.draws:
+            parts = drawn.coefficients * drawn.law.features(np.array(runs), np.array(nodes))
+            total[: parts.shape[1]] += (parts / parts.sum(axis=1, keepdims=True)).sum(axis=0)
+        return dict(zip(TERMS, (total / total.sum()).tolist(), strict=True))
+
+    def scaled(self, factor: float) -> "CapacityModel":
+        """The same platform with every unit of work taking `factor` times as long; what is fixed stays."""
+        stretched = np.array([1.0, factor, factor, factor])
+        draws = tuple(
+            replace(d, coefficients=d.coefficients * stretched[: d.coefficients.shape[1]]) for d in self.draws
+        )
+        return replace(self, draws=draws)

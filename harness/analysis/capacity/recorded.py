@@ -1,0 +1,112 @@
+"""Recorded tests as observations of capacity, and what else a capacity answer takes from them."""
+
+from dataclasses import dataclass
+from math import expm1
+
+import numpy as np
+
+from harness.analysis.capacity.model import Observation
+from harness.analysis.capacity.steady_state import steady_state
+from harness.analysis.ledger import ledger
+from harness.analysis.throughput import throughput
+from harness.analysis.timeline.curves import mean_active
+from harness.analysis.timeline.timeline import Timeline, floats
+from harness.analysis.validity import validity
+from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.model.phases import RUNNING
+
+_CONSTANT = 0.05  # relative change of the node count that still is one size
+_ARRIVALS = 0.5  # last arrival after this share of the test: the schedule made the duration, not the platform
+_FAILED = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a test says about capacity.
+
+    Attributes:
+        observations: none when the test says nothing about it; the warnings say why.
+        step_s: the median time of the longest kind of step: what is lost when its node is; none without pods.
+        price: of a node, per hour; none when unknown.
+        lacks: what the scheduler missed most ("cpu", "memory", "pods"); "" when nothing.
+        warnings: doubts, for people.
+    """
+
+    observations: tuple[Observation, ...]
+    step_s: float | None
+    price: float | None
+    lacks: str
+    warnings: tuple[str, ...]
+
+
+def recorded(timeline: Timeline) -> Recorded:
+    """Fold one test. A test whose number of nodes changed gives one observation a stretch with a constant number."""
+    observations, warnings = _observations(timeline)
+    price = floats(timeline.run_nodes, "price")
+    lacks = scheduling_wait(timeline).lacks
+    return Recorded(
+        observations,
+        _step_s(timeline),
+        float(price.mean()) if price.size and np.isfinite(price).all() else None,
+        _resource(lacks[0][0]) if lacks else "",
+        warnings,
+    )
+
+
+def eviction_factor(step_s: float, evictions_per_hour: float, replacement_s: float) -> float:
+    """How many times longer work takes when nodes are taken back at random.
+
+    A step of length d that begins anew after each eviction (rate r) takes (exp(r d) - 1) / r on average, the expected
+    completion time under preempt-repeat with exponential failures (Daly, Future Generation Computer Systems 22, 2006);
+    and a node that was taken back is missing for `replacement_s`.
+    """
+    rate = evictions_per_hour / 3600
+    if rate <= 0:
+        return 1.0
+    return expm1(rate * step_s) / (rate * step_s) * (1 + rate * replacement_s)
+
+
+def _observations(timeline: Timeline) -> tuple[tuple[Observation, ...], tuple[str, ...]]:
+    warnings = [f"the test is INVALID: {reason}" for reason in validity(timeline).reasons]
+    counts, over = ledger(timeline), throughput(timeline)
+    if not counts.succeeded or not len(timeline.run_nodes):
+        missing = "no run succeeded" if not counts.succeeded else "no node was observed"
+        return (), (*warnings, f"it says nothing about capacity: {missing}")
+    if counts.share(counts.failed) > _FAILED:
+        warnings.append(f"{counts.failed:,} of {counts.intended:,} runs failed: only those that succeeded are counted")
+    ready, gone = floats(timeline.run_nodes, "ready_s"), floats(timeline.run_nodes, "gone_s")
+    edges = np.linspace(0.0, max(over.makespan_s, 1e-9), 21)
+    nodes = mean_active(ready, gone, edges)
+    mean = float(nodes.mean())
+    due = floats(timeline.runs, "due_s")
+    steady = tuple(
+        Observation(per_hour * (end - start) / 3600, count, end - start, steady=True)
+        for count, per_hour, start, end in zip(*_stretches(timeline), strict=True)
+    )
+    whole = Observation(counts.succeeded, mean, over.makespan_s)
+    if float(np.nanmax(due)) > _ARRIVALS * over.makespan_s:
+        if not steady:
+            return (), (*warnings, "it says nothing about capacity: its duration was set by the arrivals; use a burst")
+        return steady, tuple(warnings)
+    if float(nodes.max() - nodes.min()) <= _CONSTANT * mean or not steady:
+        if float(nodes.max() - nodes.min()) > _CONSTANT * mean:
+            warnings.append(f"its nodes went from {nodes.min():.0f} to {nodes.max():.0f}: counted as {mean:.1f}")
+        return (whole,), tuple(warnings)
+    return (*steady, whole), tuple(warnings)
+
+
+def _stretches(timeline: Timeline) -> tuple[list[float], list[float], list[float], list[float]]:
+    found = steady_state(timeline)
+    return found.nodes.tolist(), found.per_hour.tolist(), found.start_s.tolist(), found.end_s.tolist()
+
+
+def _step_s(timeline: Timeline) -> float | None:
+    pods = timeline.pods[timeline.of_runs(RUNNING)]
+    length = floats(pods, "end_s") - floats(pods, "start_s")
+    medians = pods.assign(length=length).groupby("task", observed=True)["length"].median().dropna()
+    return float(medians.max()) if len(medians) else None
+
+
+def _resource(lack: str) -> str:
+    """``cpu`` of "Insufficient cpu", ``pods`` of "Too many pods"."""
+    return lack.rsplit(" ", 1)[-1]

@@ -1,0 +1,1 @@
+"""What nodes cost and how much of it was used."""

@@ -1,0 +1,126 @@
+"""What the nodes cost and how much of it the runs used; how long pods waited for them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.cost.requested import requested
+from harness.analysis.stats.quantiles import Summary, summarize
+from harness.analysis.timeline import Floats, Timeline, distinct, floats
+from harness.analysis.timeline.curves import merged
+from harness.model.phases import RUNNING, UNSCHEDULABLE
+
+_WITHIN_S = (2.0, 5.0, 60.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of the nodes that can take the runs' pods, during the test.
+
+    Attributes:
+        node_hours: from creation (or the test's start) to the end of the node (or of the test).
+        busy_hours: the part of it in which at least one step of a run worked on the node.
+        cpu_hours: node-hours times allocatable cores.
+        gpu_hours: node-hours times GPUs.
+        held_cpu_hours: the part of `cpu_hours` that pods of runs held by their requests; none when those are unknown.
+        held_gpu_hours: the same of `gpu_hours`.
+        cost: node-hours times price; none when a price is unknown.
+        warm: nodes that were ready when the test began.
+        coming_hours: the part of the node-hours in which nodes were not ready yet.
+    """
+
+    node_hours: float
+    busy_hours: float
+    cpu_hours: float
+    gpu_hours: float
+    held_cpu_hours: float | None
+    held_gpu_hours: float | None
+    cost: float | None
+    warm: int
+    coming_hours: float
+
+    @property
+    def overhead(self) -> float | None:
+        """What was charged beyond what pods held, as a share of that: of GPUs where there are, else of cores."""
+        charged, held = (
+            (self.gpu_hours, self.held_gpu_hours) if self.gpu_hours else (self.cpu_hours, self.held_cpu_hours)
+        )
+        return charged / held - 1 if held else None
+
+    @property
+    def wasted(self) -> float | None:
+        """The part of the cost that paid for this overhead."""
+        return None if self.cost is None or self.overhead is None else self.cost * (1 - 1 / (1 + self.overhead))
+
+    @property
+    def idle(self) -> float:
+        """Share of the charged hours in which no step worked."""
+        return 1 - self.busy_hours / self.node_hours if self.node_hours else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Seconds that each pod of a run waited for room, 0 for those that did not; `within` maps a bound to the share."""
+
+    waited: Summary
+    within: dict[float, float]
+
+
+def cost(timeline: Timeline) -> Cost | None:
+    """Fold node lifetimes and the steps on them; none when no node was observed."""
+    nodes = timeline.run_nodes
+    if not len(nodes):
+        return None
+    hours, (start, end) = node_hours(timeline), _lifetimes(timeline)
+    ready, gone = floats(nodes, "ready_s"), floats(nodes, "gone_s")
+    came = np.minimum(np.nan_to_num(ready, nan=timeline.end_s), end)
+    price = floats(nodes, "price")
+    held = {each.resource: each.held_hours for each in requested(timeline)}
+    return Cost(
+        node_hours=float(hours.sum()),
+        busy_hours=_busy_seconds(timeline) / 3600,
+        cpu_hours=float((hours * floats(nodes, "cpu")).sum()),
+        gpu_hours=float((hours * floats(nodes, "gpu")).sum()),
+        held_cpu_hours=held.get("CPU"),
+        held_gpu_hours=held.get("GPU"),
+        cost=float((hours * price).sum()) if np.isfinite(price).all() else None,
+        warm=int(np.count_nonzero((ready <= 0) & ~(gone <= 0))),
+        coming_hours=float(np.maximum(came - start, 0.0).sum()) / 3600,
+    )
+
+
+def node_hours(timeline: Timeline) -> Floats:
+    """By row of `Timeline.run_nodes`: hours from the node's creation to its end, during the test."""
+    start, end = _lifetimes(timeline)
+    return np.maximum(end - start, 0.0) / 3600
+
+
+def _lifetimes(timeline: Timeline) -> tuple[Floats, Floats]:
+    created, gone = floats(timeline.run_nodes, "created_s"), floats(timeline.run_nodes, "gone_s")
+    return np.clip(created, 0.0, None), np.minimum(np.nan_to_num(gone, nan=timeline.end_s), timeline.end_s)
+
+
+def _busy_seconds(timeline: Timeline) -> float:
+    """Node-seconds with at least one step at work: intervals of all nodes laid end to end and merged at once."""
+    pods, mine = timeline.pods, timeline.of_runs(RUNNING)
+    start = np.clip(floats(pods, "start_s")[mine], 0.0, timeline.end_s)
+    end = np.clip(np.nan_to_num(floats(pods, "end_s")[mine], nan=timeline.end_s), 0.0, timeline.end_s)
+    apart = pods["node"].cat.codes.to_numpy()[mine].astype(np.float64) * (timeline.end_s + 1.0)
+    low, high = merged(start + apart, np.maximum(start, end) + apart)
+    return float((high - low).sum())
+
+
+def pending(timeline: Timeline) -> Pending | None:
+    """Exact from the pods' spans, not sampled; none when no pod was observed."""
+    pods = timeline.pods
+    mine = (pods["row"] >= 0).to_numpy(dtype=bool)
+    if not mine.any():
+        return None
+    waiting = timeline.of_runs(UNSCHEDULABLE)
+    end = floats(pods, "end_s")[waiting]
+    open_ = ~np.isfinite(end)
+    waited = np.where(open_, timeline.end_s, end) - floats(pods, "start_s")[waiting]
+    rest = distinct(pods["pod"].to_numpy()[mine]) - waited.size
+    values = np.concatenate((waited, np.zeros(max(rest, 0))))
+    over = np.concatenate((~open_, np.ones(max(rest, 0), dtype=bool)))
+    return Pending(summarize(values, over), {bound: float((values < bound).mean()) for bound in _WITHIN_S})

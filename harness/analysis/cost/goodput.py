@@ -1,0 +1,75 @@
+"""What came of the nodes that the cloud may take back, beside those that stay: useful work by node-hour and money."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.cost.cost import node_hours
+from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits.wasted_work import lost_pods
+from harness.model.phases import RUNNING, SUCCEEDED
+
+
+@dataclass(frozen=True, slots=True)
+class Goodput:
+    """Of the spot or of the on-demand nodes that can take the runs' pods.
+
+    Attributes:
+        spot: which of the two.
+        nodes: how many there were.
+        node_hours: from their creation to their end, during the test.
+        cost: node-hours times price; none when a price is unknown.
+        lost: pods that failed there, were evicted, or went with their node.
+        lost_s: seconds that those had worked.
+        worked_s: seconds that all pods worked there.
+        runs: succeeded runs' worth: of each run the share of its useful seconds that was worked here.
+    """
+
+    spot: bool
+    nodes: int
+    node_hours: float
+    cost: float | None
+    lost: int
+    lost_s: float
+    worked_s: float
+    runs: float
+
+    @property
+    def per_node_hour(self) -> float | None:
+        """Runs' worth of a node-hour."""
+        return self.runs / self.node_hours if self.node_hours else None
+
+    @property
+    def per_money(self) -> float | None:
+        """Runs' worth of a unit of money."""
+        return self.runs / self.cost if self.cost else None
+
+
+def goodput(timeline: Timeline) -> tuple[Goodput, ...]:
+    """Spot nodes first; a kind of which there was no node is left out."""
+    nodes, pods = timeline.run_nodes, timeline.pods
+    is_spot, hours, price = nodes["spot"].to_numpy(dtype=bool), node_hours(timeline), floats(nodes, "price")
+    working = np.flatnonzero(timeline.of_runs(RUNNING))
+    pod, run = (pods[name].to_numpy()[working] for name in ("pod", "row"))
+    length = np.nan_to_num(floats(pods, "end_s")[working], nan=timeline.end_s) - floats(pods, "start_s")[working]
+    lost = np.isin(pod, np.concatenate(lost_pods(timeline)))
+    good = ~lost & (timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool)[run]
+    whole = np.bincount(run[good], length[good], len(timeline.runs))
+    share = np.divide(length, whole[run], out=np.zeros(length.size), where=good & (whole[run] > 0))
+    homes = pods["node"].cat
+    code = homes.codes.to_numpy()[working]
+    found = []
+    for spot in (True, False):
+        kind = is_spot == spot
+        if not kind.any():
+            continue
+        here = np.asarray(homes.categories.isin(nodes["name"][kind]))[code]
+        cost = float((hours * price)[kind].sum())
+        found.append(
+            Goodput(
+                spot, int(kind.sum()), float(hours[kind].sum()), cost if np.isfinite(cost) else None,
+                int(np.unique(pod[here & lost]).size), float(length[here & lost].sum()), float(length[here].sum()),
+                float(share[here].sum()),
+            )
+        )  # fmt: skip
+    return tuple(found)

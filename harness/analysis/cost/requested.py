@@ -1,0 +1,117 @@
+"""How much of the nodes the runs' pods held by their requests, whether or not they used it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import orjson
+import pandas as pd
+
+from harness.analysis.throughput import throughput
+from harness.analysis.timeline import Bools, Floats, Timeline, floats
+from harness.analysis.timeline.curves import mean_active
+from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, REQUESTED_MEMORY_BYTES, SCHEDULING, UNSCHEDULABLE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requested:
+    """Of one resource: cores or GPUs. Arrays are means of the windows of `throughput`.
+
+    Attributes:
+        resource: "CPU" or "GPU".
+        held_hours: amount-hours that placed pods held during the test.
+        held: by placed pods.
+        wanted: by all pods that were there, those without a node included.
+        room: allocatable on the ready nodes that can take the runs' pods.
+    """
+
+    resource: str
+    held_hours: float
+    held: Floats
+    wanted: Floats
+    room: Floats
+
+
+@lru_cache(maxsize=1)  # the charges and a figure ask; a timeline never changes
+def requested(timeline: Timeline) -> tuple[Requested, ...]:
+    """Join pods with what their tasks request; empty when those of a task were not seen. GPUs where there are."""
+    found = (
+        _of(timeline, "CPU", REQUESTED_CPU_CORES, "cpu"),
+        _of(timeline, "GPU", REQUESTED_GPUS, "gpu") if floats(timeline.nodes, "gpu").any() else None,
+    )
+    return tuple(each for each in found if each is not None)
+
+
+def dominant_shares(timeline: Timeline) -> Floats:
+    """Per category of the pods' tasks: the largest share of a node's CPUs, memory or GPUs that a pod of it requests.
+
+    Nodes are those that can take the runs' pods, at the median. 0 where what a task requests was not seen.
+    """
+    tasks = timeline.pods["task"].cat
+    shares = np.zeros(len(tasks.categories))
+    for metric, column in ((REQUESTED_CPU_CORES, "cpu"), (REQUESTED_MEMORY_BYTES, "memory"), (REQUESTED_GPUS, "gpu")):
+        size, told = floats(timeline.run_nodes, column), dict(_told(timeline, metric, "task"))
+        if not told or not (size > 0).any():
+            continue
+        place = tasks.categories.get_indexer(pd.Index(told.keys()))
+        held = np.fromiter(told.values(), dtype=np.float64) / float(np.median(size[size > 0]))
+        shares[place[place >= 0]] = np.maximum(shares[place[place >= 0]], held[place >= 0])
+    return shares
+
+
+def _of(timeline: Timeline, resource: str, metric: str, column: str) -> Requested | None:
+    pods, edges, end_s = timeline.pods, throughput(timeline).edges_s, timeline.end_s
+    mine = (pods["row"] >= 0).to_numpy(dtype=bool)
+    placed = ~timeline.of_runs(UNSCHEDULABLE, SCHEDULING)
+    held, wanted = np.zeros(edges.size - 1), np.zeros(edges.size - 1)
+    groups = _groups(timeline, metric, mine)
+    if groups is None:
+        return None
+    for amount, chosen in groups:
+        on_nodes, waiting = (
+            mean_active(floats(pods, "start_s")[here], np.nan_to_num(floats(pods, "end_s")[here], nan=end_s), edges)
+            for here in (chosen & placed, chosen & ~placed)
+        )
+        held += amount * on_nodes
+        wanted += amount * (on_nodes + waiting)
+    hours = float((held * np.diff(edges)).sum()) / 3600
+    return Requested(resource, hours, held, wanted, _room(timeline, column, edges))
+
+
+def _groups(timeline: Timeline, metric: str, mine: Bools) -> list[tuple[float, Bools]] | None:
+    """Stretches by the amount that their pods request; none when that of a task is not known."""
+    tasks = timeline.pods["task"].cat
+    code, number = tasks.codes.to_numpy(), timeline.pods["pod"].to_numpy()
+    by_task, by_pod = dict(_told(timeline, metric, "task")), dict(_told(timeline, metric, "pod"))
+    there = np.bincount(code[mine], minlength=len(tasks.categories)) > 0
+    if not mine.any() or not {str(name) for name in tasks.categories[there]} <= by_task.keys():
+        return None
+    of_task = np.array([by_task.get(str(name), 0.0) for name in tasks.categories])
+    apart = np.zeros(len(timeline.names), dtype=bool)
+    apart[timeline.numbers_of(by_pod)] = True
+    usual = mine & ~apart[number] if by_pod else mine
+    groups = [(amount, usual & (of_task == amount)[code]) for amount in np.unique(of_task[there]).tolist() if amount]
+    of_pod = np.array([by_pod[str(name)] for name in timeline.names[apart]])
+    for amount in np.unique(of_pod[of_pod > 0]).tolist():
+        chosen = np.zeros(apart.size, dtype=bool)
+        chosen[np.flatnonzero(apart)[of_pod == amount]] = True
+        groups.append((amount, mine & chosen[number]))
+    return groups
+
+
+def _room(timeline: Timeline, column: str, edges: Floats) -> Floats:
+    nodes = timeline.run_nodes
+    size, ready, gone = (floats(nodes, name) for name in (column, "ready_s", "gone_s"))
+    room = np.zeros(edges.size - 1)
+    for amount in np.unique(size).tolist():
+        room += amount * mean_active(ready[size == amount], gone[size == amount], edges)
+    return room
+
+
+def _told(timeline: Timeline, metric: str, label: str) -> Iterator[tuple[str, float]]:
+    samples = timeline.metric(metric)
+    for text, value in zip(samples["labels"], floats(samples, "value").tolist(), strict=True):
+        labels = orjson.loads(text)
+        if label in labels:
+            yield str(labels[label]), value

@@ -1,0 +1,249 @@
+"""What steps need, from what they used, and how many runs then fit a node."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, floor
+
+import numpy as np
+import orjson
+import pandas as pd
+
+from harness.analysis.timeline import Floats, Timeline, floats
+from harness.model.phases import POD_CPU_CORES, POD_MEMORY_BYTES, RUNNING
+
+_HEADROOM = 1.2  # memory: the next data set is a little larger
+_CPU_HEADROOM = 1.1
+_AFTER_OOM = 1.5  # what was killed at its limit needs an unknown amount more
+_AT_LIMIT = 0.95  # of the CPU limit: the use is cut off, the need is not seen
+_CPU_STEP, _MEMORY_STEP = 0.05, 64 * 2**20
+_FEW = 10
+_DRIVER = "-driver"
+_OOM = "OOMKilled"
+_FITTED_RUNS = 50
+_EPSILON = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Requests and limits of a step: cores and bytes; none where the pipeline says nothing."""
+
+    cpu_request: float | None = None
+    cpu_limit: float | None = None
+    memory_request: float | None = None
+    memory_limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepNeed:
+    """A step of the pipeline.
+
+    Attributes:
+        task: the step's name.
+        pods: pods that were measured.
+        samples: CPU measurements of them.
+        cpu_p95: cores.
+        cpu_most: cores.
+        memory_p95: bytes; over the pods' peaks.
+        memory_most: bytes.
+        killed: pods that the kernel killed for memory.
+        throttled: share of CPU measurements at the limit; none without a limit.
+        now: what the pipeline asks for.
+        advice: what it should ask for.
+        notes: doubts, for people.
+    """
+
+    task: str
+    pods: int
+    samples: int
+    cpu_p95: float
+    cpu_most: float
+    memory_p95: float
+    memory_most: float
+    killed: int
+    throttled: float | None
+    now: Resources
+    advice: Resources
+    notes: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """The KFP code that sets it, as one would write it after the step is made."""
+        name, r = re.sub(r"\W", "_", self.task), self.advice
+        return (
+            f'{name}.set_cpu_request("{as_cores(r.cpu_request or 0)}").set_cpu_limit("{as_cores(r.cpu_limit or 0)}")'
+            f'.set_memory_request("{as_memory(r.memory_request or 0)}")'
+            f'.set_memory_limit("{as_memory(r.memory_limit or 0)}")'
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How many runs fit a kind of node.
+
+    Attributes:
+        pool: the node pool.
+        cpu: allocatable cores of one node.
+        memory: allocatable bytes.
+        run_cpu: the most cores that one run requests at once.
+        run_memory: the most bytes.
+        jobs: runs that fit.
+        binding: "cpu" or "memory", whichever is exhausted first.
+        stranded: share of the other's room, or of its own, that no run can use, the larger of both.
+        next_step: cores or bytes of one run with which one more fits.
+    """
+
+    pool: str
+    cpu: float
+    memory: float
+    run_cpu: float
+    run_memory: float
+    jobs: int
+    binding: str
+    stranded: float
+    next_step: float
+
+    @property
+    def sentence(self) -> str:
+        """For people: ``3 jobs per node, 21 % stranded; with 3.5 CPU: 4 jobs``."""
+        less = f"{self.next_step:g} CPU" if self.binding == "cpu" else as_memory(self.next_step)
+        plural = "" if self.jobs == 1 else "s"
+        return f"{self.jobs} job{plural} per node, {self.stranded:.0%} stranded; with {less}: {self.jobs + 1} jobs"
+
+
+def step_needs(timeline: Timeline, current: Mapping[str, Resources]) -> tuple[StepNeed, ...]:
+    """Fold the measurements of pods by step, in the pipeline's order of time; drivers are the platform's own.
+
+    Args:
+        timeline: a test in which pods' use was recorded.
+        current: what the pipeline asks for, by task.
+    """
+    pods = timeline.pods[timeline.of_runs(RUNNING)]
+    first = pods.drop_duplicates("pod")
+    tasks = pd.Series(first["task"].astype(str).to_numpy(), index=timeline.names.take(first["pod"].to_numpy()))
+    cpu, memory = _use(timeline, POD_CPU_CORES, tasks), _use(timeline, POD_MEMORY_BYTES, tasks)
+    killed = _killed(timeline)
+    order = pods.groupby("task", observed=True)["start_s"].median().sort_values().index.astype(str)
+    return tuple(
+        _need(
+            task,
+            cpu[cpu["task"] == task],
+            memory[memory["task"] == task],
+            killed.get(task, 0),
+            current.get(task, Resources()),
+        )
+        for task in order
+        if not task.endswith(_DRIVER) and ((cpu["task"] == task).any() or (memory["task"] == task).any())
+    )
+
+
+def _use(timeline: Timeline, metric: str, tasks: "pd.Series[str]") -> pd.DataFrame:
+    """The samples of a metric with pod and task; pods of no run are left out."""
+    samples = timeline.metric(metric)
+    names = pd.Series([str(orjson.loads(text).get("pod", "")) for text in samples["labels"]], dtype="str")
+    found = pd.DataFrame({"pod": names, "task": names.map(tasks), "value": floats(samples, "value")})
+    return found[found["task"].notna()]
+
+
+def _killed(timeline: Timeline) -> dict[str, int]:
+    events = timeline.events
+    mine = (events["kind"] == "Pod") & ((events["reason"] == _OOM) | events["message"].fillna("").str.contains(_OOM))
+    pods = timeline.pods_called(events["object"][mine]).drop_duplicates("pod")
+    return {str(task): int(count) for task, count in pods["task"].astype(str).value_counts().items()}
+
+
+def _need(task: str, cpu: pd.DataFrame, memory: pd.DataFrame, killed: int, now: Resources) -> StepNeed:
+    used = floats(cpu, "value")
+    peaks = memory.groupby("pod")["value"].max().to_numpy(dtype=np.float64)
+    cpu_p95, cpu_most = _p95(used), float(used.max(initial=0.0))
+    memory_p95, memory_most = _p95(peaks), float(peaks.max(initial=0.0))
+    throttled = float((used >= _AT_LIMIT * now.cpu_limit).mean()) if now.cpu_limit and used.size else None
+    notes = []
+    pods = int(pd.concat([cpu["pod"], memory["pod"]]).nunique())
+    if pods < _FEW:
+        notes.append(f"only {pods} pod{'' if pods == 1 else 's'} measured: run more")
+    request = _up(cpu_p95 * _CPU_HEADROOM, _CPU_STEP)
+    limit = max(request, _up(cpu_most * _HEADROOM, _CPU_STEP))
+    if throttled and throttled > 1 - _AT_LIMIT and now.cpu_limit:
+        limit = _up(now.cpu_limit * _AFTER_OOM, _CPU_STEP)
+        notes.append(f"{throttled:.0%} of the time at its CPU limit of {as_cores(now.cpu_limit)}: measure again")
+    least = max(memory_p95 * _HEADROOM, memory_most)
+    if killed:
+        least = max(least, (now.memory_limit or memory_most) * _AFTER_OOM)
+        notes.append(f"{killed} pod{'' if killed == 1 else 's'} killed for memory: measure again")
+    size = _up(least, _MEMORY_STEP)
+    advice = Resources(request, limit, size, size)
+    return StepNeed(
+        task, pods, used.size, cpu_p95, cpu_most, memory_p95, memory_most, killed, throttled, now, advice, tuple(notes)
+    )  # fmt: skip
+
+
+def _p95(values: Floats) -> float:
+    return float(np.quantile(values, 0.95, method="inverted_cdf")) if values.size else 0.0
+
+
+def _up(value: float, step: float) -> float:
+    return max(1, ceil(value / step - _EPSILON)) * step
+
+
+def fits(timeline: Timeline, requests: Mapping[str, Resources]) -> tuple[Fit, ...]:
+    """How many runs with these requests fit each kind of node of the test, daemons not counted.
+
+    A run counts with the most it requests at once, as its steps overlapped in the test.
+    """
+    cpu, memory = _at_once(timeline, requests)
+    if cpu <= 0 and memory <= 0:
+        return ()
+    kinds = timeline.run_nodes.drop_duplicates(["pool", "cpu", "memory"])
+    return tuple(
+        fit(str(pool), float(c), float(m), cpu, memory)
+        for pool, c, m in zip(kinds["pool"], floats(kinds, "cpu"), floats(kinds, "memory"), strict=True)
+    )
+
+
+def fit(pool: str, cpu: float, memory: float, run_cpu: float, run_memory: float) -> Fit:
+    """How many runs that request so much at once fit a node with this room."""
+    by_cpu = floor(cpu / run_cpu + _EPSILON) if run_cpu > 0 else None
+    by_memory = floor(memory / run_memory + _EPSILON) if run_memory > 0 else None
+    counts = [count for count in (by_cpu, by_memory) if count is not None]
+    if not counts:
+        raise ValueError("a run requests something")
+    jobs = min(counts)
+    binding = "cpu" if jobs == by_cpu else "memory"
+    stranded = max(1 - jobs * run_cpu / cpu, 1 - jobs * run_memory / memory)
+    room, step = (cpu, _CPU_STEP) if binding == "cpu" else (memory, _MEMORY_STEP)
+    share = room / (jobs + 1)
+    next_step = round(floor(share / step + _EPSILON) * step, 6) or share
+    return Fit(pool, cpu, memory, run_cpu, run_memory, jobs, binding, stranded, next_step)
+
+
+def _at_once(timeline: Timeline, requests: Mapping[str, Resources]) -> tuple[float, float]:
+    """The most cores and bytes that the median run requests at once, from how its steps overlapped."""
+    pods = timeline.pods[timeline.of_runs(RUNNING)]
+    pods = pods[pods["row"] < np.unique(pods["row"])[:_FITTED_RUNS].max(initial=-1) + 1]
+    peaks = []
+    for _, steps in pods.groupby("row"):
+        needs = [requests.get(str(task), Resources()) for task in steps["task"]]
+        at = np.concatenate((floats(steps, "start_s"), np.nan_to_num(floats(steps, "end_s"), nan=timeline.end_s)))
+        # Where one step ends as another starts, the room is given back first.
+        order = np.lexsort((np.repeat((1, 0), len(steps)), at))
+        peak = []
+        for amounts in ([r.cpu_request or 0.0 for r in needs], [r.memory_request or 0.0 for r in needs]):
+            change = np.concatenate((amounts, np.negative(amounts)))[order]
+            peak.append(float(np.cumsum(change).max(initial=0.0)))
+        peaks.append(peak)
+    if not peaks:
+        return 0.0, 0.0
+    cpu, memory = np.median(np.array(peaks), axis=0).tolist()
+    return cpu, memory
+
+
+def as_cores(cores: float) -> str:
+    """As Kubernetes writes it: ``500m``, ``2``."""
+    return f"{cores:.0f}" if abs(cores - round(cores)) < _EPSILON and cores >= 1 else f"{cores * 1000:.0f}m"
+
+
+def as_memory(count: float) -> str:
+    """As Kubernetes writes it: ``512Mi``, ``2Gi``."""
+    mebibytes = count / 2**20
+    return f"{mebibytes / 1024:.0f}Gi" if mebibytes >= 1024 and mebibytes % 1024 == 0 else f"{mebibytes:.0f}Mi"

@@ -1,0 +1,1 @@
+"""Services behind the runs: executions, replicas, database, volumes."""

@@ -1,0 +1,93 @@
+"""How evenly the replicas of a service shared its work, and how long some were idle while others still had some."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.services.executions import executions
+from harness.analysis.timeline import Floats, Timeline, floats
+from harness.analysis.timeline.curves import merged
+from harness.model.phases import COMPUTING, LOADING, SENDING
+
+WORKING = (LOADING, COMPUTING, SENDING)
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One replica.
+
+    Attributes:
+        name: as its answers give it.
+        executions: that it did.
+        busy_s: seconds with at least one execution at work there.
+        computing_s: seconds of its executions' own computing.
+        last_s: when its last work ended, seconds after t0.
+    """
+
+    name: str
+    executions: int
+    busy_s: float
+    computing_s: float
+    last_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """All replicas that named themselves.
+
+    Attributes:
+        workers: by name.
+        gini: of the work in seconds of computing: 0 when all did the same, up to 1 - 1/n when one did all.
+        tail_s: from when the first of them had nothing more to do until the last one was done.
+        over_s: from the first work to the end of the last.
+        waiting: share of the executions' time in the runtime in which they waited for a worker.
+        io: share in which data was loaded or sent.
+        computing: share in which operators computed.
+    """
+
+    workers: tuple[Worker, ...]
+    gini: float
+    tail_s: float
+    over_s: float
+    waiting: float
+    io: float
+    computing: float
+
+
+def workers(timeline: Timeline) -> Workers | None:
+    """Fold the executions by replica; none when no answer said which replica did the work."""
+    done = executions(timeline)
+    if not done.replicas:
+        return None
+    pods = timeline.pods
+    mine = timeline.of_runs(*WORKING)
+    home = pods["node"].astype("str").to_numpy(dtype=object)[mine]
+    # What goes on is work up to the end of the observation.
+    start, end = floats(pods, "start_s")[mine], np.nan_to_num(floats(pods, "end_s")[mine], nan=timeline.end_s)
+    found = []
+    for k, name in enumerate(done.replicas):
+        here, at = home == name, done.replica == k
+        low, high = merged(start[here], np.maximum(start, end)[here])
+        computing = float(done.computing[at].sum())
+        found.append(Worker(name, int(at.sum()), float((high - low).sum()), computing, float(end[here].max())))
+    last = [worker.last_s for worker in found]
+    whole = float(done.inside.sum()) or 1.0
+    return Workers(
+        workers=tuple(found),
+        gini=gini(np.array([worker.computing_s for worker in found])),
+        tail_s=max(last) - min(last),
+        over_s=max(last) - float(start.min()),
+        waiting=float(done.queued.sum()) / whole,
+        io=float((done.loading + done.sending).sum()) / whole,
+        computing=float(done.computing.sum()) / whole,
+    )
+
+
+def gini(work: Floats) -> float:
+    """0 when all do the same, up to 1 - 1/n when one does all (Gini 1912, by the ranks of the sorted values)."""
+    ranked = np.sort(work)
+    total = float(ranked.sum())
+    if not total:
+        return 0.0
+    place = np.arange(1, ranked.size + 1)
+    return float(2 * (place * ranked).sum() / (ranked.size * total) - (ranked.size + 1) / ranked.size)

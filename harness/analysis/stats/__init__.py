@@ -1,0 +1,1 @@
+"""Quantiles, comparisons and trends."""

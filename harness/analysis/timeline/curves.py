@@ -1,0 +1,59 @@
+"""How many are active when: counts over time from starts and ends, by sorting once, never by asking each instant."""
+
+import numpy as np
+
+from harness.analysis.timeline.timeline import Floats
+
+
+def integral(starts: Floats, ends: Floats, at: Floats, rate: Floats | None = None) -> Floats:
+    """Active-seconds up to each instant of `at` (ascending): the integral of the number of intervals that are open.
+
+    With a `rate` for each interval it is the integral of the rates of those that are open. An interval whose end is NaN
+    is still open. One that ends before it starts counts negatively: the sum stays right, nothing is clamped.
+    """
+    return _ramp(starts, at, rate) - _ramp(ends, at, rate)
+
+
+def mean_active(starts: Floats, ends: Floats, edges: Floats) -> Floats:
+    """The mean number active within each window between `edges`; shape (len(edges) - 1,)."""
+    return np.asarray(np.diff(integral(starts, ends, edges)) / np.diff(edges), dtype=np.float64)
+
+
+def active(starts: Floats, ends: Floats, at: Floats) -> Floats:
+    """The number active at each instant; starts count, ends do not."""
+    begun = np.searchsorted(_sorted(starts), at, side="right")
+    over = np.searchsorted(_sorted(ends), at, side="right")
+    return np.asarray(begun - over, dtype=np.float64)
+
+
+def peak(starts: Floats, ends: Floats) -> int:
+    """The largest number active at once."""
+    at = _sorted(starts)
+    return int(active(starts, ends, at).max()) if at.size else 0
+
+
+def merged(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
+    """The union of intervals, none of which ends before it starts, as disjoint ones, ascending."""
+    if not starts.size:
+        return starts, ends
+    # Nothing is open where as many have ended as have started: whose ends they are makes no difference.
+    starts, ends = np.sort(starts), np.sort(ends)
+    apart = starts[1:] > ends[:-1]
+    return starts[np.concatenate(([True], apart))], ends[np.concatenate((apart, [True]))]
+
+
+def _ramp(points: Floats, at: Floats, rate: Floats | None = None) -> Floats:
+    """The sum of rate (at - p) over all points p before each instant; a rate is 1 where none is given.
+
+    Few instants and many points: each point is looked up among the instants, which is less work than sorting points.
+    """
+    finite = np.isfinite(points)
+    points, rate = points[finite], None if rate is None else rate[finite]
+    place = np.searchsorted(at, points)
+    before = np.cumsum(np.bincount(place, rate, at.size)[: at.size])
+    sums = np.cumsum(np.bincount(place, points if rate is None else rate * points, at.size)[: at.size])
+    return np.asarray(before * at - sums, dtype=np.float64)
+
+
+def _sorted(points: Floats) -> Floats:
+    return np.sort(points[np.isfinite(points)])

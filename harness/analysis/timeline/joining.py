@@ -1,0 +1,123 @@
+"""The tables of a run folder joined: the ledger beside what the platform said of its runs, and the pods' stretches."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.timeline.columns import Bools, Floats, Ints, after, floats, position, shifted
+from harness.model.phases import POD_PHASES, TERMINAL_STATES
+from harness.model.records import Outcome
+
+
+def observed_runs(spans: pd.DataFrame, events: pd.DataFrame, start_at: int) -> pd.DataFrame:
+    """What the platform said of runs, a row each: run, name, created_s, over_s, said_s, state, message."""
+    spans = spans.astype({name: "str" for name in spans if isinstance(spans[name].dtype, pd.CategoricalDtype)})
+    ends = events[(events["kind"] == "Run").to_numpy(dtype=bool) & events["reason"].isin(TERMINAL_STATES).to_numpy()]
+    ends = ends.drop_duplicates("object", keep="last")
+    said_s = after(ends["at"], start_at)
+    runs = pd.concat([spans["run"], ends["object"]], ignore_index=True).drop_duplicates(ignore_index=True)
+    of_span, of_end = position(runs, spans["run"]), position(runs, ends["object"])
+    said = _picked_floats(said_s, of_end)
+    ended = _picked_floats(after(spans["ended_at"], start_at), of_span)
+    return pd.DataFrame(
+        {
+            "run": runs,
+            "name": _picked(spans["task"], of_span),  # a run's span carries its name where a step's carries the task
+            "created_s": _picked_floats(after(spans["started_at"], start_at), of_span),
+            "over_s": np.where(np.isfinite(said), np.where(np.isfinite(ended), ended, said), np.nan),
+            "said_s": said,
+            "state": _picked(ends["reason"], of_end),
+            "message": _picked(ends["message"], of_end),
+        }
+    )
+
+
+def joined_runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int) -> pd.DataFrame:
+    """The ledger beside what the platform said."""
+    if not len(submissions):
+        return _unsent(observed)
+    runs = shifted(submissions, start_at, due_at="due_s", sent_at="sent_s", answered_at="answered_s")
+    runs = runs.rename(columns={"run_name": "name"})
+    for name in ("run", "error"):
+        runs[name] = runs[name].fillna("")
+    runs = _recover(runs, observed)
+    at = np.where((runs["run"] != "").to_numpy(dtype=bool), position(runs["run"], observed["run"]), -1)
+    seen = {name: _picked_floats(floats(observed, name), at) for name in ("created_s", "over_s", "said_s")}
+    return runs.assign(**seen, state=_picked(observed["state"], at), message=_picked(observed["message"], at))
+
+
+def _recover(runs: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
+    """A submission without an answer whose run exists was accepted: the answer was lost, not the run."""
+    unanswered = ((runs["outcome"] == Outcome.REJECTED.value) & runs["status"].isna()).to_numpy(dtype=bool)
+    if not unanswered.any():
+        return runs
+    unclaimed = (position(observed["run"], runs["run"]) < 0) & (observed["name"] != "").to_numpy(dtype=bool)
+    named = observed[unclaimed].reset_index(drop=True)
+    if not len(named):
+        return runs
+    at = np.where(unanswered, position(runs["name"], named["name"]), -1)
+    recovered = at >= 0
+    runs.loc[recovered, "run"] = named["run"].take(at[recovered]).to_numpy()
+    runs.loc[recovered, "outcome"] = Outcome.ACCEPTED.value
+    return runs
+
+
+def _unsent(observed: pd.DataFrame) -> pd.DataFrame:
+    """Observed without a load of ours: a run is due, sent and answered when the platform created it."""
+    runs = observed.sort_values(["created_s", "run"], kind="stable", ignore_index=True)
+    count = len(runs)
+    created = floats(runs, "created_s")
+    return runs.assign(
+        seq=pd.array(range(count), dtype="Int64"),
+        scenario_id="",
+        worker=pd.array([0] * count, dtype="Int64"),
+        outcome=Outcome.ACCEPTED.value,
+        status=pd.array([pd.NA] * count, dtype="Int64"),
+        error="",
+        due_s=created,
+        sent_s=created,
+        answered_s=created,
+    )
+
+
+def joined_pods(spans: pd.DataFrame, of_pod: Bools, runs: "pd.Series[str]", start_at: int) -> pd.DataFrame:
+    """Stretches of pods; texts that repeat are categories, so that millions of rows stay small."""
+    of_category = position(pd.Series(spans["phase"].cat.categories), pd.Series(POD_PHASES, dtype="str"))
+    phase = np.append(of_category, -1).astype(np.int8)[spans["phase"].cat.codes.to_numpy()]
+    kept = of_pod & (phase >= 0)
+    of_run = spans["run"].cat.categories
+    row_of_run = np.where(of_run != "", position(pd.Series(of_run), runs), -1).astype(np.int32)
+    # Column by column: a copy of all columns at once would double the memory of the largest table.
+    return pd.DataFrame(
+        {
+            "row": row_of_run[spans["run"].cat.codes.to_numpy()[kept]],
+            "pod": spans["step"].to_numpy()[kept],
+            "task": _category(spans["task"]).array[kept],
+            "phase": phase[kept],
+            "start_s": after(spans["started_at"], start_at)[kept],
+            "end_s": after(spans["ended_at"], start_at)[kept],
+            "node": _category(spans["node"]).array[kept],
+        },
+        copy=False,
+    )
+
+
+def _picked(column: "pd.Series[str]", at: Ints) -> "pd.Series[str]":
+    """The texts at these positions; "" at -1."""
+    if not len(column):
+        return pd.Series([""] * at.size, dtype="str")
+    return column.fillna("").take(np.maximum(at, 0)).reset_index(drop=True).mask(at < 0, "")
+
+
+def _picked_floats(values: Floats, at: Ints) -> Floats:
+    """The values at these positions; NaN at -1."""
+    return np.where(at >= 0, np.append(values, np.nan)[at], np.nan)
+
+
+def _category(column: "pd.Series[str]") -> "pd.Series[Any]":
+    """The column as categories, with "" for what is missing."""
+    known = column.astype("category")
+    if "" not in known.cat.categories:
+        known = known.cat.add_categories("")
+    return known.fillna("")

@@ -1,0 +1,195 @@
+"""The sealed run as typed frames: the one input of analysis, detectors and reports.
+
+Instants become float seconds after the test's start (t0), so that every later step is plain arithmetic; a missing
+instant is NaN. Names end in ``_s`` as in ``schedule.csv``.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.timeline.clocks import ahead
+from harness.analysis.timeline.columns import Bools, Floats, Ints, beginnings, distinct, floats, position, shifted
+from harness.analysis.timeline.joining import joined_pods, joined_runs, observed_runs
+from harness.model.phases import COMPUTING, POD_PHASES, RUN
+from harness.model.plan import Plan
+from harness.model.records import Outcome
+
+__all__ = ["Bools", "Floats", "Ints", "Timeline", "beginnings", "distinct", "floats"]
+
+TEST_STARTED = "Started"
+TEST_INTERRUPTED = "Interrupted"
+WORKER_LOST = "WorkerLost"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timeline:
+    """What happened, from whoever saw it.
+
+    Attributes:
+        plan: what was intended.
+        start_at: t0 as UTC ns; all ``_s`` below count from it.
+        end_s: the last instant anything was recorded.
+        runs: a row an arrival, by seq: seq, run, name, scenario_id, worker, outcome, status, error, due_s, sent_s,
+            answered_s, created_s, over_s (the platform's stamp), said_s (when the platform was first seen to say so),
+            state ("" while the run goes on), message (the platform's error).
+        foreign: number of observed runs that are not in the ledger.
+        pods: a row a stretch of a pod, all of a pod and all pods of a run together: row (of `runs`, -1 when foreign),
+            pod (position in `names`), task, phase (index into POD_PHASES), start_s, end_s, node.
+        names: of the pods; "" where the number stands for a run as a whole.
+        events: at_s, kind, object, reason, message, source, run, count, type.
+        samples: metric, at_s, value, labels (a JSON text).
+        nodes: name, pool, created_s, ready_s, gone_s, cpu, memory, gpu, pods, spot, price.
+        skew_s: what the platform's clock was found to be ahead; its stamps above are set back by it already.
+    """
+
+    plan: Plan
+    start_at: int
+    end_s: float
+    runs: pd.DataFrame
+    foreign: int
+    pods: pd.DataFrame
+    names: "pd.Series[str]"
+    events: pd.DataFrame
+    samples: pd.DataFrame
+    nodes: pd.DataFrame
+    skew_s: float = 0.0
+
+    @classmethod
+    def from_frames(cls, plan: Plan, frames: Mapping[str, pd.DataFrame]) -> "Timeline":
+        """Join the tables of a run folder (`harness.store.tables.load`)."""
+        submissions, spans, events = frames["submissions"], frames["spans"], frames["events"]
+        start_at = _start(plan, submissions, spans, events)
+        names = frames["steps"]["step"]
+        whole = (names == "").to_numpy(dtype=bool)[spans["step"].to_numpy()]
+        observed = observed_runs(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)], events, start_at)
+        runs = joined_runs(submissions, observed, start_at)
+        skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
+        pods = joined_pods(spans, ~whole, runs["run"], start_at)
+        happened = shifted(events, start_at, at="at_s")
+        nodes = shifted(frames["nodes"], start_at, created_at="created_s", ready_at="ready_s", gone_at="gone_s")
+        if skew_s:
+            _set_back(skew_s, runs, pods, happened, nodes)
+        samples = shifted(frames["samples"], start_at, at="at_s")
+        return cls(
+            plan=plan,
+            start_at=start_at,
+            end_s=_last(runs, pods, happened, samples),
+            runs=runs,
+            foreign=int(np.count_nonzero(position(observed["run"], runs["run"]) < 0)),
+            pods=pods,
+            names=names,
+            events=happened,
+            samples=samples,
+            nodes=nodes,
+            skew_s=skew_s,
+        )
+
+    @property
+    def interrupted(self) -> bool:
+        """The test was stopped by Ctrl-C or SIGTERM."""
+        return bool(len(self.test_events(TEST_INTERRUPTED)))
+
+    def test_events(self, reason: str) -> pd.DataFrame:
+        """What the load said of the test itself."""
+        return self.events[(self.events["kind"] == "Test") & (self.events["reason"] == reason)]
+
+    def metric(self, name: str) -> pd.DataFrame:
+        """The samples of one metric, in the order of time."""
+        return self.samples[self.samples["metric"] == name]
+
+    def stretches(self, phase: str) -> pd.DataFrame:
+        """The rows of `pods` in one phase."""
+        return self.pods[(self.pods["phase"] == POD_PHASES.index(phase)).to_numpy(dtype=bool)]
+
+    def of_runs(self, *phases: str) -> Bools:
+        """Per row of `pods`: of a run's pod, in one of these phases."""
+        wanted = np.isin(POD_PHASES, phases)
+        return np.asarray(wanted[self.pods["phase"].to_numpy()] & (self.pods["row"].to_numpy() >= 0))
+
+    def numbers_of(self, names: Iterable[str]) -> Ints:
+        """The positions in `names` of the pods with these names, ascending."""
+        wanted = set(names)
+        if not wanted:
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(self.names.isin(wanted).to_numpy(dtype=bool))
+
+    def pods_called(self, names: Iterable[str]) -> pd.DataFrame:
+        """The rows of `pods` of the pods with these names, and the names as a column `step`."""
+        number = self.numbers_of(names)
+        found = self.pods[np.isin(self.pods["pod"].to_numpy(), number)] if number.size else self.pods[:0]
+        return found.assign(step=self.names.take(found["pod"].to_numpy()).to_numpy())
+
+    @property
+    def namespace(self) -> str:
+        """Of the platform's runs; KFP's own when the plan does not say."""
+        return str(self.plan.target_options.get("namespace") or "kubeflow")
+
+    @property
+    def run_nodes(self) -> pd.DataFrame:
+        """The nodes of the pools that the runs' pods ran on; all nodes when that was not seen."""
+        return _run_nodes(self)
+
+    @property
+    def answers_are_results(self) -> bool:
+        """A run is over with its submission's answer, as on services that nobody lists: to answer is to work."""
+        answered, over = floats(self.runs, "answered_s"), floats(self.runs, "over_s")
+        known = np.isfinite(answered) & np.isfinite(over)
+        return bool(known.any() and np.mean(over[known] <= answered[known]) > 0.5)
+
+    @property
+    def executed(self) -> bool:
+        """Runs are executions of a service, which tells its phases, and not made of pods."""
+        return bool((self.pods["phase"] == POD_PHASES.index(COMPUTING)).any())
+
+    @property
+    def is_over(self) -> Bools:
+        """Per row of `runs`: the platform said that the run is over."""
+        return (self.runs["state"] != "").to_numpy(dtype=bool)
+
+    @property
+    def is_open(self) -> Bools:
+        """Per row of `runs`: accepted, and not over when the observation ended (censored)."""
+        return (self.runs["outcome"] == Outcome.ACCEPTED.value).to_numpy(dtype=bool) & ~self.is_over
+
+
+@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+def _run_nodes(timeline: Timeline) -> pd.DataFrame:
+    nodes, homes = timeline.nodes, timeline.pods["node"].cat
+    of_runs = homes.codes.to_numpy()[timeline.pods["row"].to_numpy() >= 0]
+    hosts = homes.categories[np.bincount(of_runs, minlength=len(homes.categories)) > 0]
+    pools = set(nodes["pool"][nodes["name"].isin(hosts)])
+    return nodes[nodes["pool"].isin(pools)] if pools else nodes
+
+
+def _start(plan: Plan, submissions: pd.DataFrame, spans: pd.DataFrame, events: pd.DataFrame) -> int:
+    """t0: as the load said it, else the first arrival, else the plan's, else the first thing seen."""
+    said = events[(events["kind"] == "Test") & (events["reason"] == TEST_STARTED)]["at"]
+    for instants in (said, submissions["due_at"]):
+        if len(instants):
+            return int(instants.min())
+    if plan.started_at or not len(spans):
+        return plan.started_at
+    return int(spans["started_at"].min())
+
+
+def _set_back(skew_s: float, runs: pd.DataFrame, pods: pd.DataFrame, events: pd.DataFrame, nodes: pd.DataFrame) -> None:
+    """Bring the platform's stamps to the harness's clock; what the harness stamped stays."""
+    for frame, names in (
+        (runs, ("created_s", "over_s", "said_s")),
+        (pods, ("start_s", "end_s")),
+        (nodes, ("created_s", "ready_s", "gone_s")),
+    ):
+        for name in names:
+            frame[name] -= skew_s
+    events["at_s"] -= np.where(events["source"] == "kubernetes", skew_s, 0.0)
+
+
+def _last(runs: pd.DataFrame, *frames: pd.DataFrame) -> float:
+    stamps = [floats(runs, name) for name in ("due_s", "answered_s", "over_s")]
+    stamps += [floats(frame, name) for frame in frames for name in ("start_s", "end_s", "at_s") if name in frame]
+    latest = max(float(np.fmax.reduce(each, initial=-np.inf)) for each in stamps)
+    return latest if np.isfinite(latest) else 0.0

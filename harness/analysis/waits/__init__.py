@@ -1,0 +1,1 @@
+"""Where each run's time went."""

@@ -1,0 +1,28 @@
+"""Where each run's time went, as a long table for whoever goes on with it in pandas or SQL."""
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.timeline import Timeline
+from harness.analysis.waits.waits import Waits
+from harness.model.phases import RUN_PHASES
+
+
+def phases_table(timeline: Timeline, split: Waits) -> pd.DataFrame:
+    """A row for each phase that a run was in: seq, run, state, phase, length_s; by seq, phases in their order.
+
+    A run's lengths add up to its wait from due to over. Phases that took no time are left out; a length below 0 shows
+    that clocks disagree.
+    """
+    which, phase = np.nonzero(split.seconds)
+    runs = timeline.runs.iloc[split.row[which]]
+    frame = pd.DataFrame(
+        {
+            "seq": runs["seq"].to_numpy(dtype=np.int64),
+            "run": runs["run"].to_numpy(dtype=object),
+            "state": runs["state"].to_numpy(dtype=object),
+            "phase": np.array(RUN_PHASES, dtype=object)[phase],
+            "length_s": split.seconds[which, phase],
+        }
+    )
+    return frame.sort_values("seq", kind="stable", ignore_index=True)

@@ -1,0 +1,72 @@
+"""How runs get going: the wait for the first pod, the waits between pods, and how many runs work at once."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from harness.analysis.timeline import Floats, Timeline, beginnings, floats
+from harness.analysis.timeline.curves import active
+from harness.analysis.waits.waits import waits_so_far
+from harness.model.phases import CONTROLLER
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StartupDelay:
+    """Of the runs that had pods, those that go on included; arrays have one entry a run.
+
+    Attributes:
+        before: seconds from the answer to the first pod.
+        between: seconds between pods in which none lived.
+        most: the number of runs at work at once while others waited for their first pod, for most of that time.
+        plateau: share of that time in which exactly so many were at work.
+        queued_s: seconds in which at least one run waited for its first pod.
+        unhindered_s: median wait for the first pod of the first `most` runs.
+    """
+
+    before: Floats
+    between: Floats
+    most: int
+    plateau: float
+    queued_s: float
+    unhindered_s: float
+
+
+@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+def startup_delay(timeline: Timeline) -> StartupDelay:
+    """Fold first pods and the controller's waits."""
+    split = waits_so_far(timeline)
+    row = timeline.pods["row"].to_numpy()
+    new_run = beginnings(row)  # pods of a run stand together
+    first = np.full(len(timeline.runs) + 1, np.inf)  # one more for the pods of none
+    if new_run.size:
+        first[row[new_run]] = np.minimum.reduceat(floats(timeline.pods, "start_s"), new_run)
+    first, over = (
+        first[split.row],
+        np.where(timeline.is_open, timeline.end_s, floats(timeline.runs, "over_s"))[split.row],
+    )
+    answered = floats(timeline.runs, "answered_s")[split.row]
+    seen = np.isfinite(first) & np.isfinite(answered)
+    before = (first - answered)[seen]
+    between = split.of(CONTROLLER)[seen] - before
+    first, over, answered = first[seen], over[seen], answered[seen]
+    at = np.sort(np.concatenate((first, over)))
+    if at.size < 2:
+        return StartupDelay(before, between, int(at.size > 0), 0.0, 0.0, 0.0)
+    length = np.diff(at)
+    working = active(first, np.maximum(over, first), at[:-1])
+    waiting = active(answered, np.maximum(first, answered), at[:-1]) > 0
+    queued = float(length[waiting].sum())
+    most = _typical(working[waiting], length[waiting]) if queued else int(working.max(initial=0))
+    # One run less for an instant is a run that just made way for the next.
+    at_most = float(length[waiting & (working <= most) & (working >= most - 1)].sum())
+    early = before[np.argsort(first, kind="stable")[:most]]
+    unhindered = float(np.median(early)) if early.size else 0.0
+    return StartupDelay(before, between, most, at_most / queued if queued else 0.0, queued, unhindered)
+
+
+def _typical(values: Floats, weights: Floats) -> int:
+    """The median by weight."""
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weights[order])
+    return int(values[order][np.searchsorted(total, total[-1] / 2)])

@@ -1,0 +1,237 @@
+"""Where did the time go: each run's wait from due to over, split into phases that add up to it.
+
+    due ─ dispatch ─ sent ─ submit ─ answered ─ controller ─ first pod … last pod ─ publishing ─ over
+
+Between its first and its last pod a run is in the furthest phase that any of its pods is in: as long as one works,
+the run works. Where no pod lives and more must come, it waits for the controller. Platform and harness stamp with
+different clocks, the platform with whole seconds: a stretch may come out negative. It is shown as such, since
+clamping it would break the sum.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from harness.analysis.capacity.autoscaling import provisioning
+from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, floats
+from harness.model.phases import (
+    CONTROLLER,
+    DISPATCH,
+    POD_PHASES,
+    PROVISIONING,
+    PUBLISHING,
+    PULLING,
+    RUN_PHASES,
+    RUNNING,
+    SCHEDULING,
+    SERVICE_PHASES,
+    STARTING,
+    STORING,
+    SUBMIT,
+    UNKNOWN,
+    UNSCHEDULABLE,
+)
+
+# The furthest first: what a run with pods in several phases is said to do.
+PRECEDENCE = (RUNNING, STORING, STARTING, PULLING, SCHEDULING, UNSCHEDULABLE, *reversed(SERVICE_PHASES))
+
+_LEVEL = np.array([PRECEDENCE.index(phase) for phase in POD_PHASES], dtype=np.int8)
+_BLOCK = 2**19  # stretches that are sorted at once
+_COLUMN = {name: k for k, name in enumerate(RUN_PHASES)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Waits:
+    """Seconds by run and phase.
+
+    Attributes:
+        row: rows of `Timeline.runs`, shape (n,).
+        seconds: shape (n, len(RUN_PHASES)), column after column; each row adds up to `total`.
+        total: from due to over (or to the end of the observation), shape (n,).
+        reversed: stretches of pods that end before they start; they are left out of the sweep.
+    """
+
+    row: Ints
+    seconds: Floats
+    total: Floats
+    reversed: int = 0
+
+    def of(self, phase: str) -> Floats:
+        """The seconds of one phase, by run."""
+        return self.seconds[:, _COLUMN[phase]]
+
+    def shares(self) -> dict[str, float]:
+        """Each phase's share of all the time of all runs."""
+        whole = float(self.total.sum())
+        sums = self.seconds.sum(axis=0).tolist()
+        return {name: total / whole if whole else 0.0 for name, total in zip(RUN_PHASES, sums, strict=True)}
+
+
+@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+def waits(timeline: Timeline) -> Waits:
+    """Split the wait of every run that is over."""
+    return _split(timeline, timeline.is_over & np.isfinite(floats(timeline.runs, "over_s")))
+
+
+@lru_cache(maxsize=1)
+def waits_so_far(timeline: Timeline) -> Waits:
+    """Split the wait of every run that is over, and of those that go on up to the end of the observation.
+
+    A platform may be so slow that hardly a run is over: what the others wait for is then all there is to see.
+    """
+    if not timeline.is_open.any():
+        return waits(timeline)
+    return _split(timeline, timeline.is_over & np.isfinite(floats(timeline.runs, "over_s")) | timeline.is_open)
+
+
+def _split(timeline: Timeline, chosen: Bools) -> Waits:
+    row = np.flatnonzero(chosen)
+    due, sent, answered, over_s = (
+        floats(timeline.runs, name)[row] for name in ("due_s", "sent_s", "answered_s", "over_s")
+    )
+    going_on = timeline.is_open[row]
+    over_s = np.where(going_on, timeline.end_s, over_s)
+    sent = np.where(np.isfinite(sent), sent, due)
+    answered = np.where(np.isfinite(answered), answered, sent)  # the answer was lost, the run was not
+    seconds = np.zeros((row.size, len(RUN_PHASES)), order="F")
+    swept = _sweep(timeline, chosen)
+    first, last = swept.first[row], swept.last[row]
+    answered = np.where(over_s <= answered, np.fmin(answered, first), answered)  # the answer was the result
+    seconds[:, _COLUMN[DISPATCH]] = sent - due
+    seconds[:, _COLUMN[SUBMIT]] = answered - sent
+    seen = np.isfinite(first)
+    # A run that goes on without a pod waits for its next one, where pods are watched at all.
+    awaited = ~seen & going_on & (bool(len(timeline.pods)) and not timeline.executed)
+    seconds[:, _COLUMN[UNKNOWN]] = np.where(seen | awaited, 0.0, over_s - answered)
+    for phase, of_runs in swept.seconds.items():
+        seconds[:, _COLUMN[phase]] = of_runs[row]
+    seconds[:, _COLUMN[CONTROLLER]] += np.where(seen, first - answered, np.where(awaited, over_s - answered, 0.0))
+    after_last = np.where(seen, over_s - last, 0.0)
+    seconds[:, _COLUMN[CONTROLLER]] += np.where(going_on, after_last, 0.0)
+    seconds[:, _COLUMN[PUBLISHING]] = np.where(going_on, 0.0, after_last)
+    return Waits(row, seconds, over_s - due, swept.reversed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sweep:
+    first: Floats  # by row of runs: the first pod's first stretch; NaN without pods
+    last: Floats
+    seconds: dict[str, Floats]
+    reversed: int
+
+
+def _sweep(timeline: Timeline, over: Bools) -> _Sweep:
+    """From a run's first to its last pod: seconds in each pod phase, and between pods."""
+    count, levels = len(timeline.runs), len(PRECEDENCE) + 1
+    unschedulable = PRECEDENCE.index(UNSCHEDULABLE)
+    coming = provisioning(timeline)
+    first, last = np.full(count, np.nan), np.full(count, np.nan)
+    seconds, provisioned = np.zeros((count, levels), order="F"), np.zeros(count)
+    reversed_ = 0
+    for block in _blocks(timeline, over):
+        whole = block.end >= block.start
+        reversed_ += int(np.count_nonzero(~whole))
+        segment = _segments(block.of(whole))
+        if not segment.row.size:
+            continue
+        new = beginnings(segment.row)
+        rows, place = segment.row[new], np.repeat(np.arange(new.size), np.diff(new, append=segment.row.size))
+        first[rows], last[rows] = segment.start[new], segment.end[np.append(new[1:], segment.row.size) - 1]
+        cell = place * levels + segment.level
+        seconds[rows] = np.bincount(cell, segment.length, rows.size * levels).reshape(-1, levels)
+        waiting = segment.level == unschedulable
+        covered = _coverage(*coming, segment.start[waiting], segment.end[waiting])
+        provisioned[rows] = np.bincount(place[waiting], covered, rows.size)
+    found = {name: seconds[:, k] for k, name in enumerate((*PRECEDENCE, CONTROLLER))}
+    found[PROVISIONING] = provisioned
+    found[UNSCHEDULABLE] = found[UNSCHEDULABLE] - provisioned
+    return _Sweep(first, last, found, reversed_)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segments:
+    """Stretches of runs in which nothing changes.
+
+    Attributes:
+        row: of `Timeline.runs`.
+        level: index into PRECEDENCE, or its length where no pod lives between pods.
+        start: seconds after t0.
+        end: seconds after t0.
+    """
+
+    row: Ints
+    level: Ints
+    start: Floats
+    end: Floats
+
+    @property
+    def length(self) -> Floats:
+        """Seconds of each stretch."""
+        return self.end - self.start
+
+
+def segments(timeline: Timeline, chosen: Bools) -> Segments:
+    """What the chosen runs (a mask over `Timeline.runs`) did between their first and their last pod."""
+    found = [_segments(block.of(block.end >= block.start)) for block in _blocks(timeline, chosen)]
+    return Segments(*(np.concatenate([getattr(each, name) for each in found]) for name in Segments.__slots__))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stretches:
+    """Of some runs, all that their pods did; the stretches of a run stand together."""
+
+    row: Ints
+    phase: "np.ndarray[tuple[int], np.dtype[np.int8]]"
+    start: Floats
+    end: Floats
+
+    def of(self, chosen: Bools) -> "_Stretches":
+        return _Stretches(self.row[chosen], self.phase[chosen], self.start[chosen], self.end[chosen])
+
+
+def _blocks(timeline: Timeline, chosen: Bools) -> Iterator[_Stretches]:
+    """The pods of the chosen runs, whole runs at a time; what is open ends with its run."""
+    pods = timeline.pods
+    row, phase = pods["row"].to_numpy(), pods["phase"].to_numpy()
+    start, end = floats(pods, "start_s"), floats(pods, "end_s")
+    until = np.nan_to_num(floats(timeline.runs, "over_s"), nan=timeline.end_s)
+    new_run = np.append(beginnings(row)[1:], row.size)
+    cuts = np.unique(new_run[np.searchsorted(new_run, np.arange(_BLOCK, row.size, _BLOCK))])
+    for low, high in pairwise([0, *cuts[cuts < row.size].tolist(), row.size]):
+        here = slice(low, high)
+        kept = (row[here] >= 0) & np.append(chosen, False)[row[here]]
+        rows = row[here][kept].astype(np.int64)
+        begun, ended = start[here][kept], end[here][kept]
+        yield _Stretches(
+            rows, phase[here][kept], begun, np.where(np.isfinite(ended), ended, np.maximum(until[rows], begun))
+        )
+
+
+def _segments(of: _Stretches) -> Segments:
+    """Sort all beginnings and ends by run and time; between two neighbours the counts by phase are constant."""
+    runs, at = np.tile(of.row, 2), np.concatenate((of.start, of.end))
+    # By time, and then stably by run: numbers of 16 bits are sorted in one pass, as those of a block's runs are.
+    run = np.tile(np.cumsum(np.diff(of.row, prepend=-1) != 0, dtype=np.int64), 2)
+    order = np.argsort(at)
+    order = order[np.argsort(run.astype(np.min_scalar_type(run.max(initial=0)))[order], kind="stable")]
+    runs, at = runs[order], at[order]
+    levels = np.tile(_LEVEL[of.phase], 2)[order]
+    step = np.repeat(np.array([1, -1], dtype=np.int8), of.row.size)[order]
+    level = np.full(runs.size, len(PRECEDENCE), dtype=np.int8)
+    for k in reversed(np.flatnonzero(np.bincount(levels))):
+        # Each run's counts are back at 0 at its end, so one running sum serves them all.
+        level[np.cumsum(step * (levels == k), dtype=np.int32) > 0] = k
+    same = runs[1:] == runs[:-1]
+    return Segments(runs[:-1][same], level[:-1][same].astype(np.int64), at[:-1][same], at[1:][same])
+
+
+def _coverage(starts: Floats, ends: Floats, low: Floats, high: Floats) -> Floats:
+    """How much of each stretch [low, high] the disjoint intervals cover."""
+    if not starts.size:
+        return np.zeros(low.size)
+    at = np.ravel(np.column_stack((starts, ends)))
+    covered = np.concatenate(([0.0], np.cumsum(np.diff(at) * (np.arange(at.size - 1) % 2 == 0))))
+    return np.asarray(np.interp(high, at, covered) - np.interp(low, at, covered), dtype=np.float64)

@@ -1,0 +1,73 @@
+"""Work that was lost and done again: pods that failed, were evicted, or went with their node."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from harness.analysis.timeline import Ints, Timeline, distinct, floats
+from harness.analysis.waits.failures import BAD_ENDS
+from harness.model.phases import RUNNING
+
+_TAKEN = frozenset({"Evicted", "Preempted", "Preempting", "TaintManagerEviction", "NodeShutdown", "Terminated"})
+_SOON_S = 60.0  # a pod that ends so shortly around its node's end ended with it
+
+
+@dataclass(frozen=True, slots=True)
+class WastedWork:
+    """Of the runs' pods.
+
+    Attributes:
+        pods: that were lost.
+        lost_s: seconds that they had worked.
+        worked_s: seconds that all pods worked.
+    """
+
+    pods: int
+    lost_s: float
+    worked_s: float
+
+    @property
+    def amplification(self) -> float:
+        """How many times the work was done that would have sufficed."""
+        useful = self.worked_s - self.lost_s
+        return self.worked_s / useful if useful > 0 else np.inf
+
+
+def wasted_work(timeline: Timeline) -> WastedWork | None:
+    """Fold the pods that did not end well; none when no pod worked."""
+    working = np.flatnonzero(timeline.of_runs(RUNNING))
+    if not working.size:
+        return None
+    pod = timeline.pods["pod"].to_numpy()[working]
+    start, end = (floats(timeline.pods, name)[working] for name in ("start_s", "end_s"))
+    length = np.nan_to_num(end, nan=timeline.end_s) - start
+    lost = np.isin(pod, np.concatenate(lost_pods(timeline)))
+    return WastedWork(distinct(pod[lost]), float(length[lost].sum()), float(length.sum()))
+
+
+@lru_cache(maxsize=1)  # a table and figures ask; a timeline never changes
+def lost_pods(timeline: Timeline) -> tuple[Ints, Ints]:
+    """Numbers of the pods that failed by themselves, and of those that were taken: evicted, or gone with their node."""
+    with_node = timeline.pods["pod"].to_numpy()[lost_with_node(timeline)]
+    taken = np.union1d(_told_of(timeline, _TAKEN), with_node)
+    return np.setdiff1d(_told_of(timeline, BAD_ENDS), taken), taken
+
+
+def lost_with_node(timeline: Timeline) -> Ints:
+    """Rows of `Timeline.pods` whose running stretch ended with their node."""
+    homes = timeline.pods["node"].cat
+    gone = timeline.nodes.set_index("name")["gone_s"].reindex(homes.categories)
+    if not gone.notna().any():
+        return np.zeros(0, dtype=np.int64)
+    gone_s = np.append(gone.to_numpy(dtype=np.float64, na_value=np.nan), np.nan)[homes.codes.to_numpy()]
+    end = floats(timeline.pods, "end_s")
+    early = np.isin(timeline.pods["pod"].to_numpy(), _told_of(timeline, BAD_ENDS | _TAKEN))
+    with_it = (end >= gone_s - _SOON_S) & (early | (end >= gone_s)) | np.isnan(end)
+    return np.flatnonzero(timeline.of_runs(RUNNING) & np.isfinite(gone_s) & with_it)
+
+
+def _told_of(timeline: Timeline, reasons: frozenset[str]) -> Ints:
+    """Numbers of the pods of whose end this was said, ascending."""
+    said = timeline.events[(timeline.events["kind"] == "Pod") & timeline.events["reason"].isin(reasons)]
+    return timeline.numbers_of(said["object"])

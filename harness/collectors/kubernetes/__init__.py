@@ -1,0 +1,1 @@
+"""Nodes, pods, events, claims and workflows of a cluster, from list and watch."""

@@ -1,0 +1,263 @@
+"""A pod's life, pieced together from its manifest and its events, as spans and as failures.
+
+What a pod of a KFP v2 run looks like on a cluster: labels ``pipeline/runid`` (the run's id) and
+``workflows.argoproj.io/workflow``; annotation ``workflows.argoproj.io/node-name``, which is
+``<workflow>.root.train-driver`` for a driver and ``<workflow>.root.train.executor`` (``executor(0)``, ``executor(1)`` …
+when it may be retried) for what runs the user's container. The main container is called ``main``; ``wait`` beside it
+saves outputs for Argo, and KFP's launcher saves artifacts within ``main``. A run's task details name no pods.
+
+Conditions stamp whole seconds; the scheduler's events microseconds; the kubelet's events whole seconds, but what they
+say of a pull's length is exact to a millisecond.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise, zip_longest
+from typing import Any
+
+from harness.collectors.kubernetes.image_pulls import Pulls
+from harness.collectors.kubernetes.timestamps import Stamp, event_stamps, finer, settled, stamp
+from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING, UNSCHEDULABLE
+from harness.model.records import Event, Span
+
+WORKFLOW = "workflows.argoproj.io/workflow"
+RUN_ID = "pipeline/runid"
+_NODE_NAME = "workflows.argoproj.io/node-name"
+_DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+_EXECUTOR = "executor"
+_INDEX = re.compile(r"\([^)]*\)|\[[^\]]*\]")  # "(0)" of a retry, "(2:{…})" of a loop's item, "[1]" of a group
+_FINE_S = 1e-3
+_TOLD_WITHIN_S = 0.05  # a watch tells of a pod so soon after its creation
+# Reasons for which a container waits that do not go away by waiting.
+_STUCK = frozenset(
+    {
+        "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ErrImagePull",
+        "ImagePullBackOff", "InvalidImageName", "RunContainerError",
+    }
+)  # fmt: skip
+
+
+def run_of(manifest: Mapping[str, Any]) -> str:
+    """The platform's id of the run that a pod works for: KFP's run id, else Argo's workflow; "" for other pods."""
+    labels = manifest["metadata"].get("labels") or {}
+    return str(labels.get(RUN_ID) or labels.get(WORKFLOW) or "")
+
+
+def task_of(manifest: Mapping[str, Any]) -> str:
+    """The step's name in the pipeline: ``train`` where the user's container runs, ``train-driver`` for its driver."""
+    metadata = manifest["metadata"]
+    workflow = str((metadata.get("labels") or {}).get(WORKFLOW, ""))
+    path = str((metadata.get("annotations") or {}).get(_NODE_NAME, ""))
+    if not path:
+        return str(metadata["name"])
+    parts = _INDEX.sub("", path.removeprefix(workflow)).strip(".").split(".")
+    if len(parts) > 1 and parts[-1] == _EXECUTOR:
+        parts.pop()
+    return parts[-1] or "main"
+
+
+@dataclass(slots=True)
+class PodLife:
+    """What is known of one pod. `see` its manifests and events in any order; `spans` and `failures` read it.
+
+    Attributes:
+        name: of the pod.
+        run: the platform's id of its run, "" when it works for none.
+        task: the step's name in the pipeline.
+        phase: as Kubernetes says it: Pending, Running, Succeeded, Failed.
+        over: when it was over; none while it lives.
+    """
+
+    name: str
+    run: str
+    task: str
+    created: Stamp
+    phase: str = "Pending"
+    over: Stamp | None = None
+    node: str | None = None
+    _unschedulable: Stamp | None = None
+    _scheduled: Stamp | None = None
+    _started: Stamp | None = None
+    _finished: Stamp | None = None
+    _pulls: Pulls = field(default_factory=Pulls)
+    _failures: dict[tuple[str, str], Event] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any]) -> "PodLife":
+        """The life of the pod with this manifest, as far as its metadata tell."""
+        metadata = manifest["metadata"]
+        created = stamp(metadata.get("creationTimestamp")) or Stamp(0, 1.0)
+        return cls(str(metadata["name"]), run_of(manifest), task_of(manifest), created)
+
+    def see(self, manifest: Mapping[str, Any], now_at: int) -> None:
+        """Take in the pod as it is now."""
+        status = manifest.get("status") or {}
+        self.phase = str(status.get("phase") or self.phase)
+        self.node = (manifest.get("spec") or {}).get("nodeName") or self.node
+        for condition in status.get("conditions") or ():
+            self._see_condition(condition)
+        containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+        self._see_main(manifest, status.get("containerStatuses") or ())
+        ends = [each for each in map(_end, containers) if each]
+        if self.phase in {"Succeeded", "Failed"} and self.over is None:
+            told = max(ends, default=None) or _latest_transition(status)
+            self.over = told or _just_now(now_at)
+        self._see_failures(status, containers, now_at)
+
+    def see_deleted(self, manifest: Mapping[str, Any], now_at: int) -> None:
+        """The pod is gone; what had not ended by then was ended by that."""
+        if self.over is None:
+            asked = stamp(manifest["metadata"].get("deletionTimestamp"))
+            self.over = asked if asked and asked.at <= now_at else _just_now(now_at)
+            self.phase = "Deleted"
+
+    def see_event(self, event: Mapping[str, Any]) -> None:
+        """Take in an event about the pod."""
+        first, last = event_stamps(event)
+        reason, message = str(event.get("reason", "")), str(event.get("message", ""))
+        if reason == "FailedScheduling":
+            self._unschedulable = finer(self._unschedulable, first)
+        elif reason == "Scheduled":
+            self._scheduled = finer(self._scheduled, first)
+        elif reason == "Pulling":
+            self._pulls.see_begun(message, first)
+        elif reason == "Pulled":
+            self._pulls.see_ended(message, last)
+
+    def appeared(self, at: int) -> None:
+        """The pod was created at `at`, UTC ns, as far as the time tells at which we were told.
+
+        Believed where it fits into the whole second that the API server stamped.
+        """
+        for later in (self._unschedulable, self._scheduled):
+            at = min(at, later.latest) if later else at  # news may be late
+        if self.created.at <= at <= self.created.latest:
+            earliest = max(self.created.at, at - round(_TOLD_WITHIN_S * 1e9))
+            self.created = Stamp(earliest, (at - earliest) / 1e9)
+
+    @property
+    def scheduled_at(self) -> int | None:
+        """When it was scheduled, UTC ns, if that is known to a microsecond."""
+        fine = self._scheduled and self._scheduled.resolution_s < _FINE_S
+        return self._scheduled.at if self._scheduled and fine else None
+
+    def spans(self) -> list[Span]:
+        """The pod's phases so far, one after the other; none for a pod that works for no run."""
+        if not self.run:
+            return []
+        boundaries, goes_on = self._boundaries()
+        instants: list[int | None] = [*settled([known for _, known in boundaries])]
+        if goes_on:
+            boundaries.append(("", Stamp(0, 0.0)))
+            instants.append(None)
+        counts: dict[str, int] = {}
+        spans = []
+        for k, ((phase, start), (_, end)) in enumerate(pairwise(boundaries)):
+            attempt = counts[phase] = counts.get(phase, -1) + 1
+            started_at = instants[k]
+            assert started_at is not None
+            spans.append(
+                Span(
+                    self.run, self.name, phase, started_at, instants[k + 1], self.task, attempt, self.node,
+                    "kubernetes", max(start.resolution_s, end.resolution_s),
+                )
+            )  # fmt: skip
+        return spans
+
+    def failures(self) -> list[Event]:
+        """What went wrong in it, each once, in the order in which it was seen."""
+        return list(self._failures.values())
+
+    # --- what the manifest tells ----------------------------------------------------------------------------------
+
+    def _see_condition(self, condition: Mapping[str, Any]) -> None:
+        if condition.get("type") != "PodScheduled":
+            return
+        at = stamp(condition.get("lastTransitionTime"))
+        if condition.get("status") == "True":
+            self._scheduled = finer(self._scheduled, at)
+        elif condition.get("reason") == "Unschedulable":
+            self._unschedulable = finer(self._unschedulable, at)
+
+    def _see_main(self, manifest: Mapping[str, Any], statuses: Iterable[Mapping[str, Any]]) -> None:
+        by_name = {str(each["name"]): each for each in statuses}
+        default = (manifest["metadata"].get("annotations") or {}).get(_DEFAULT_CONTAINER, "")
+        main = by_name.get(default) or by_name.get("main") or next(iter(by_name.values()), None)
+        if main is None:
+            return
+        state, before = main.get("state") or {}, main.get("lastState") or {}
+        for each in (before.get("terminated"), state.get("terminated"), state.get("running")):
+            self._started = self._started or stamp((each or {}).get("startedAt"))
+        self._finished = stamp((state.get("terminated") or {}).get("finishedAt")) or self._finished
+
+    def _see_failures(self, status: Mapping[str, Any], containers: Iterable[Mapping[str, Any]], now_at: int) -> None:
+        if self.phase == "Failed" and status.get("reason"):
+            at = self.over.at if self.over else now_at
+            self._fail("", str(status["reason"]), str(status.get("message") or ""), at)
+        for each in containers:
+            name, state = str(each["name"]), each.get("state") or {}
+            waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
+            if waiting.get("reason") in _STUCK:
+                self._fail(name, str(waiting["reason"]), str(waiting.get("message") or ""), now_at)
+            if ended.get("exitCode"):
+                said = str(ended.get("message") or "").strip()
+                end = stamp(ended.get("finishedAt"))
+                text = said or f"container {name} ended with exit code {ended['exitCode']}"
+                self._fail(name, str(ended.get("reason") or "Error"), text, end.at if end else now_at)
+
+    def _fail(self, container: str, reason: str, message: str, at: int) -> None:
+        event = Event(at, "Pod", self.name, reason, message, "kubernetes", self.run or None, type="Warning")
+        self._failures.setdefault((container, reason), event)
+
+    # --- the order of its life ------------------------------------------------------------------------------------
+
+    def _boundaries(self) -> tuple[list[tuple[str, Stamp]], bool]:
+        """Where each phase begins, in order; and whether the last one goes on. If not, the last boundary is the end."""
+        found = [(SCHEDULING, self.created)]
+        if self._unschedulable:
+            found.append((UNSCHEDULABLE, self._unschedulable))
+        if self._scheduled:
+            found.append((STARTING, self._scheduled))
+            pulling = self._add_pulls(found)
+            if self._started:
+                found.append((RUNNING, self._started))
+            elif pulling and not self.over:
+                return found, True
+        if self._started and self._finished and self._finished != self.over:
+            found.append((STORING, self._finished))
+        if self.over:
+            found.append(("", self.over))
+        return found, self.over is None
+
+    def _add_pulls(self, found: list[tuple[str, Stamp]]) -> bool:
+        """The pulls, with a start after each that has ended; returns whether the last one has not."""
+        begun = self._started
+        # Others are of containers that are started later.
+        pulls = [each for each in self._pulls.in_order() if begun is None or each.start.at < begun.latest]
+        for pull, following in zip_longest(pulls, pulls[1:]):
+            start, end = pull.narrowed(found[-1][1])
+            found.append((PULLING, start))
+            # A kubelet pulls a pod's images one after the other.
+            end = end or (following.start if following else None)
+            if end is None:
+                return True
+            if begun and end.at > begun.latest:
+                end = begun
+            found.append((STARTING, end))
+        return False
+
+
+def _just_now(now_at: int) -> Stamp:
+    """It happened before we heard of it, and not long before."""
+    return Stamp(now_at - 10**9, 1.0)
+
+
+def _end(container: Mapping[str, Any]) -> Stamp | None:
+    return stamp(((container.get("state") or {}).get("terminated") or {}).get("finishedAt"))
+
+
+def _latest_transition(status: Mapping[str, Any]) -> Stamp | None:
+    """A pod that was evicted or lost tells only of its conditions when it ended."""
+    told = [stamp(each.get("lastTransitionTime")) for each in status.get("conditions") or ()]
+    return max((each for each in told if each), default=None)

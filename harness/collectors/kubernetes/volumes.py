@@ -1,0 +1,83 @@
+"""Free space of the platform's volumes, as the kubelets measure it: ``kubectl get --raw …/proxy/stats/summary``."""
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from harness.collectors.collector import Observation
+from harness.collectors.kubernetes.kube_api import KubeApi
+from harness.collectors.polling import Polling
+from harness.collectors.source_health import SourceHealth, UnreachableError
+from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
+from harness.model.records import Sample
+
+_PLACES_EVERY = 20  # rounds; a volume moves only when its pod does
+
+
+class Volumes:
+    """Asks the kubelets of nodes that run pods with volume claims in the platform's namespaces."""
+
+    def __init__(self, observation: Observation) -> None:
+        self._settings = observation.settings
+        self._journal = observation.journal
+        self._api = KubeApi(observation.settings, observation.journal)
+        every_s = observation.settings.volumes_every_s
+        self._polling = Polling(SourceHealth("volumes", observation.journal), self._read_all, every_s)
+        self._nodes: tuple[str, ...] = ()
+        self._free: dict[str, float] = {}
+        self._rounds = 0
+
+    def collect(self, stop: threading.Event) -> None:
+        """See `Collector`."""
+        self._polling.follow(stop)
+
+    def live(self) -> Mapping[str, object]:
+        """See `Collector`; bytes free by claim."""
+        return {"store_free_bytes": dict(self._free)} if self._polling.looked else {}
+
+    def _read_all(self) -> None:
+        # After a failure too: the pod may have moved.
+        if self._rounds % _PLACES_EVERY == 0 or not self._nodes or self._polling.lost:
+            self._nodes = self._find_nodes()
+        self._rounds += 1
+        failed: UnreachableError | None = None
+        for node in self._nodes:
+            try:
+                self._read(node)
+            except UnreachableError as error:
+                failed = error  # the other kubelets may answer
+        if failed is not None:
+            raise failed
+
+    def _find_nodes(self) -> tuple[str, ...]:
+        nodes = set()
+        for namespace in self._settings.platform_namespaces:
+            query = {"labelSelector": "!workflows.argoproj.io/workflow", "fieldSelector": "status.phase=Running"}
+            pods = self._api.get(f"/api/v1/namespaces/{namespace}/pods", query)
+            nodes |= {str(pod["spec"]["nodeName"]) for pod in pods.get("items") or () if _has_claim(pod)}
+        return tuple(sorted(nodes))
+
+    def _read(self, node: str) -> None:
+        summary = self._api.get(f"/api/v1/nodes/{node}/proxy/stats/summary")
+        at = self._journal.now()
+        for pod in summary.get("pods") or ():
+            for volume in pod.get("volume") or ():
+                claim = volume.get("pvcRef") or {}
+                if claim.get("namespace") not in self._settings.platform_namespaces:
+                    continue
+                labels = {"volume": str(claim["name"]), "namespace": str(claim["namespace"])}
+                for metric, key in ((STORE_CAPACITY_BYTES, "capacityBytes"), (STORE_AVAILABLE_BYTES, "availableBytes")):
+                    if key in volume:
+                        self._journal.write(Sample(metric, at, float(volume[key]), labels))
+                if "availableBytes" in volume:
+                    self._free[labels["volume"]] = float(volume["availableBytes"])
+
+
+def _has_claim(pod: Mapping[str, Any]) -> bool:
+    spec = pod.get("spec") or {}
+    return bool(spec.get("nodeName")) and any("persistentVolumeClaim" in each for each in spec.get("volumes") or ())
+
+
+def open_collector(observation: Observation) -> Volumes:
+    """Reads through the API server's proxy of the nodes, which needs the right to get ``nodes/proxy``."""
+    return Volumes(observation)

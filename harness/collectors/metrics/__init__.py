@@ -1,0 +1,1 @@
+"""Metrics from Prometheus or from `/metrics` endpoints."""

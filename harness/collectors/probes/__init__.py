@@ -1,0 +1,1 @@
+"""Small requests to services and stores that show whether they answer."""

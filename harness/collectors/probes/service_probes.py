@@ -1,0 +1,108 @@
+"""How soon the services of a platform answer a request that costs them nothing, and whether they do.
+
+A worker that is busy with one execution keeps the next one waiting, and a health probe as well: its latency is that of
+the queue. Probes stay within a share of the load's own requests.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+from harness.collectors.collector import Observation
+from harness.collectors.http import Http, Timeouts
+from harness.collectors.polling import Polling
+from harness.collectors.runs.poll_policy import budget
+from harness.collectors.source_health import SourceHealth, UnreachableError
+from harness.model.errors import ConfigError, TargetUnreachableError
+from harness.model.http import Exchange, HttpRequest
+from harness.model.phases import SERVICE_PROBE_SECONDS, SERVICE_UP
+from harness.model.records import Event, Sample, Submission
+from harness.targets.target import Probed, Service
+
+_FREE_ROUNDS = 3  # so that a short test is watched too
+
+
+class ServiceProbes:
+    """Asks each service in turn.
+
+    Args:
+        observation: what to observe.
+        target: knows the services.
+        connect: gives the exchange with a host; "" is the platform itself.
+    """
+
+    def __init__(self, observation: Observation, target: Probed, connect: Callable[[str], Exchange]) -> None:
+        settings = observation.settings
+        self._journal = observation.journal
+        self._target = target
+        self._connect = connect
+        self._platform = connect("")
+        self._services: list[tuple[Service, Exchange]] = []
+        self._up: dict[str, bool] = {}
+        self._share = settings.request_share
+        self._submissions = observation.folder.tail(Submission)
+        self._requests = self._submitted = 0
+        self._polling = Polling(SourceHealth("services", observation.journal), self._ask_all, settings.probe_every_s)
+
+    def collect(self, stop: threading.Event) -> None:
+        """See `Collector`."""
+        self._polling.follow(stop)
+
+    def live(self) -> Mapping[str, object]:
+        """See `Collector`; which services answer."""
+        return {"services_up": dict(self._up)} if self._polling.looked else {}
+
+    def _ask_all(self) -> None:
+        self._submitted += len(self._submissions.read())
+        if not self._services:
+            self._requests += 1
+            self._services = self._find()
+        round_ = len(self._services)
+        if self._requests + round_ > max(budget(self._submitted, self._share), _FREE_ROUNDS * round_ + 1):
+            return
+        for service, exchange in self._services:
+            self._ask(service, exchange)
+
+    def _find(self) -> list[tuple[Service, Exchange]]:
+        found: list[tuple[Service, Exchange]] = []
+        try:
+            for service in self._target.services(self._platform):
+                at_platform = service.url.startswith("/")
+                found.append((service, self._platform if at_platform else self._connect(service.url)))
+        except (TargetUnreachableError, ConfigError) as error:
+            raise UnreachableError(error.message) from error
+        return found
+
+    def _ask(self, service: Service, exchange: Exchange) -> None:
+        self._requests += 1
+        path = service.url if service.url.startswith("/") else ""
+        begun_s, why = time.perf_counter(), ""
+        try:
+            answer = exchange(HttpRequest("GET", path))
+        except TargetUnreachableError as error:
+            why = error.message
+        else:
+            why = "" if answer.status // 100 == 2 else f"answered {answer.status}"
+        at, taken_s, labels = self._journal.now(), time.perf_counter() - begun_s, {"service": service.name}
+        self._journal.write(Sample(SERVICE_PROBE_SECONDS, at, taken_s, labels))
+        self._journal.write(Sample(SERVICE_UP, at, float(not why), labels))
+        if self._up.get(service.name, True) == bool(why):
+            reason, severity = ("NotAnswering", "Warning") if why else ("Answering", "Normal")
+            self._journal.write(Event(at, "Service", service.name, reason, why, "probe", type=severity))
+        self._up[service.name] = not why
+
+
+def open_collector(observation: Observation) -> ServiceProbes | None:
+    """Probes the services that the plan's target knows, if it knows any."""
+    settings, target = observation.settings, observation.target
+    if not isinstance(target, Probed):
+        return None
+    timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
+
+    def connect(address: str) -> Exchange:
+        # The token is the platform's: whoever else is asked does not get it.
+        host, token = (address, "") if address else (settings.host, settings.token)
+        source = f"{observation.plan.target} service" if address else observation.plan.target
+        return Http(source, host, token, timeouts, observation.journal.count, verify_tls=settings.verify_tls)
+
+    return ServiceProbes(observation, target, connect)

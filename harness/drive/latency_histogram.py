@@ -1,0 +1,35 @@
+"""How late arrivals left: quantiles in constant memory, whatever the number of arrivals."""
+
+import math
+from collections import Counter
+
+_LEAST_S = 1e-5
+_GROWTH = 1.05  # each bin is so much wider than the one before: a quantile is at most 5 % too high
+_LOG_GROWTH = math.log(_GROWTH)
+
+
+class LatencyHistogram:
+    """A histogram with bins of equal relative width."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[int] = Counter()
+        self._worst_s = 0.0
+
+    def add(self, lag_s: float) -> None:
+        """Count one arrival."""
+        self._worst_s = max(self._worst_s, lag_s)
+        self._counts[math.ceil(math.log(lag_s / _LEAST_S) / _LOG_GROWTH) if lag_s > _LEAST_S else 0] += 1
+
+    def quantile(self, level: float) -> float | None:
+        """The lag that this share of all arrivals stayed below, in seconds; none before the first."""
+        rank = math.ceil(level * self._counts.total())
+        for place in sorted(self._counts):
+            rank -= self._counts[place]
+            if rank <= 0:
+                return _LEAST_S * _GROWTH**place
+        return None
+
+    def take_worst(self) -> float:
+        """The longest since this was last asked, in seconds."""
+        worst_s, self._worst_s = self._worst_s, 0.0
+        return worst_s

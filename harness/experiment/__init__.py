@@ -1,1 +1,0 @@
-"""Chooses the next point of an experiment: search, grid, interleaved comparison."""

@@ -1,0 +1,125 @@
+"""What a worker needs to know of a test, and how that travels in Locust's messages."""
+
+import hashlib
+import json
+from array import array
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from harness.model.errors import ConfigError
+from harness.model.plan import Limits, Plan
+from harness.model.scenario import Arrival, Scenario
+from harness.targets.target import find
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """All that a worker needs: the plan, the scenarios, when t0 is, and which stripe of the schedule is its own.
+
+    `offsets` are the due times of the whole schedule on the master, of the worker's stripe in a message; of a closed
+    schedule there are none yet. `ahead_ns` is by how much the worker's clock is ahead of the master's. `with_token`
+    says whether the plan's host is the one that the bearer token was given for.
+    """
+
+    run: str
+    plan: Plan
+    scenarios: list[Scenario]
+    offsets: "array[float]"
+    t0_at: int
+    index: int = 0
+    count: int = 1
+    ahead_ns: int = 0
+    hidden: tuple[str, ...] = ()  # values that must not be recorded
+    with_token: bool = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether arrivals become due while the test goes, as runs end."""
+        return self.plan.schedule.get("model") == "closed"
+
+    def stripe(self, index: int, count: int, ahead_ns: int = 0) -> "Assignment":
+        """The part of worker `index` of `count`: every `count`-th arrival."""
+        return replace(self, offsets=self.offsets[index::count], index=index, count=count, ahead_ns=ahead_ns)
+
+    def arrivals(self) -> Iterator[Arrival]:
+        """The arrivals of this stripe."""
+        for k, due_s in enumerate(self.offsets):
+            yield self.arrival(self.index + k * self.count, due_s)
+
+    def arrival(self, seq: int, due_s: float) -> Arrival:
+        """One arrival; the scenarios are taken in turn over the whole schedule.
+
+        In a second round over the scenarios a run's name gets the round's number, so that names stay distinct.
+        """
+        turn, which = divmod(seq, len(self.scenarios))
+        scenario = self.scenarios[which]
+        if turn:
+            scenario = replace(scenario, name=f"{scenario.name}-{turn + 1}")
+        return Arrival(seq, self.t0_at + round(due_s * 1e9), scenario)
+
+    def pack(self) -> dict[str, Any]:
+        """Plain values for Locust's messages, and by what the other side sees that it means the same by them."""
+        packed = {
+            "run": self.run,
+            "plan": asdict(self.plan),
+            "scenarios": [(s.id, s.name, dict(s.values)) for s in self.scenarios],
+            "offsets": self.offsets.tobytes(),
+            "t0_at": self.t0_at,
+            "index": self.index,
+            "count": self.count,
+            "ahead_ns": self.ahead_ns,
+            "hidden": self.hidden,
+            "with_token": self.with_token,
+            "version": version("pipeswarm"),
+        }
+        return {**packed, "digest": _digest(packed), "target": _target_digest(self.plan.target)}
+
+    @classmethod
+    def unpack(cls, raw: dict[str, Any]) -> "Assignment":
+        """The order of a message.
+
+        Raises:
+            ConfigError: it was made by another version of Pipeswarm, for another platform of the same name, or is not
+                what was sent.
+        """
+        raw = dict(raw)
+        digest, target = raw.pop("digest", ""), raw.pop("target", "")
+        if raw["version"] != version("pipeswarm"):
+            raise ConfigError(
+                f"the master is Pipeswarm {raw['version']}, this worker {version('pipeswarm')}",
+                "install the same version on both",
+            )
+        name = raw["plan"]["target"]
+        if target != _target_digest(name):
+            raise ConfigError(f"the master's {name} is another one than this worker's", "install the same file on both")
+        if digest != _digest(raw):
+            raise ConfigError("the plan that came is not the one that was sent", "start master and workers again")
+        return cls(
+            raw["run"],
+            Plan(**{**raw["plan"], "limits": Limits(**raw["plan"]["limits"])}),
+            [Scenario(id_, name, values, {}) for id_, name, values in raw["scenarios"]],
+            array("d", raw["offsets"]),
+            raw["t0_at"],
+            raw["index"],
+            raw["count"],
+            raw["ahead_ns"],
+            tuple(raw["hidden"]),
+            raw["with_token"],
+        )
+
+
+def _digest(packed: dict[str, Any]) -> str:
+    """The SHA-256 of a packed order."""
+    rest = {name: value for name, value in packed.items() if name != "offsets"}
+    digest = hashlib.sha256(packed["offsets"])
+    digest.update(json.dumps(rest, sort_keys=True, default=str).encode())
+    return digest.hexdigest()
+
+
+def _target_digest(name: str) -> str:
+    """The SHA-256 of the file that submits: the platform may be a module of the user's own, beside the locustfile."""
+    file = getattr(find(name), "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""

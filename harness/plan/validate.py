@@ -1,0 +1,152 @@
+"""Before the first arrival: options, scenarios and pipeline are read and checked as far as that can be done here."""
+
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from harness.model.baseline import Baseline
+from harness.model.errors import ConfigError
+from harness.model.scenario import Scenario
+from harness.model.schedule import Replay
+from harness.model.slo import parse_slo
+from harness.plan.options import Settings
+from harness.plan.subprocesses import generate_scenarios
+from harness.store.baselines import find_baseline
+from harness.store.folder import PIPELINE, SCENARIOS
+from harness.targets.scenarios import Input, ParamMode, read_scenarios
+from harness.targets.target import Platform, Prepared
+
+_MOST_GENERATED = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A test's configuration, checked as far as it can be without the platform."""
+
+    settings: Settings
+    target: str
+    prepared: Prepared
+    scenarios: tuple[Scenario, ...] | None  # none: the inputs are not known yet, or they are to be generated
+    baseline: tuple[Baseline, bytes] | None = None  # and what is kept of it
+
+
+def check(settings: Settings, target: str, platform: Platform) -> Checked:
+    """Read and check everything that lies on this machine.
+
+    Raises:
+        ConfigError: it can't work; nothing has been started or written.
+    """
+    for objective in settings.slos:
+        parse_slo(objective)
+    if not settings.host and not platform.DEFAULTS.get("simulate"):
+        raise ConfigError(f"there is no simulated {target}", f"give --host, or set {platform.HOST_VARIABLE}")
+    prepared = platform.prepare(settings.texts, simulated=not settings.host)
+    given = settings.text("scenarios")
+    scenarios = None
+    if given and prepared.inputs is not None:
+        scenarios = tuple(_read(settings, prepared.inputs))
+    elif given and not Path(given).is_file():
+        raise ConfigError(
+            f"{given} can't be read: there is no such file", f"generate-scenarios --n 100 -o {given} makes one"
+        )
+    ParamMode.parse(settings.text("param-mode"))
+    if settings.schedule is not None or scenarios is not None:
+        guard(settings, settings.arrivals(len(scenarios or ())))
+    baseline = find_baseline(Path(settings.text("baseline"))) if settings.text("baseline") else None
+    return Checked(settings, target, prepared, scenarios, baseline)
+
+
+def guard(settings: Settings, arrivals: int) -> None:
+    """Nobody sends thousands of runs to a real platform by mistake.
+
+    Raises:
+        ConfigError: there would be more than ``--max-runs``, and no ``--yes``.
+    """
+    if settings.most_runs is not None and arrivals > settings.most_runs:
+        raise ConfigError(
+            f"{arrivals:,} runs would be sent to {settings.host}, more than --max-runs {settings.most_runs:,}",
+            "if that is meant, add --yes or raise --max-runs",
+        )
+
+
+def scenarios_for(checked: Checked, inputs: tuple[Input, ...]) -> tuple[list[Scenario], bytes]:
+    """The scenarios in the order of their arrivals, and the bytes of their CSV: given, or generated from the inputs.
+
+    Raises:
+        ConfigError: they don't fit the inputs, or there is nothing to generate them from.
+    """
+    scenarios, kept = _all_scenarios(checked, inputs)
+    schedule = checked.settings.schedule
+    if isinstance(schedule, Replay) and schedule.scenarios:
+        return in_order(scenarios, schedule.scenarios, schedule.source), kept
+    return scenarios, kept
+
+
+def in_order(scenarios: list[Scenario], ids: Sequence[str], source: str) -> list[Scenario]:
+    """A scenario an arrival, as the schedule `source` names them; when one comes again its name gets a number.
+
+    Raises:
+        ConfigError: the schedule names a scenario that is not there.
+    """
+    known = {scenario.id: scenario for scenario in scenarios}
+    turns: Counter[str] = Counter()
+    ordered = []
+    for row, id_ in enumerate(ids, 2):
+        if id_ not in known:
+            raise ConfigError(
+                f"{source}, row {row}, column scenario_id: there is no scenario '{id_}'",
+                "give the scenarios that the schedule was made for with --scenarios",
+            )
+        turns[id_] += 1
+        scenario = known[id_]
+        ordered.append(scenario if turns[id_] == 1 else replace(scenario, name=f"{scenario.name}-{turns[id_]}"))
+    return ordered
+
+
+def _all_scenarios(checked: Checked, inputs: tuple[Input, ...]) -> tuple[list[Scenario], bytes]:
+    settings = checked.settings
+    given = settings.text("scenarios")
+    if given:
+        return list(checked.scenarios or _read(settings, inputs)), Path(given).read_bytes()
+    count = max(min(settings.arrivals(), _MOST_GENERATED), 1)
+    with tempfile.TemporaryDirectory(prefix="pipeswarm-") as place:
+        pipeline, out = Path(place) / PIPELINE, Path(place) / SCENARIOS
+        if checked.prepared.package is None:
+            out.write_text(_without_values(inputs, count))
+        else:
+            pipeline.write_bytes(checked.prepared.package)
+            generate_scenarios(checked.prepared.inferred_with, pipeline, count, settings.seed, out)
+        return read_scenarios(out, inputs, ParamMode()), out.read_bytes()
+
+
+def _without_values(inputs: Sequence[Input], count: int) -> str:
+    """Scenarios that leave every input as the platform has it, where nothing is known to generate others from.
+
+    Raises:
+        ConfigError: an input has no value there.
+    """
+    needed = [each.name for each in inputs if each.required]
+    if needed:
+        raise ConfigError(
+            f"there are no scenarios, and {', '.join(needed)} has no value without one",
+            "give --scenarios FILE with a column for it",
+        )
+    return "".join(["id,scenario_name\n", *(f"{number},run-{number}\n" for number in range(1, count + 1))])
+
+
+def versions() -> dict[str, str]:
+    """The versions that a result depends on."""
+    found = {"python": sys.version.split()[0]}
+    for name in ("pipeswarm", "locust", "gevent", "geventhttpclient", "kubernetes"):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def _read(settings: Settings, inputs: tuple[Input, ...]) -> list[Scenario]:
+    return read_scenarios(Path(settings.text("scenarios")), inputs, ParamMode.parse(settings.text("param-mode")))

@@ -1,0 +1,1 @@
+"""Decides and simulates ahead: calibration, search, experiments, trials on a node pool."""

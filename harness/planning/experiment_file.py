@@ -1,0 +1,199 @@
+"""The experiment's YAML: read, checked, and told what is wrong with it by key."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.model.errors import ConfigError
+from harness.model.slo import parse_slo
+from harness.model.units import parse_duration
+from harness.planning.plan import Experiment, Order, Question
+
+_KEYS = {
+    "name", "question", "loads", "nodes", "variants", "repetitions", "order", "seed", "slos", "simulate", "pipeline",
+    "locustfile", "options", "hooks",
+}  # fmt: skip
+_HOOKS = ("set_nodes", "before", "cool_down", "timeout", "pool")
+_MOST_STEPS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """The user's commands, with {nodes}, {load}, {variant} and {repetition} filled in, and how long each may take.
+
+    `set_nodes` sets the number of nodes (a cloud's CLI); with `pool` instead, surplus nodes of that pool are cordoned.
+    `before` runs before every test, to drop caches for example; then `cool_down_s` passes.
+    """
+
+    set_nodes: str = ""
+    before: str = ""
+    cool_down_s: float = 0.0
+    timeout_s: float = 600.0
+    pool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentFile:
+    """What the file says.
+
+    Attributes:
+        name: of the experiment.
+        experiment: question and axes.
+        slos: objectives, as texts.
+        simulate: the profile to test in simulated time; "" loads a platform with Locust.
+        pipeline: compiled IR; none is the built-in example.
+        locustfile: what loads the platform.
+        options: of every load, as on the command line.
+        variants: further options, or the simulated profile, by variant.
+        digest: of the file: results of another one are not gone on with.
+    """
+
+    name: str
+    experiment: Experiment
+    slos: tuple[str, ...]
+    simulate: str
+    pipeline: Path | None
+    locustfile: Path
+    options: Mapping[str, object]
+    variants: Mapping[str, Mapping[str, object]]
+    hooks: Hooks
+    digest: str
+
+
+def read_experiment(path: Path) -> ExperimentFile:
+    """Read the file.
+
+    Raises:
+        ConfigError: it can't be read, or a key in it can't work.
+    """
+    import yaml
+
+    try:
+        text = path.read_bytes()
+        given = yaml.load(text, Loader=yaml.CSafeLoader)
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}", "give the experiment's YAML file") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {error}", "mend it where that says") from error
+    if not isinstance(given, dict):
+        raise ConfigError(f"{path} is not a mapping", f"keys are: {', '.join(sorted(_KEYS))}")
+    unknown = sorted(set(map(str, given)) - _KEYS)
+    if unknown:
+        raise ConfigError(f"{path}: there is no key '{unknown[0]}'", f"keys are: {', '.join(sorted(_KEYS))}")
+    variants = given.get("variants") or {"default": {}}
+    if not isinstance(variants, dict) or not all(isinstance(v or {}, dict) for v in variants.values()):
+        raise ConfigError(
+            f"{path}, key 'variants': not a mapping of names to options", "write it as {a: {}, b: {…: …}}"
+        )
+    slos = _texts(path, "slos", given.get("slos") or [])
+    for slo in slos:
+        parse_slo(slo)
+    experiment = _experiment(path, given, tuple(map(str, variants)))
+    if experiment.question is not Question.GRID and not slos:
+        raise ConfigError(f"{path}: a search needs 'slos'", "such as ['max(run.duration) < 30m']")
+    pipeline = given.get("pipeline")
+    return ExperimentFile(
+        name=str(given.get("name") or path.stem),
+        experiment=experiment,
+        slos=slos,
+        simulate=str(given.get("simulate") or ""),
+        pipeline=path.parent / str(pipeline) if pipeline else None,
+        locustfile=path.parent / str(given.get("locustfile") or "locustfiles/kfp.py"),
+        options=_mapping(path, "options", given.get("options") or {}),
+        variants={str(name): dict(more or {}) for name, more in variants.items()},
+        hooks=_hooks(path, _mapping(path, "hooks", given.get("hooks") or {})),
+        digest=hashlib.sha256(text).hexdigest(),
+    )
+
+
+def _texts(path: Path, key: str, value: object) -> tuple[str, ...]:
+    """A list of texts, or a single one."""
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list):
+        raise ConfigError(f"{path}, key '{key}': '{value}' is not a list", "write it as [one, another]")
+    return tuple(map(str, value))
+
+
+def _mapping(path: Path, key: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}, key '{key}': '{value}' is not a mapping", "write it as {name: value}")
+    return {str(name): each for name, each in value.items()}
+
+
+def _experiment(path: Path, given: Mapping[str, Any], variants: tuple[str, ...]) -> Experiment:
+    try:
+        question = Question(str(given.get("question", Question.GRID)))
+    except ValueError:
+        raise ConfigError(
+            f"{path}, key 'question': there is no '{given['question']}'", f"questions are: {', '.join(Question)}"
+        ) from None
+    try:
+        order = Order(str(given.get("order", Order.INTERLEAVED)))
+    except ValueError:
+        raise ConfigError(f"{path}, key 'order': there is no '{given['order']}'", f"{', '.join(Order)}") from None
+    repetitions = _whole(path, "repetitions", given.get("repetitions", 3))
+    seed = given.get("seed", 0)
+    if not isinstance(seed, int):
+        raise ConfigError(f"{path}, key 'seed': '{seed}' is not a whole number", "such as 7")
+    return Experiment(
+        question, variants, _axis(path, "loads", given), _axis(path, "nodes", given), repetitions, order, seed
+    )
+
+
+def _axis(path: Path, key: str, given: Mapping[str, Any]) -> tuple[int, ...]:
+    """``200``, ``[50, 100]``, ``2..20`` or ``10..100 by 10``, ascending."""
+    value = given.get(key)
+    if isinstance(value, Sequence) and not isinstance(value, str) and value:
+        return tuple(sorted({_whole(path, key, entry) for entry in value}))
+    if isinstance(value, str) and ".." in value:
+        span, _, step = value.partition("by")
+        low, _, high = span.partition("..")
+        found = range(_whole(path, key, low), _whole(path, key, high) + 1, _whole(path, key, step or 1))
+        if 0 < len(found) <= _MOST_STEPS:
+            return tuple(found)
+    if isinstance(value, int):
+        return (_whole(path, key, value),)
+    raise ConfigError(f"{path}, key '{key}': '{value}' is not an axis", "write it as 200, [50, 100] or 2..20")
+
+
+def _whole(path: Path, key: str, value: object) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ConfigError(f"{path}, key '{key}': '{value}' is not a whole number above 0", "such as 3")
+    return number
+
+
+def _duration(path: Path, key: str, value: str | float) -> float:
+    try:
+        return parse_duration(value)
+    except ConfigError as error:
+        raise ConfigError(f"{path}, key '{key}': {error.message}", error.hint) from error
+
+
+def _hooks(path: Path, given: Mapping[str, Any]) -> Hooks:
+    unknown = sorted(set(map(str, given)) - set(_HOOKS))
+    if unknown:
+        raise ConfigError(f"{path}, key 'hooks': there is no '{unknown[0]}'", f"hooks are: {', '.join(_HOOKS)}")
+    for name in ("set_nodes", "before"):
+        try:
+            str(given.get(name, "")).format(nodes=1, load=1, variant="", repetition=0)
+        except (KeyError, IndexError, ValueError) as error:
+            raise ConfigError(
+                f"{path}, key 'hooks.{name}': {error} can't be filled in",
+                "there are {nodes} {load} {variant} {repetition}",
+            ) from None
+    if given.get("set_nodes") and given.get("pool"):
+        raise ConfigError(f"{path}, key 'hooks': both set_nodes and pool set the nodes", "give one of them")
+    return Hooks(
+        str(given.get("set_nodes", "")),
+        str(given.get("before", "")),
+        _duration(path, "hooks.cool_down", given.get("cool_down", 0)),
+        _duration(path, "hooks.timeout", given.get("timeout", 600)),
+        str(given.get("pool", "")),
+    )

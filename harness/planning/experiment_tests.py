@@ -1,0 +1,198 @@
+"""How one point of an experiment is tested: in simulated time, or by a load test with Locust on a platform."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from harness.model.errors import ConfigError, ExitCode, PipeswarmError, TargetUnreachableError
+from harness.model.slo import RUN_DURATION, Slo, parse_slo
+from harness.planning import simulated_burst
+from harness.planning.experiment_file import ExperimentFile, Hooks
+from harness.planning.observations import timeline_of
+from harness.planning.plan import Point, Result
+
+if TYPE_CHECKING:
+    from harness.simulator.profile import Profile
+
+Tester = Callable[[Point], Result]
+
+_ANY = simulated_burst.SimulatedBurst(1, 1.0, (1.0,), 1)  # whatever it came to
+_TRIES = 3  # of a test that comes out invalid
+_SIMULATED = {"simulate", "fault", "pipeline"}
+
+
+def tester(plan: ExperimentFile, folder: Path) -> Tester:
+    """What tests the points of this plan; what can't work is found out here, before anything is made.
+
+    Raises:
+        ConfigError: a variant's options, an objective or the locustfile can't work.
+    """
+    if not plan.simulate:
+        if not plan.locustfile.is_file():
+            raise ConfigError(f"there is no locustfile {plan.locustfile}", "name one; it starts at the plan's folder")
+        return lambda point: _loaded(plan, folder, point)
+    platforms = {name: _platform(plan, name) for name in plan.variants}
+    slos = tuple(map(parse_slo, plan.slos))
+    for slo in slos:
+        _measured(slo, _ANY)
+    return lambda point: _simulated(platforms[point.variant], slos, plan.experiment.seed, point)
+
+
+def _platform(plan: ExperimentFile, variant: str) -> "tuple[Profile, bytes]":
+    """The simulated platform of a variant, and its pipeline."""
+    from harness.planning import simulated_burst
+    from harness.simulator.faults import parse_fault
+    from harness.simulator.profile_file import load_profile
+
+    options = plan.variants[variant]
+    unknown = sorted(set(options) - _SIMULATED)
+    if unknown:
+        raise ConfigError(
+            f"variant '{variant}': '{unknown[0]}' has no meaning in simulated time",
+            f"{', '.join(sorted(_SIMULATED))} do",
+        )
+    profile = load_profile(str(options.get("simulate") or plan.simulate))
+    fault = parse_fault(str(options.get("fault") or "none"))
+    if fault is not None:
+        profile = replace(profile, faults=(*profile.faults, fault))
+    return profile, simulated_burst.package(Path(str(options["pipeline"])) if "pipeline" in options else plan.pipeline)
+
+
+def _simulated(platform: "tuple[Profile, bytes]", slos: Sequence[Slo], chosen: int, point: Point) -> Result:
+    from harness.planning import simulated_burst
+
+    profile, pipeline = platform
+    # Variants of one repetition share their luck; repetitions and sizes do not.
+    seed = Random(f"{chosen}/{point.load}/{point.nodes}/{point.repetition}").getrandbits(32)
+    test = simulated_burst.burst(simulated_burst.with_nodes(profile, point.nodes), pipeline, point.load, seed)
+    met = all(slo.holds(_measured(slo, test)) for slo in slos)
+    values = {
+        "makespan (s)": test.duration_s,
+        "run.duration p95 (s)": _quantile(test.run_s, 95.0),
+        "failed_ratio": 1 - test.succeeded / test.runs,
+    }
+    return Result(point, met, values)
+
+
+def _measured(slo: Slo, test: simulated_burst.SimulatedBurst) -> float:
+    """The SLO's quantity in a simulated test.
+
+    Raises:
+        ConfigError: simulated time does not know it.
+    """
+    if slo.quantity == RUN_DURATION:
+        match slo.measure:
+            case "percentile":
+                return _quantile(test.run_s, slo.percentile or 0.0)
+            case "mean":
+                return sum(test.run_s) / len(test.run_s) if test.run_s else float("inf")
+            case "min":
+                return min(test.run_s, default=0.0)
+            case _:
+                return max(test.run_s, default=float("inf"))
+    match slo.measure:
+        case "throughput":
+            return test.succeeded / test.duration_s if test.duration_s else 0.0
+        case "failed_ratio":
+            return 1 - test.succeeded / test.runs
+        case "succeeded_ratio":
+            return test.succeeded / test.runs
+    raise ConfigError(
+        f"the SLO '{slo.text}' can't be judged in simulated time",
+        f"{RUN_DURATION}, throughput, failed_ratio and succeeded_ratio can; for others load a platform with Locust",
+    )
+
+
+def _quantile(values: tuple[float, ...], percentile: float) -> float:
+    import numpy as np
+
+    return float(np.quantile(values, percentile / 100, method="inverted_cdf")) if values else float("inf")
+
+
+def _loaded(plan: ExperimentFile, folder: Path, point: Point) -> Result:
+    """One load test, begun as the hooks say; an invalid one is done again.
+
+    Raises:
+        PipeswarmError: it did not come to a valid result.
+    """
+    name = f"{point.variant}-{point.load}-{point.nodes}-{point.repetition}"
+    for _ in range(_TRIES):
+        _prepare(plan.hooks, point)
+        done = subprocess.run(_command(plan, folder, point, name), check=False)  # noqa: S603  # the user's own load
+        if done.returncode in {ExitCode.OK, ExitCode.SLO_FAILED}:
+            latest = max((folder / "runs").glob(f"{name}*"), key=lambda path: path.stat().st_mtime)
+            return Result(point, done.returncode == ExitCode.OK, _values(latest), latest.name)
+        if done.returncode == ExitCode.INTERRUPTED:
+            raise KeyboardInterrupt
+        if done.returncode != ExitCode.INVALID:
+            break
+    code = done.returncode
+    meaning = ExitCode(code).meaning if code in set(ExitCode) else "it ended abnormally"
+    raise _ExperimentError(f"the test of {point.size} ended with {code}: {meaning}", code)
+
+
+class _ExperimentError(PipeswarmError):
+    """A test of the experiment failed; its exit code becomes ours."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message, "mend it and call again: the experiment goes on with this test")
+        if code in set(ExitCode):
+            self.exit_code = ExitCode(code)
+
+
+def _command(plan: ExperimentFile, folder: Path, point: Point, name: str) -> list[str]:
+    options: dict[str, object] = {
+        "schedule": "burst",
+        "runs": point.load,
+        "seed": plan.experiment.seed + point.repetition,
+        "runs-dir": folder / "runs",
+        "run-name": name,
+        **({"pipeline": plan.pipeline} if plan.pipeline else {}),
+        **plan.options,
+        **plan.variants[point.variant],
+    }
+    given = [f"--{key}={value}" for key, value in options.items()]
+    slos = [f"--slo={slo}" for slo in plan.slos]
+    start = [sys.executable, "-m", "locust", "-f", str(plan.locustfile), "--headless", "--only-summary", "--skip-log"]
+    return [*start, *given, *slos]
+
+
+def _values(run: Path) -> Mapping[str, float]:
+    from harness.analysis.stats.measures import measure
+
+    return {m.metric: m.value for m in measure("", "", "", timeline_of(run))}
+
+
+def _prepare(hooks: Hooks, point: Point) -> None:
+    if hooks.pool:
+        from harness.planning.cordon import set_nodes
+
+        set_nodes(hooks.pool, point.nodes, hooks.timeout_s)
+    _hook("set_nodes", hooks.set_nodes, hooks.timeout_s, point)
+    _hook("before", hooks.before, hooks.timeout_s, point)
+    time.sleep(hooks.cool_down_s)
+
+
+def _hook(name: str, command: str, timeout_s: float, point: Point) -> None:
+    """Run a user's command.
+
+    Raises:
+        ConfigError: it fails.
+        TargetUnreachableError: it is not over in time.
+    """
+    if not command:
+        return
+    filled = command.format(nodes=point.nodes, load=point.load, variant=point.variant, repetition=point.repetition)
+    try:
+        done = subprocess.run(filled, shell=True, timeout=timeout_s, check=False)  # noqa: S602  # the user's own command
+    except subprocess.TimeoutExpired:
+        raise TargetUnreachableError(
+            f"hook '{name}' was not over after {timeout_s:g} s: {filled}", "give hooks.timeout more time"
+        ) from None
+    if done.returncode:
+        raise ConfigError(f"hook '{name}' failed with {done.returncode}: {filled}", "try it by hand; then call again")

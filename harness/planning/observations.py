@@ -1,0 +1,109 @@
+"""What capacity is answered from: run folders, and tables of observations."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.model.errors import ConfigError
+from harness.model.units import parse_duration
+from harness.targets.table import named_rows_of
+
+if TYPE_CHECKING:
+    from harness.analysis.capacity.model import Observation
+    from harness.analysis.capacity.recorded import Recorded
+    from harness.analysis.timeline import Timeline
+
+COLUMNS = ("runs", "nodes", "duration")
+
+
+def timeline_of(path: Path) -> "Timeline":
+    """The timeline of a run folder.
+
+    Raises:
+        ConfigError: there is none at `path`.
+    """
+    from harness.analysis.timeline import Timeline
+    from harness.store.folder import RunFolder
+    from harness.store.tables import load
+
+    folder = RunFolder.open(path)
+    return Timeline.from_frames(folder.read_plan(), load(folder))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """All that was read: what the model is fitted on, and what is known beside."""
+
+    observations: "tuple[Observation, ...]"
+    recorded: "tuple[Recorded, ...]"
+    warnings: tuple[str, ...]
+
+    @property
+    def price(self) -> float | None:
+        """The mean recorded price; none when one is unknown."""
+        prices = [r.price for r in self.recorded if r.price is not None]
+        return sum(prices) / len(prices) if prices and len(prices) == len(self.recorded) else None
+
+    @property
+    def lacks(self) -> str:
+        """What nodes lacked most."""
+        found = [r.lacks for r in self.recorded if r.lacks]
+        return max(found, key=found.count) if found else ""
+
+
+def read(paths: Iterable[Path]) -> Source:
+    """Observations of run folders and tables.
+
+    Raises:
+        ConfigError: a source can't be read, or none of them says anything about capacity.
+    """
+    observations: list[Observation] = []
+    tests: list[Recorded] = []
+    warnings: list[str] = []
+    for path in paths:
+        if path.is_dir():
+            test = _read_run(path)
+            tests.append(test)
+            observations.extend(test.observations)
+            warnings.extend(f"{path.name}: {warning}" for warning in test.warnings)
+        else:
+            observations.extend(read_observations(path))
+    if not observations:
+        raise ConfigError("the sources say nothing about capacity", "; ".join(warnings) or "give a burst's run folder")
+    return Source(tuple(observations), tuple(tests), tuple(warnings))
+
+
+def _read_run(path: Path) -> "Recorded":
+    from harness.analysis.capacity.recorded import recorded
+
+    return recorded(timeline_of(path))
+
+
+def read_observations(path: Path) -> "list[Observation]":
+    """A table with the columns runs,nodes,duration (seconds, or with a unit); other columns are left aside.
+
+    Raises:
+        ConfigError: the file is not such a table.
+    """
+    from harness.analysis.capacity.model import Observation
+
+    found = []
+    for line, row in named_rows_of(path, COLUMNS, "give run folders, or a CSV table"):
+        runs, nodes, duration = (_positive(path, line, row, name) for name in COLUMNS)
+        found.append(Observation(runs, nodes, duration))
+    if not found:
+        raise ConfigError(f"{path} has no rows", "three rows are a beginning; one for each test")
+    return found
+
+
+def _positive(path: Path, line: int, row: dict[str, str], name: str) -> float:
+    text = row[name]
+    try:
+        value = parse_duration(text) if name == "duration" else float(text)
+    except (ValueError, ConfigError):
+        value = 0.0
+    if not 0 < value < float("inf"):
+        expected = "a time above 0: 5400, 90m or 1h30m" if name == "duration" else "a number above 0"
+        raise ConfigError(f"{path}, line {line}, column '{name}': '{text}' is not {expected}", "correct the row")
+    return value

@@ -1,0 +1,88 @@
+"""A test on the simulated platform in simulated time: seconds of a platform's day in milliseconds of ours."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.model.errors import ConfigError
+from harness.simulator.faults import plant
+from harness.simulator.kfp.errors import RpcError
+from harness.simulator.kfp.records import OVER, SUCCEEDED
+from harness.simulator.platform import Platform
+from harness.simulator.profile import Profile
+
+_SLICE_S = 60.0
+_LONGEST_S = 14 * 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedBurst:
+    """What a burst of `runs` came to: how long until the last was over, each run's seconds, how many succeeded."""
+
+    runs: int
+
+    duration_s: float
+    run_s: tuple[float, ...]
+    succeeded: int
+
+
+def package(path: Path | None) -> bytes:
+    """The pipeline's IR; the built-in training pipeline when none is given.
+
+    Raises:
+        ConfigError: the file can't be read.
+    """
+    from harness.targets import kfp_pipeline
+
+    if path is None:
+        return Path(kfp_pipeline.__file__).with_name("training.yaml").read_bytes()
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"the pipeline {path} can't be read: {error.strerror}", "give its compiled YAML") from error
+
+
+def with_nodes(profile: Profile, nodes: int) -> Profile:
+    """The profile with exactly so many machines for steps, all there from the start, and no autoscaler.
+
+    Raises:
+        ConfigError: the profile has no pool for steps.
+    """
+    pools = [pool for pool in profile.pools if not pool.taints]
+    if not pools:
+        raise ConfigError(f"the profile '{profile.name}' has no pool without taints", "add one for the steps")
+    main = max(pools, key=lambda pool: pool.max)
+    resized = tuple(
+        replace(pool, initial=nodes, min=nodes, max=nodes) if pool is main
+        else pool if pool.taints
+        else replace(pool, initial=0, min=0, max=0)
+        for pool in profile.pools
+    )  # fmt: skip
+    return replace(profile, pools=resized, autoscaler=None)
+
+
+def burst(profile: Profile, pipeline: bytes, runs: int, seed: int) -> SimulatedBurst:
+    """So many runs at once on an idle platform.
+
+    Raises:
+        ConfigError: the pipeline can't run on this platform, or the runs are not over after two simulated weeks.
+    """
+    platform = Platform(profile, seed)
+    for fault in profile.faults:
+        plant(platform, fault)
+    server, loop = platform.server, platform.loop
+    uploaded = server.catalogue.create_pipeline(
+        "", "", "", pipeline.replace(b"enableCache: true", b"enableCache: false")
+    )
+    version = server.catalogue.versions_of(uploaded.id)[0]
+    started = [server.prepare_run(f"run-{k}", "", version, {}, by_reference=True) for k in range(runs)]
+    refused: list[RpcError] = []
+    for run in started:
+        server.start_run(run, lambda said: refused.append(said) if isinstance(said, RpcError) else None)
+    while sum(run.state in OVER for run in started) + len(refused) < runs:
+        if loop.now > _LONGEST_S:
+            raise ConfigError(
+                f"{runs} runs are not over after two simulated weeks", "the profile's nodes may be too small for a step"
+            )
+        loop.run(loop.now + _SLICE_S)
+    ends = [run.finished for run in started if run.finished is not None]
+    return SimulatedBurst(runs, max(ends, default=0.0), tuple(ends), sum(run.state == SUCCEEDED for run in started))

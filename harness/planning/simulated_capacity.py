@@ -1,0 +1,89 @@
+"""The simulated platform, set to what a recorded test showed, as a model of capacity.
+
+Taken from the test: how long everything takes, and the room of a node. Everything else is the profile's. What remains
+between the simulated and the recorded test is put down to a factor, and the factor's size to doubt: it widens the
+interval.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from math import ceil, exp, log
+
+import numpy as np
+
+from harness.analysis.capacity.answer import NODES, RUNS, Question
+from harness.analysis.capacity.model import Observation
+from harness.analysis.timeline import Timeline
+from harness.planning import simulated_burst
+from harness.planning.calibration import STEP, calibrated
+from harness.planning.search import largest_passing
+from harness.simulator.profile import Profile
+
+_SEEDS = 11
+_NOISE = 0.05  # equal tests differ by so much, whatever the simulator says
+_MOST_NODES, _MOST_RUNS = 400, 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedSimulator:
+    """A profile that behaves as a recorded test did, its pipeline, and the rest: recorded / simulated."""
+
+    profile: Profile
+    pipeline: bytes
+    factor: float
+
+    def ask(self, question: Question) -> tuple[float | None, float | None, float | None]:
+        """The answer to a question with its 90 % interval: low, value, high, in the asked quantity's unit."""
+        quantiles = cache(self.durations)
+
+        def in_time(level: int, runs: int, nodes: int) -> bool:
+            return quantiles(runs, nodes)[level] <= (question.within_s or 0.0)
+
+        if question.asked == NODES:
+            assert question.runs is not None
+            runs = round(question.runs)
+            candidates = range(_MOST_NODES, 0, -1)
+            # So many times the time that one node takes: a first guess at how many nodes it takes.
+            share = quantiles(runs, 1)[1] / max(question.within_s or 0.0, 1e-9)
+            guess = _MOST_NODES - min(ceil(share), _MOST_NODES)
+            fewest = [largest_passing(candidates, partial(in_time, level, runs), guess=guess) for level in range(3)]
+            return fewest[0], fewest[1], fewest[2]
+        assert question.nodes is not None
+        nodes = round(question.nodes)
+        if question.asked == RUNS:
+            most = [
+                largest_passing(range(1, _MOST_RUNS), partial(in_time, level, nodes=nodes), guess=99) or 0
+                for level in (2, 1, 0)
+            ]
+            return most[0], most[1], most[2]
+        assert question.runs is not None
+        return quantiles(round(question.runs), nodes)
+
+    def durations(self, runs: int, nodes: int) -> tuple[float, float, float]:
+        """The 5 %, 50 % and 95 % quantiles of the next test's seconds."""
+        profile = simulated_burst.with_nodes(self.profile, nodes)
+        logs = np.log([simulated_burst.burst(profile, self.pipeline, runs, seed).duration_s for seed in range(_SEEDS)])
+        spread = float(np.sqrt(logs.var(ddof=1) + _NOISE**2 + log(self.factor) ** 2))
+        centre = float(np.median(logs)) + log(self.factor)
+        low, middle, high = (exp(centre + spread * z) for z in (-1.645, 0.0, 1.645))
+        return low, middle, high
+
+
+def calibrate(timeline: Timeline, observation: Observation, profile: Profile, pipeline: bytes) -> CalibratedSimulator:
+    """Set `profile` to what the test showed; `observation` is the test as a whole.
+
+    Raises:
+        ValueError: too few pods were observed.
+    """
+    profile, learned = calibrated(profile, timeline)
+    if not any(each.what.startswith(STEP) for each in learned):
+        raise ValueError("too few pods of steps were observed")
+    node = timeline.run_nodes.iloc[0]
+    pools = tuple(
+        pool if pool.taints
+        else replace(pool, cpu=float(node["cpu"]), memory=float(node["memory"]), reserved_cpu=0.0, reserved_memory=0.0)
+        for pool in profile.pools
+    )  # fmt: skip
+    plain = CalibratedSimulator(replace(profile, pools=pools), pipeline, 1.0)
+    simulated = plain.durations(round(observation.runs), max(1, round(observation.nodes)))[1]
+    return replace(plain, factor=observation.duration_s / simulated)

@@ -1,0 +1,47 @@
+"""The served adapter: one process, one port, until it is told to end."""
+
+import asyncio
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+
+from harness.simulator.hetida.adapter.limits import Gate, Limits
+from harness.simulator.hetida.adapter.plants import Plants
+from harness.simulator.hetida.adapter.rest import application
+from harness.simulator.serving import Ending, Place, announce, listening
+
+_LOOK_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterOptions:
+    """How to serve."""
+
+    limits: Limits = Limits()
+    plants: int = 100
+    step_s: float = 60.0
+    seed: int = 0
+    name: str = "plants"
+    place: Place = Place()
+
+
+def serve(options: AdapterOptions) -> None:
+    """Serve until SIGTERM, SIGINT, or the parent's end."""
+    asyncio.run(_serve(options))
+
+
+async def _serve(options: AdapterOptions) -> None:
+    ending = Ending(options.place)
+    plants = Plants(options.plants, options.step_s, options.seed)
+    app = application(plants, Gate(options.limits, options.seed), options.name)
+    async with listening(app, options.place, "the adapter") as (url, _):
+        announce(options.place, {"url": url, "name": options.name})
+        print(
+            f"The adapter '{options.name}' answers at {url} until it is interrupted. The backend is told with\n"
+            f'  export HETIDA_DESIGNER_ADAPTERS="{options.name}|{options.name}|{url}|{url}"',
+            file=sys.stderr,
+            flush=True,
+        )
+        while not ending:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ending.stop.wait(), _LOOK_S)

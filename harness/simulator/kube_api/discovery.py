@@ -1,0 +1,188 @@
+"""What the API tells clients about itself: groups, types, verbs, and enough of OpenAPI for `kubectl`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from harness.simulator.kube_api.resource import ALL_VERBS, Resource
+
+Document = dict[str, Any]
+
+AGGREGATED = "apidiscovery.k8s.io"
+VERSION = {
+    "major": "1", "minor": "32", "gitVersion": "v1.32.4+simulated", "gitCommit": "", "gitTreeState": "clean",
+    "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": "linux/amd64",
+}  # fmt: skip
+
+
+def core_versions(host: str) -> Document:
+    """``/api``."""
+    addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}]
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
+
+
+def groups(resources: Sequence[Resource]) -> Document:
+    """``/apis``."""
+    names = dict.fromkeys(each.group for each in resources if each.group)
+    listed = [_group(name, resources) for name in names]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": listed}
+
+
+def group(name: str, resources: Sequence[Resource]) -> Document:
+    """``/apis/<group>``."""
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, resources)}
+
+
+def _group(name: str, resources: Sequence[Resource]) -> Document:
+    found = dict.fromkeys(each.version for each in resources if each.group == name)
+    versions = [{"groupVersion": f"{name}/{each}", "version": each} for each in found]
+    return {"name": name, "versions": versions, "preferredVersion": versions[0]}
+
+
+def resource_list(api_version: str, resources: Iterable[Resource]) -> Document:
+    """``/api/v1`` and ``/apis/<group>/<version>``."""
+    listed: list[Document] = []
+    for resource in resources:
+        if resource.api_version != api_version:
+            continue
+        entry: Document = {
+            "name": resource.plural,
+            "singularName": resource.singular or resource.kind.lower(),
+            "namespaced": resource.namespaced,
+            "kind": resource.kind,
+            "verbs": [each for each in ALL_VERBS if resource.can(each)],
+        }
+        if resource.short_names:
+            entry["shortNames"] = list(resource.short_names)
+        if resource.categories:
+            entry["categories"] = list(resource.categories)
+        listed.append(entry)
+        listed.extend(
+            {"name": f"{resource.plural}/{name}", "singularName": "", "namespaced": resource.namespaced, **about}
+            for name, about in _subresources(resource)
+        )
+    document: Document = {"kind": "APIResourceList", "groupVersion": api_version, "resources": listed}
+    return document if api_version == "v1" else {"apiVersion": "v1", **document}
+
+
+def _subresources(resource: Resource) -> list[tuple[str, Document]]:
+    kinds: dict[str, Document] = {
+        "eviction": {"group": "policy", "version": "v1", "kind": "Eviction", "verbs": ["create"]},
+        "scale": {"group": "autoscaling", "version": "v1", "kind": "Scale", "verbs": ["get", "patch", "update"]},
+        "status": {"kind": resource.kind, "verbs": ["get"]},
+    }
+    return [(each, kinds[each]) for each in resource.subresources]
+
+
+def aggregated(resources: Sequence[Resource], version: str, *, core: bool) -> Document:
+    """``/api`` or ``/apis`` with all their types in one answer, `version` being that of the discovery format."""
+    names = dict.fromkeys(each.group for each in resources if (not each.group) == core)
+    items = []
+    for name in names:
+        versions = dict.fromkeys(each.version for each in resources if each.group == name)
+        described = [_aggregated_version(name, each, resources) for each in versions]
+        items.append({"metadata": {"name": name, "creationTimestamp": None}, "versions": described})
+    api_version = f"{AGGREGATED}/{version}"
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": api_version, "metadata": {}, "items": items}
+
+
+def _aggregated_version(name: str, version: str, resources: Sequence[Resource]) -> Document:
+    described = []
+    for resource in resources:
+        if (resource.group, resource.version) != (name, version):
+            continue
+        entry = _aggregated_entry(resource)
+        described.append(entry)
+    return {"version": version, "resources": described, "freshness": "Current"}
+
+
+def _aggregated_entry(resource: Resource) -> Document:
+    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    entry: Document = {
+        "resource": resource.plural,
+        "responseKind": kind,
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular or resource.kind.lower(),
+        "verbs": [each for each in ALL_VERBS if resource.can(each)],
+    }
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    subresources = [
+        {
+            "subresource": name,
+            "responseKind": {"group": resource.group, "version": resource.version}
+            | {key: about[key] for key in ("group", "version", "kind") if key in about},
+            "verbs": about["verbs"],
+        }
+        for name, about in _subresources(resource)
+    ]
+    if subresources:
+        entry["subresources"] = subresources
+    return entry
+
+
+def openapi_index(resources: Sequence[Resource]) -> Document:
+    """``/openapi/v3``: where each group version is described."""
+    paths = {_root(each): {"serverRelativeURL": f"/openapi/v3/{_root(each)}"} for each in resources}
+    return {"paths": paths}
+
+
+def openapi(root: str, resources: Sequence[Resource]) -> Document | None:
+    """``/openapi/v3/<root>``: the types by name, their fields left open. None when there is no such group version."""
+    here = [each for each in resources if _root(each) == root]
+    if not here:
+        return None
+    paths: Document = {}
+    schemas: Document = {}
+    for resource in here:
+        kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+        schema = f"{resource.group or 'core'}.{resource.version}.{resource.kind}"
+        schemas[schema] = {
+            "type": "object",
+            "x-kubernetes-group-version-kind": [kind],
+            "x-kubernetes-preserve-unknown-fields": True,
+        }
+        place = "namespaces/{namespace}/" if resource.namespaced else ""
+        answer = {"content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
+        get = {
+            "responses": {"200": {"description": "OK", **answer}},
+            "x-kubernetes-action": "get",
+            "x-kubernetes-group-version-kind": kind,
+        }
+        paths[f"/{root}/{place}{resource.plural}/{{name}}"] = {"get": get}
+    information = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
+    return {"openapi": "3.0.0", "info": information, "paths": paths, "components": {"schemas": schemas}}
+
+
+def _root(resource: Resource) -> str:
+    return f"apis/{resource.api_version}" if resource.group else f"api/{resource.api_version}"
+
+
+def swagger() -> Document:
+    """``/openapi/v2``: valid, and without types, so that clients check nothing before they send it."""
+    information = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
+    return {"swagger": "2.0", "info": information, "paths": {}, "definitions": {}}
+
+
+def encoded_swagger() -> bytes:
+    """The same as the protobuf message that `kubectl` asks for (``openapi.v2.Document``)."""
+
+    def field(number: int, content: bytes) -> bytes:
+        assert len(content) < 128, "longer fields need a longer length"
+        return bytes([number << 3 | 2, len(content)]) + content
+
+    information = field(1, b"Kubernetes") + field(2, VERSION["gitVersion"].encode())
+    return field(1, b"2.0") + field(2, information) + field(8, b"")
+
+
+def wants(accept: str) -> Mapping[str, str] | None:
+    """Parameters of the first clause of an `Accept` header that asks for aggregated discovery, before plain JSON."""
+    for clause in accept.split(","):
+        media, *parameters = (part.strip() for part in clause.split(";"))
+        found = dict(part.split("=", 1) for part in parameters if "=" in part)
+        if media == "application/json" and found.get("g") == AGGREGATED and found.get("v") in ("v2", "v2beta1"):
+            return found
+        if media in ("application/json", "*/*") and "g" not in found:
+            return None
+    return None

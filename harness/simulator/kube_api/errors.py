@@ -1,0 +1,120 @@
+"""Errors of the Kubernetes API, as the `Status` objects and sentences of a real server."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.simulator.kube_api.resource import Resource
+
+
+class ApiError(Exception):
+    """A request that the API refuses.
+
+    Args:
+        code: the HTTP status.
+        reason: a single word that clients compare with, such as ``NotFound``.
+        message: for people.
+        details: `Status.details`: name, kind, group, causes, retryAfterSeconds.
+        metadata: `Status.metadata`: the fresh continue token of an expired list.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = dict(details) if details is not None else None
+        self.metadata = dict(metadata) if metadata is not None else {}
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The `Status` object that is sent."""
+        document: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": self.metadata,
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason or None,
+            "details": self.details,
+            "code": self.code,
+        }
+        return {key: value for key, value in document.items() if value is not None}
+
+
+def _about(resource: Resource, name: str) -> dict[str, Any]:
+    group = {"group": resource.group} if resource.group else {}
+    return {"name": name, **group, "kind": resource.plural}
+
+
+def bad_request(message: str) -> ApiError:
+    """400: the request itself makes no sense."""
+    return ApiError(400, "BadRequest", message)
+
+
+def not_found(resource: Resource, name: str, subresource: str = "") -> ApiError:
+    """404: the type exists, the object does not."""
+    group = f".{resource.group}" if resource.group else ""
+    kind = f"{resource.plural}/{subresource}" if subresource else resource.plural
+    return ApiError(404, "NotFound", f'{kind}{group} "{name}" not found', {**_about(resource, name), "kind": kind})
+
+
+def unknown_path() -> ApiError:
+    """404: the API has no such type."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def method_not_allowed() -> ApiError:
+    """405: the type has no such verb."""
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(405, "MethodNotAllowed", message, {})
+
+
+def not_acceptable() -> ApiError:
+    """406: the client wants a representation that is not made here."""
+    return ApiError(406, "NotAcceptable", "only the following media types are accepted: application/json")
+
+
+def unsupported_media_type(accepted: str) -> ApiError:
+    """415: the body is in a format that is not read here."""
+    message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+    return ApiError(415, "UnsupportedMediaType", message)
+
+
+def stale(resource: Resource, name: str) -> ApiError:
+    """409: the client wrote over a version that it has not seen."""
+    why = "the object has been modified; please apply your changes to the latest version and try again"
+    message = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}'
+    return ApiError(409, "Conflict", message, _about(resource, name))
+
+
+def precondition_failed(resource: Resource, name: str, why: str) -> ApiError:
+    """409: the object is not the one that the client meant to delete."""
+    message = f'Operation cannot be fulfilled on {resource.kind} "{name}": {why}'
+    return ApiError(409, "Conflict", message, {**_about(resource, name), "kind": resource.kind})
+
+
+def expired(message: str, fresh_token: str = "") -> ApiError:
+    """410: history no longer reaches back so far; `fresh_token` continues a list without its consistency."""
+    return ApiError(410, "Expired", message, metadata={"continue": fresh_token} if fresh_token else None)
+
+
+def invalid(group: str, kind: str, name: str, field: str, why: str, *, cause: str = "FieldValueInvalid") -> ApiError:
+    """422: one field's value can't be."""
+    its_type = f"{kind}.{group}" if group else kind
+    details: dict[str, Any] = {"causes": [{"reason": cause, "message": why, "field": field}]}
+    details |= {key: value for key, value in (("name", name), ("group", group), ("kind", kind)) if value}
+    return ApiError(422, "Invalid", f'{its_type} "{name}" is invalid: {field}: {why}', details)
+
+
+def version_too_large(asked: int, current: int) -> ApiError:
+    """504: the client has seen a version that this server has not reached."""
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    message = f"Timeout: Too large resource version: {asked}, current: {current}"
+    return ApiError(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1})

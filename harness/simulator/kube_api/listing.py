@@ -1,0 +1,83 @@
+"""Which objects a list answers with: one page of one consistent state."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from harness.simulator.kube_api.errors import expired, version_too_large
+from harness.simulator.kube_api.options import LATEST, ContinueToken, ListOptions
+from harness.simulator.kube_api.store import ObjectStore, ObjectVersion, VersionTooOldError
+
+_PAGES_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+_STATE_EXPIRED = "The resourceVersion for the provided list is too old."
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The objects of one answer, and the list's `metadata`."""
+
+    objects: list[ObjectVersion]
+    metadata: dict[str, Any]
+
+
+def read_page(store: ObjectStore, options: ListOptions) -> Page:
+    """Answer a list request.
+
+    Without a limit the page is everything. The pages of one list, joined by their tokens, are the state of the first
+    page's version whatever is written in between. A list "at any version" (``resourceVersion=0``) has no pages, since
+    a real server answers it from its cache.
+
+    Raises:
+        ApiError: 410 when the state asked for is forgotten, 504 when it has not been reached.
+    """
+    selection = options.selection
+    resource = selection.resource
+    if resource.listing is not None:
+        return Page([each for each in store.objects(resource, selection.namespace) if selection.matches(each)], {})
+    version, start = _where(store, options)
+    prefix = f"{selection.namespace}/" if selection.namespace else ""
+    try:
+        found = store.objects_at(resource, version, selection.namespace, prefix + start if start else "")
+    except VersionTooOldError as error:
+        if options.token is None:
+            raise expired(_STATE_EXPIRED) from error
+        raise expired(_PAGES_EXPIRED, ContinueToken(LATEST, options.token.start).encode()) from error
+    limit = 0 if options.version == 0 else options.limit
+    page, following = _first(found, limit, options)
+    metadata: dict[str, Any] = {"resourceVersion": str(version)}
+    if following:
+        metadata["continue"] = ContinueToken(version, page[-1].key.removeprefix(prefix) + "\0").encode()
+        if not selection.filters:
+            metadata["remainingItemCount"] = following
+    return Page(page, metadata)
+
+
+def _where(store: ObjectStore, options: ListOptions) -> tuple[int, str]:
+    """The version to answer with, and the key to begin at."""
+    if options.token is not None:
+        asked = options.token.version
+        return (store.version if asked == LATEST else asked), options.token.start
+    if not options.version:
+        return store.version, ""
+    if options.version > store.version:
+        raise version_too_large(options.version, store.version)
+    exact = options.match == "Exact" or (not options.match and options.limit > 0)
+    return (options.version if exact else store.version), ""
+
+
+def _first(found: list[ObjectVersion], limit: int, options: ListOptions) -> tuple[list[ObjectVersion], int]:
+    """The first `limit` objects that match, and how many objects follow them, matching or not."""
+    selection = options.selection
+    if not selection.filters:
+        return (found, 0) if not limit else (found[:limit], max(0, len(found) - limit))
+    page: list[ObjectVersion] = []
+    for index, each in enumerate(found):
+        if selection.matches(each):
+            page.append(each)
+            if len(page) == limit:
+                return page, len(found) - index - 1
+    return page, 0

@@ -1,0 +1,136 @@
+"""What a client may ask of a list or watch: the query parameters, checked as a real server checks them."""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from harness.simulator.kube_api.errors import ApiError, bad_request, invalid
+from harness.simulator.kube_api.resource import Resource
+from harness.simulator.kube_api.selectors import Selection, parse_fields, parse_labels
+
+_FORMAT = "meta.k8s.io/v1"  # what a continue token calls itself
+LATEST = -1  # the version of a token that gave up consistency
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueToken:
+    """Where a paged list goes on: the objects of `version` from the key `start`, within the namespace asked for."""
+
+    version: int
+    start: str
+
+    def encode(self) -> str:
+        """The token as clients carry it: opaque to them."""
+        document = {"v": _FORMAT, "rv": self.version, "start": self.start}
+        return urlsafe_b64encode(orjson.dumps(document)).decode().rstrip("=")
+
+    @classmethod
+    def decode(cls, text: str) -> "ContinueToken":
+        """Read a client's token.
+
+        Raises:
+            ApiError: 400: not a token of ours.
+        """
+        try:
+            document = orjson.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            token = cls(int(document["rv"]), str(document["start"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise bad_request(f"invalid continue token: continue key is not valid: {error}") from error
+        return token
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """A checked request for objects. `version` is none where the client named none."""
+
+    selection: Selection
+    limit: int = 0  # 0 is no limit
+    token: ContinueToken | None = None
+    version: int | None = None
+    match: str = ""  # Exact, NotOlderThan or ""
+    watch: bool = False
+    bookmarks: bool = False
+    initial_events: bool = False
+    timeout_s: float | None = None
+
+
+def flag(query: Mapping[str, str], name: str) -> bool:
+    """A boolean parameter: present and neither ``0`` nor ``false``."""
+    return name in query and query[name].lower() not in ("0", "false")
+
+
+def number(query: Mapping[str, str], name: str) -> int:
+    """An integer parameter, 0 where it is not given.
+
+    Raises:
+        ApiError: 400: not an integer.
+    """
+    text = query.get(name, "")
+    if text and not re.fullmatch(r"[+-]?\d+", text):
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    return int(text or 0)
+
+
+def _version(text: str) -> int | None:
+    if not text:
+        return None
+    if not text.isdecimal():
+        why = f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise ApiError(500, "", f"resourceVersion: {why}")
+    return int(text)
+
+
+def _check_match(match: str, version: str, token: str, *, watch: bool, initial_events: bool) -> None:
+    """The rules between resourceVersionMatch and its neighbours."""
+
+    def refuse(why: str, cause: str = "FieldValueForbidden") -> ApiError:
+        return invalid("meta.k8s.io", "ListOptions", "", "resourceVersionMatch", why, cause=cause)
+
+    if not match:
+        return
+    if watch and not initial_events:
+        raise refuse("Forbidden: resourceVersionMatch is forbidden for watch")
+    if not watch and not version:
+        raise refuse("Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided")
+    if token:
+        raise refuse("Forbidden: resourceVersionMatch is forbidden when continue is provided")
+    if match not in ("Exact", "NotOlderThan"):
+        why = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""'
+        raise refuse(why, "FieldValueNotSupported")
+    if match == "Exact" and version == "0":
+        raise refuse('Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+
+
+def parse_options(resource: Resource, namespace: str, query: Mapping[str, str]) -> ListOptions:
+    """Read and check the query of a list or watch.
+
+    Raises:
+        ApiError: 400, 422 or 500, with the sentence of a real server.
+    """
+    limit, timeout = number(query, "limit"), number(query, "timeoutSeconds")
+    selection = Selection(
+        resource,
+        namespace,
+        parse_labels(query.get("labelSelector", "")),
+        parse_fields(query.get("fieldSelector", ""), resource.selectable),
+    )
+    watch, initial_events = flag(query, "watch"), flag(query, "sendInitialEvents")
+    version, token, match = (query.get(each, "") for each in ("resourceVersion", "continue", "resourceVersionMatch"))
+    _check_match(match, version, token, watch=watch, initial_events=initial_events)
+    if token and not watch and version not in ("", "0"):
+        ContinueToken.decode(token)  # a bad token is the graver error
+        raise bad_request("specifying resource version is not allowed when using continue")
+    return ListOptions(
+        selection,
+        limit=max(0, limit),
+        token=ContinueToken.decode(token) if token and not watch else None,
+        version=_version(version),
+        match=match,
+        watch=watch,
+        bookmarks=flag(query, "allowWatchBookmarks"),
+        initial_events=watch and initial_events,
+        timeout_s=float(timeout) if timeout > 0 else None,
+    )

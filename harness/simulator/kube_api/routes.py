@@ -1,0 +1,282 @@
+"""The paths of the Kubernetes API, and what answers on each."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from harness.simulator.kube_api import discovery, writing
+from harness.simulator.kube_api.actions import Actions
+from harness.simulator.kube_api.errors import ApiError, method_not_allowed, not_found, unknown_path
+from harness.simulator.kube_api.listing import read_page
+from harness.simulator.kube_api.options import ListOptions, parse_options
+from harness.simulator.kube_api.resource import Resource
+from harness.simulator.kube_api.reviews import add_reviews
+from harness.simulator.kube_api.shapes import TAIL, Plain, Shape, negotiate
+from harness.simulator.kube_api.store import ObjectStore, ObjectVersion
+from harness.simulator.kube_api.watching import watch
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_RENDERED_AT_ONCE = 500  # objects; after so many, other requests get a turn
+
+_watches = web.AppKey("kubeapi_watches", set[asyncio.Task[Any]])
+
+
+def mount(app: web.Application, store: ObjectStore, actions: Actions, now: Callable[[], int]) -> None:
+    """Serve the store's objects under ``/api`` and ``/apis``, and what clients expect beside them.
+
+    Args:
+        app: not yet started. Other routes may be added before or after.
+        store: what is served; it may be written to at any time from the same event loop.
+        actions: does what clients ask for.
+        now: UTC nanoseconds; the ages in tables refer to it.
+    """
+    app[_watches] = set()
+    app.on_shutdown.append(_end_watches)
+    app.middlewares.append(_errors_of(store))
+    for path in ("/healthz", "/readyz", "/livez"):
+        app.router.add_get(path, _healthy)
+    _add_discovery(app.router, store.resources)
+    _add_openapi(app.router, store.resources)
+    add_reviews(app.router, store.resources)
+    for resource in store.resources:
+        _Served(resource, store, actions, now).add_routes(app.router)
+
+
+async def _end_watches(app: web.Application) -> None:
+    """A server that ends does not wait for watches to time out."""
+    open_watches = app[_watches]
+    for task in tuple(open_watches):
+        task.cancel()
+
+
+async def _healthy(request: web.Request) -> web.Response:
+    if "verbose" in request.query:
+        return web.Response(text=f"[+]ping ok\n{request.path[1:]} check passed\n")
+    return web.Response(text="ok")
+
+
+def _json(document: object, *, status: int = 200, content_type: str = "application/json") -> web.Response:
+    body = document if isinstance(document, bytes) else orjson.dumps(document)
+    return web.Response(body=body, status=status, headers={"Content-Type": content_type})
+
+
+def _errors_of(store: ObjectStore) -> Any:
+    """Middleware: errors under the API's paths are `Status` objects; other paths are not touched."""
+    roots = ["/api/v1", "/version", "/healthz", "/readyz", "/livez", "/openapi"]
+    roots += [f"/apis/{each.api_version}" for each in store.resources if each.group]
+
+    def ours(path: str) -> bool:
+        return path in ("/api", "/apis") or any(path == root or path.startswith(f"{root}/") for root in roots)
+
+    @web.middleware
+    async def answer_errors(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        path = request.path
+        try:
+            return await handler(request)
+        except ApiError as error:
+            return _json(error.status, status=error.code)
+        except web.HTTPMethodNotAllowed:
+            if not ours(path):
+                raise
+            return _json(method_not_allowed().status, status=405)
+        except web.HTTPNotFound:
+            if ours(path) or path.startswith("/api/"):
+                return _json(unknown_path().status, status=404)
+            # A group that nobody serves; groups of other services under /apis begin with their version.
+            if path.startswith("/apis/") and not path.startswith("/apis/v"):
+                return web.Response(text="404 page not found\n", status=404)
+            raise
+
+    return answer_errors
+
+
+def _fixed(document: object) -> _Handler:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return _json(document)
+
+    return answer
+
+
+def _add_discovery(router: web.UrlDispatcher, resources: Sequence[Resource]) -> None:
+    async def root(request: web.Request, *, core: bool) -> web.Response:
+        wanted = discovery.wants(request.headers.get("Accept", ""))
+        if wanted:
+            kind = f"application/json;g={discovery.AGGREGATED};v={wanted['v']};as=APIGroupDiscoveryList"
+            return _json(discovery.aggregated(resources, wanted["v"], core=core), content_type=kind)
+        return _json(discovery.core_versions(request.host) if core else discovery.groups(resources))
+
+    router.add_get("/version", _fixed(discovery.VERSION))
+    router.add_get("/api", partial(root, core=True))
+    router.add_get("/apis", partial(root, core=False))
+    for api_version in dict.fromkeys(each.api_version for each in resources):
+        path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        router.add_get(path, _fixed(discovery.resource_list(api_version, resources)))
+    for group in dict.fromkeys(each.group for each in resources if each.group):
+        router.add_get(f"/apis/{group}", _fixed(discovery.group(group, resources)))
+
+
+def _add_openapi(router: web.UrlDispatcher, resources: Sequence[Resource]) -> None:
+    async def described(request: web.Request) -> web.Response:
+        document = discovery.openapi(request.match_info["root"], resources)
+        if document is None:
+            raise unknown_path()
+        return _json(document)
+
+    async def swagger(request: web.Request) -> web.Response:
+        if "protobuf" in request.headers.get("Accept", ""):
+            return _json(discovery.encoded_swagger(), content_type="application/octet-stream")
+        return _json(discovery.swagger())
+
+    router.add_get("/openapi/v2", swagger)
+    router.add_get("/openapi/v3", _fixed(discovery.openapi_index(resources)))
+    router.add_get("/openapi/v3/{root:.+}", described)
+
+
+class _Served:
+    """The routes of one resource type."""
+
+    def __init__(self, resource: Resource, store: ObjectStore, actions: Actions, now: Callable[[], int]) -> None:
+        self.resource = resource
+        self.store = store
+        self.actions = actions
+        self.now = now
+
+    def add_routes(self, router: web.UrlDispatcher) -> None:
+        resource = self.resource
+        root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.api_version}"
+        everywhere = f"{root}/{resource.plural}"
+        collection = f"{root}/namespaces/{{namespace}}/{resource.plural}" if resource.namespaced else everywhere
+        one = f"{collection}/{{name}}"
+        for path in dict.fromkeys((everywhere, collection)):
+            router.add_get(path, self.list)
+        router.add_get(one, self.get)
+        for verb, path, add, handler in (
+            ("delete", one, router.add_delete, self.delete),
+            ("deletecollection", collection, router.add_delete, self.delete_collection),
+            ("patch", one, router.add_patch, self.patch),
+            ("update", one, router.add_put, self.replace),
+        ):
+            if resource.can(verb):
+                add(path, handler)
+        if "status" in resource.subresources:
+            router.add_get(f"{one}/status", self.get)
+        if "eviction" in resource.subresources:
+            router.add_post(f"{one}/eviction", self.evict)
+        if "scale" in resource.subresources:
+            router.add_get(f"{one}/scale", self.get_scale)
+            router.add_patch(f"{one}/scale", self.scale)
+            router.add_put(f"{one}/scale", self.scale)
+
+    async def list(self, request: web.Request) -> web.StreamResponse:
+        options = parse_options(self.resource, request.match_info.get("namespace", ""), request.query)
+        shape = self._shape(request)
+        if not options.watch:
+            page = read_page(self.store, options)
+            return await _send_list(request, shape, page.objects, page.metadata)
+        if not self.resource.can("watch"):
+            raise method_not_allowed()
+        return await self._watch(request, options, shape)
+
+    async def _watch(self, request: web.Request, options: ListOptions, shape: Shape) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        task = asyncio.current_task()
+        assert task is not None
+        open_watches = request.app[_watches]
+        open_watches.add(task)
+        try:
+            async for lines in watch(self.store, options, shape):
+                if request.transport is None or request.transport.is_closing():
+                    break
+                if lines:
+                    await response.write(lines)
+            await response.write_eof()
+        finally:
+            open_watches.discard(task)
+        return response
+
+    async def get(self, request: web.Request) -> web.StreamResponse:
+        shape = self._shape(request)
+        name = request.match_info["name"]
+        found = self.store.get(self.resource, request.match_info.get("namespace", ""), name)
+        if found is None:
+            raise not_found(self.resource, name)
+        return _json(shape.alone(found))
+
+    async def delete(self, request: web.Request) -> web.StreamResponse:
+        target = self._target(request)
+        options = writing.read_options(await request.read(), request.content_type)
+        last = writing.delete(target, self.actions, request.query, options)
+        if last is not None:
+            return _json(self._shape(request).alone(last))
+        uid = target.document()["metadata"].get("uid", "")
+        group = {"group": self.resource.group} if self.resource.group else {}
+        details = {"name": target.name, **group, "kind": self.resource.plural, "uid": uid}
+        status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+        return _json(status)
+
+    async def delete_collection(self, request: web.Request) -> web.StreamResponse:
+        options = writing.read_options(await request.read(), request.content_type)
+        page = read_page(
+            self.store, parse_options(self.resource, request.match_info.get("namespace", ""), request.query)
+        )
+        for each in page.objects:
+            target = writing.Target(self.store, self.resource, each.namespace, each.name)
+            writing.delete(target, self.actions, request.query, options)
+        return await _send_list(request, Plain(self.resource), page.objects, page.metadata)
+
+    async def patch(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        changed = writing.patch(self._target(request), self.actions, request.query, request.content_type, body)
+        return _json(self._shape(request).alone(changed))
+
+    async def replace(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        changed = writing.replace(self._target(request), self.actions, request.query, body)
+        return _json(self._shape(request).alone(changed))
+
+    async def evict(self, request: web.Request) -> web.StreamResponse:
+        eviction = writing.read_options(await request.read(), request.content_type)
+        return _json(writing.evict(self._target(request), self.actions, request.query, eviction), status=201)
+
+    async def get_scale(self, request: web.Request) -> web.StreamResponse:
+        return _json(writing.scale_of(self._target(request, "scale")))
+
+    async def scale(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        content_type = request.content_type if request.method == "PATCH" else None
+        target = self._target(request, "scale")
+        return _json(writing.scale(target, self.actions, request.query, content_type, body))
+
+    def _shape(self, request: web.Request) -> Shape:
+        return negotiate(request.headers.get("Accept", ""), self.resource, request.query, self.now)
+
+    def _target(self, request: web.Request, subresource: str = "") -> writing.Target:
+        match = request.match_info
+        namespace = match.get("namespace", "")
+        return writing.Target(self.store, self.resource, namespace, match["name"], subresource=subresource)
+
+
+async def _send_list(
+    request: web.Request, shape: Shape, objects: list[ObjectVersion], metadata: dict[str, Any]
+) -> web.StreamResponse:
+    """A short list at once, a long one piece by piece, so that it does not hold up the others."""
+    head = shape.head(metadata)
+    if len(objects) <= _RENDERED_AT_ONCE:
+        return _json(head + b",".join(shape.item(each) for each in objects) + TAIL)
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    response.enable_chunked_encoding()
+    await response.prepare(request)
+    await response.write(head)
+    for first in range(0, len(objects), _RENDERED_AT_ONCE):
+        piece = b",".join(shape.item(each) for each in objects[first : first + _RENDERED_AT_ONCE])
+        await response.write(piece if first == 0 else b"," + piece)
+        await asyncio.sleep(0)
+    await response.write_eof(TAIL)
+    return response

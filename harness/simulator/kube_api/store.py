@@ -1,0 +1,249 @@
+"""The objects behind the Kubernetes API: what exists, what changed, and in which order.
+
+`put` and `delete` cost a dictionary entry and a list entry, no rendering. A version is rendered when somebody reads it,
+once, and its bytes are shared by all readers. Watchers keep no queue: each reads the one history of changes at its own
+pace, so that a slow watcher costs no memory and simply finds that its place in the history is gone.
+"""
+
+import asyncio
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import orjson
+
+from harness.simulator.kube_api.resource import Manifest, Resource, Snapshot
+
+# A superseded version's bytes are kept for this many changes: for the watchers, which all come soon.
+_KEEP_RENDERED = 2_000
+
+
+@dataclass(slots=True)
+class ObjectVersion:
+    """An object as it was from one resource version to its next. `version` 0 marks computed, unversioned objects."""
+
+    namespace: str
+    name: str
+    snapshot: Snapshot
+    version: int
+    _rendered: dict[str, bytes] | None = None  # by group
+
+    @property
+    def key(self) -> str:
+        """The object's place in the order of lists, as etcd has it."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    def manifest(self, resource: Resource) -> Manifest:
+        """The object without `apiVersion` and `kind`: a fresh document of the caller's own."""
+        document = dict(resource.render(self.snapshot))
+        if self.version:
+            document["metadata"] = {**document["metadata"], "resourceVersion": str(self.version)}
+        return document
+
+    def typed_manifest(self, resource: Resource) -> Manifest:
+        """The whole object, as it is sent alone."""
+        return {"kind": resource.kind, "apiVersion": resource.api_version, **self.manifest(resource)}
+
+    def encoded(self, resource: Resource) -> bytes:
+        """JSON of `manifest`, rendered once for all readers."""
+        if self._rendered is None:
+            self._rendered = {}
+        rendered = self._rendered.get(resource.group)
+        if rendered is None:
+            rendered = self._rendered[resource.group] = orjson.dumps(self.manifest(resource))
+        return rendered
+
+    def forget_rendering(self) -> None:
+        """Free the bytes; they are rendered again should anybody still ask."""
+        self._rendered = None
+
+
+class Change(NamedTuple):
+    """One step of the history. Of a deletion, `after` is the object's last state, at the deletion's version."""
+
+    before: ObjectVersion | None
+    after: ObjectVersion
+    deleted: bool
+
+
+class VersionTooOldError(Exception):
+    """The history no longer reaches back to `asked`; the oldest version it can resume from is `oldest`."""
+
+    def __init__(self, asked: int, oldest: int) -> None:
+        super().__init__(f"too old resource version: {asked} ({oldest})")
+        self.asked = asked
+        self.oldest = oldest
+
+
+class _Shelf:
+    """The objects of one plural, and their changes."""
+
+    def __init__(self, history: int) -> None:
+        self.objects: dict[str, ObjectVersion] = {}
+        self.changes: list[Change] = []
+        self.versions: list[int] = []  # of the changes, for bisection
+        self.forgotten = 0  # newest version that was dropped from the history
+        self.waiters: set[asyncio.Future[None]] = set()
+        self._history = history
+        self._keys: list[str] = []
+        self._new_keys: list[str] = []
+        self._lost_keys = False
+
+    def record(self, change: Change) -> None:
+        if change.deleted:
+            self.objects.pop(change.after.key, None)
+            self._lost_keys = True
+        else:
+            key = change.after.key
+            if change.before is None:
+                self._new_keys.append(key)
+            self.objects[key] = change.after
+        self.changes.append(change)
+        self.versions.append(change.after.version)
+        self._trim()
+        if self.waiters:
+            for waiter in self.waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+            self.waiters.clear()
+
+    def _trim(self) -> None:
+        if len(self.changes) > _KEEP_RENDERED:
+            superseded = self.changes[-_KEEP_RENDERED].before
+            if superseded is not None:
+                superseded.forget_rendering()
+        excess = len(self.changes) - self._history
+        # A quarter at once: dropping the head of a list costs its length.
+        if excess > self._history // 4:
+            self.forgotten = self.versions[excess - 1]
+            del self.changes[:excess]
+            del self.versions[:excess]
+
+    def keys(self) -> list[str]:
+        """All keys in order. Two sorted stretches, the old and the new, are what Python's sort is quick at."""
+        if self._lost_keys:
+            new = set(self._new_keys) & self.objects.keys()
+            self._keys = [key for key in self._keys if key in self.objects and key not in new]
+            self._new_keys = list(new)
+            self._lost_keys = False
+        if self._new_keys:
+            self._keys += sorted(self._new_keys)
+            self._keys.sort()
+            self._new_keys = []
+        return self._keys
+
+    def after(self, version: int) -> int:
+        """Index of the first change later than `version`."""
+        if version < self.forgotten:
+            raise VersionTooOldError(version, self.forgotten)
+        return bisect_right(self.versions, version)
+
+
+class ObjectStore:
+    """All objects of the simulated cluster, under one counter of resource versions.
+
+    Args:
+        resources: the types that are served.
+        history: how many changes of one plural can be resumed from or listed as they were before.
+    """
+
+    def __init__(self, resources: Sequence[Resource], history: int = 50_000) -> None:
+        self.resources = tuple(resources)
+        self.version = 1
+        self._shelves = {each.plural: _Shelf(history) for each in resources if each.listing is None}
+
+    def put(self, plural: str, namespace: str, name: str, snapshot: Snapshot) -> int:
+        """Create or replace an object; returns its resource version. `namespace` is "" for cluster-scoped types."""
+        shelf = self._shelves[plural]
+        before = shelf.objects.get(f"{namespace}/{name}" if namespace else name)
+        if before is not None and before.snapshot is snapshot:
+            return before.version  # a write that changes nothing is no write, as on a real server
+        self.version += 1
+        shelf.record(Change(before, ObjectVersion(namespace, name, snapshot, self.version), deleted=False))
+        return self.version
+
+    def delete(self, plural: str, namespace: str, name: str, snapshot: Snapshot | None = None) -> int:
+        """Remove an object; `snapshot` is its last state where that differs. Returns the deletion's version.
+
+        Raises:
+            KeyError: there is no such object.
+        """
+        shelf = self._shelves[plural]
+        before = shelf.objects[f"{namespace}/{name}" if namespace else name]
+        self.version += 1
+        last = ObjectVersion(namespace, name, before.snapshot if snapshot is None else snapshot, self.version)
+        shelf.record(Change(before, last, deleted=True))
+        return self.version
+
+    def get(self, resource: Resource, namespace: str, name: str) -> ObjectVersion | None:
+        """The object as it is now."""
+        if resource.listing is not None:
+            return next((each for each in _computed(resource, namespace) if each.name == name), None)
+        return self._shelves[resource.plural].objects.get(f"{namespace}/{name}" if namespace else name)
+
+    def objects(self, resource: Resource, namespace: str = "", start: str = "") -> list[ObjectVersion]:
+        """What exists now, in order of keys; of one namespace only where given, from the key `start` on."""
+        if resource.listing is not None:
+            computed = _computed(resource, namespace)
+            return sorted((each for each in computed if each.key >= start), key=lambda each: each.key)
+        shelf = self._shelves[resource.plural]
+        objects = shelf.objects
+        return [objects[key] for key in _stretch(shelf.keys(), namespace, start)]
+
+    def objects_at(self, resource: Resource, version: int, namespace: str = "", start: str = "") -> list[ObjectVersion]:
+        """What existed at `version`: what exists now with the later changes undone.
+
+        Raises:
+            VersionTooOldError: the history does not reach back so far.
+        """
+        if resource.listing is not None or version >= self.version:
+            return self.objects(resource, namespace, start)
+        shelf = self._shelves[resource.plural]
+        undone: dict[str, ObjectVersion | None] = {}
+        for change in shelf.changes[shelf.after(version) :]:
+            undone.setdefault(change.after.key, change.before)
+        if not undone:
+            return self.objects(resource, namespace, start)
+        then: list[ObjectVersion] = []
+        keys = sorted({*shelf.keys(), *undone}) if undone.keys() - shelf.objects.keys() else shelf.keys()
+        for key in _stretch(keys, namespace, start):
+            was = undone[key] if key in undone else shelf.objects[key]
+            if was is not None:
+                then.append(was)
+        return then
+
+    def changes(self, plural: str, version: int, at_most: int) -> list[Change]:
+        """The next changes after `version`, oldest first.
+
+        Raises:
+            VersionTooOldError: the history does not reach back so far.
+        """
+        shelf = self._shelves[plural]
+        first = shelf.after(version)
+        return shelf.changes[first : first + at_most]
+
+    async def changed(self, plural: str) -> None:
+        """Wait for the next `put` or `delete` of that plural."""
+        waiters = self._shelves[plural].waiters
+        waiter = asyncio.get_running_loop().create_future()
+        waiters.add(waiter)
+        try:
+            await waiter
+        finally:
+            waiters.discard(waiter)
+
+
+def _computed(resource: Resource, namespace: str) -> Iterable[ObjectVersion]:
+    assert resource.listing is not None
+    for its_namespace, name, snapshot in resource.listing():
+        if not namespace or its_namespace == namespace:
+            yield ObjectVersion(its_namespace, name, snapshot, 0)
+
+
+def _stretch(keys: list[str], namespace: str, start: str) -> list[str]:
+    """The sorted keys of one namespace from `start` on."""
+    first = max(start, f"{namespace}/") if namespace else start
+    low = bisect_left(keys, first) if first else 0
+    high = bisect_left(keys, f"{namespace}0") if namespace else len(keys)  # "0" comes right after "/"
+    return keys[low:high]

@@ -1,0 +1,134 @@
+"""Watches: the history of changes as one client sees it, as it happens.
+
+A watcher holds a version and nothing else. It reads the store's history from there, at its client's pace; when the
+history no longer reaches back that far the client is told 410 and lists anew, as with a real server.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+
+import orjson
+
+from harness.simulator.kube_api.errors import expired
+from harness.simulator.kube_api.options import ListOptions
+from harness.simulator.kube_api.selectors import Selection
+from harness.simulator.kube_api.shapes import Shape
+from harness.simulator.kube_api.store import Change, ObjectStore, ObjectVersion, VersionTooOldError
+
+_BATCH = 500  # events in one write
+_GATHER_S = 0.01  # a watcher waits so long for more changes before it writes: one write serves a burst
+_BOOKMARK_S = 60.0
+_LAST_BOOKMARK_S = 2.0  # before the end, so that the client resumes from a fresh version
+_SHORTEST_S, _LONGEST_S = (
+    1800.0,
+    3600.0,
+)  # of a watch whose client names no timeout: spread, so that not all end at once
+
+# What a watch yields: event type and object, none of them for a heartbeat without anything to send.
+_Event = tuple[str, ObjectVersion]
+
+
+async def watch(store: ObjectStore, options: ListOptions, shape: Shape) -> AsyncIterator[bytes]:
+    """JSON lines, one event each, until the watch's time is over; empty bytes when there is nothing to say for long.
+
+    Without a version, or from version 0, it starts with an ``ADDED`` event for everything that exists.
+    """
+    loop = asyncio.get_running_loop()
+    selection = options.selection
+    plural = selection.resource.plural
+    end = loop.time() + (options.timeout_s or random.uniform(_SHORTEST_S, _LONGEST_S))
+    lines = _Lines(shape)
+    version = options.version or 0
+    if not version or options.initial_events:
+        version = store.version
+        async for chunk in _existing(store, options, lines):
+            yield chunk
+    bookmark_at = _next_bookmark(loop.time(), end)
+    while True:
+        try:
+            changes = store.changes(plural, version, _BATCH)
+        except VersionTooOldError as error:
+            yield lines.error(error)
+            return
+        events = [event for change in changes if (event := _seen(change, selection))]
+        if changes:
+            version = changes[-1].after.version
+        if events:
+            yield b"".join(lines.event(*event) for event in events)
+        now = loop.time()
+        if now >= end:
+            return
+        if now >= bookmark_at:
+            yield lines.bookmark(selection, store.version if not changes else version) if options.bookmarks else b""
+            bookmark_at = _next_bookmark(now, end)
+        if len(changes) < _BATCH:
+            await _wait(store, plural, version, min(bookmark_at, end) - now)
+
+
+async def _existing(store: ObjectStore, options: ListOptions, lines: "_Lines") -> AsyncIterator[bytes]:
+    """What exists now, as if it had just been added."""
+    selection = options.selection
+    version = store.version
+    existing = [each for each in store.objects(selection.resource, selection.namespace) if selection.matches(each)]
+    for first in range(0, len(existing), _BATCH):
+        yield b"".join(lines.event("ADDED", each) for each in existing[first : first + _BATCH])
+        await asyncio.sleep(0)  # others get a turn: rendering many objects takes long
+    if options.initial_events and options.bookmarks:
+        yield lines.bookmark(selection, version, initial_events_end=True)
+
+
+def _next_bookmark(now: float, end: float) -> float:
+    """Once a minute, and shortly before the end."""
+    last = end - _LAST_BOOKMARK_S
+    return min(now + _BOOKMARK_S, last) if now < last else end
+
+
+async def _wait(store: ObjectStore, plural: str, version: int, at_most_s: float) -> None:
+    if not store.changes(plural, version, 1):
+        try:
+            async with asyncio.timeout(max(0.0, at_most_s)):
+                await store.changed(plural)
+        except TimeoutError:
+            return
+    await asyncio.sleep(_GATHER_S)
+
+
+def _seen(change: Change, selection: Selection) -> _Event | None:
+    """The change as it looks through a selection: what begins to match is added, what ceases to is deleted."""
+    before = change.before is not None and selection.matches(change.before)
+    after = not change.deleted and selection.matches(change.after)
+    if after:
+        return "MODIFIED" if before else "ADDED", change.after
+    if not before:
+        return None
+    if change.deleted:
+        return "DELETED", change.after
+    # The client sees the last state that matched, at the version at which it ceased to.
+    last = change.before
+    assert last is not None
+    return "DELETED", ObjectVersion(last.namespace, last.name, last.snapshot, change.after.version)
+
+
+class _Lines:
+    """Writes events as lines; remembers whether one was written, since a table names its columns once."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._first = True
+
+    def event(self, kind: str, version: ObjectVersion) -> bytes:
+        line = b'{"type":"%s","object":%s}\n' % (kind.encode(), self._shape.alone(version, first=self._first))
+        self._first = False
+        return line
+
+    def bookmark(self, selection: Selection, version: int, *, initial_events_end: bool = False) -> bytes:
+        resource = selection.resource
+        metadata: dict[str, object] = {"resourceVersion": str(version), "creationTimestamp": None}
+        if initial_events_end:
+            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+        marked = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        return orjson.dumps({"type": "BOOKMARK", "object": marked}) + b"\n"
+
+    def error(self, error: VersionTooOldError) -> bytes:
+        return orjson.dumps({"type": "ERROR", "object": expired(str(error)).status}) + b"\n"

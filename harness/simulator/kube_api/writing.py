@@ -1,0 +1,249 @@
+"""What clients may change: delete, evict, patch, replace, scale. Checked here, done by the model."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from harness.simulator.kube_api.actions import Actions
+from harness.simulator.kube_api.errors import (
+    bad_request,
+    invalid,
+    not_found,
+    precondition_failed,
+    stale,
+    unsupported_media_type,
+)
+from harness.simulator.kube_api.options import flag, number
+from harness.simulator.kube_api.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, apply_patch, difference
+from harness.simulator.kube_api.resource import Resource
+from harness.simulator.kube_api.store import ObjectStore, ObjectVersion
+
+Document = dict[str, Any]
+
+_PROPAGATIONS = ("Foreground", "Background", "Orphan")
+# What a server keeps for itself: a client's write of these is not an error, it has no effect.
+_SERVER_OWNED = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
+
+
+class Target:
+    """One object that a client wants to change.
+
+    Raises:
+        ApiError: 404 when there is no such object.
+    """
+
+    def __init__(
+        self, store: ObjectStore, resource: Resource, namespace: str, name: str, *, subresource: str = ""
+    ) -> None:
+        found = store.get(resource, namespace, name)
+        if found is None:
+            raise not_found(resource, name, subresource)
+        self.store = store
+        self.resource = resource
+        self.namespace = namespace
+        self.name = name
+        self.version = found
+
+    def document(self) -> Document:
+        """The object as clients see it."""
+        document: Document = orjson.loads(self.version.encoded(self.resource))
+        return {"kind": self.resource.kind, "apiVersion": self.resource.api_version, **document}
+
+    def now(self) -> ObjectVersion:
+        """The object after the model has acted: as it is, or its last state."""
+        current = self.store.get(self.resource, self.namespace, self.name)
+        if current is not None:
+            return current
+        later = self.store.changes(self.resource.plural, self.version.version, self.store.version)
+        return next((each.after for each in later if each.after.key == self.version.key and each.deleted), self.version)
+
+
+def delete(target: Target, actions: Actions, query: Mapping[str, str], options: Document) -> ObjectVersion | None:
+    """Delete an object; returns its last state for types that answer with it, else none.
+
+    Raises:
+        ApiError: 409 when a precondition does not hold, 422 for an unknown propagation policy.
+    """
+    resource, name = target.resource, target.name
+    policy = options.get("propagationPolicy") or query.get("propagationPolicy")
+    if policy and policy not in _PROPAGATIONS:
+        allowed = ", ".join(f'"{each}"' for each in (*_PROPAGATIONS, "nil"))
+        why = f'Unsupported value: "{policy}": supported values: {allowed}'
+        raise invalid("meta.k8s.io", "DeleteOptions", "", "propagationPolicy", why, cause="FieldValueNotSupported")
+    _check_preconditions(target, options.get("preconditions") or {})
+    if not _dry(query, options):
+        actions.delete(resource.plural, target.namespace, name, _grace(query, options))
+    return target.now() if resource.returns_deleted else None
+
+
+def _check_preconditions(target: Target, preconditions: Mapping[str, str]) -> None:
+    metadata = target.document()["metadata"]
+    for field, label, advice in (
+        ("uid", "UID", "The object might have been deleted and then recreated"),
+        ("resourceVersion", "ResourceVersion", "The object might have been modified"),
+    ):
+        asked, recorded = preconditions.get(field), metadata.get(field, "")
+        if asked and asked != recorded:
+            why = (
+                f"the {label} in the precondition ({asked}) does not match the {label} in record ({recorded}). {advice}"
+            )
+            raise precondition_failed(target.resource, target.name, why)
+
+
+def _grace(query: Mapping[str, str], options: Document) -> float | None:
+    seconds = options.get("gracePeriodSeconds")
+    if seconds is None and "gracePeriodSeconds" in query:
+        seconds = number(query, "gracePeriodSeconds")
+    if seconds is None:
+        return None
+    if not isinstance(seconds, int):
+        raise bad_request("gracePeriodSeconds is not a whole number of seconds")
+    return float(max(0, seconds))
+
+
+def evict(target: Target, actions: Actions, query: Mapping[str, str], eviction: Document) -> Document:
+    """Evict a pod; returns the `Status` of success.
+
+    Raises:
+        ApiError: 400 when the body is for something else; what the model raises when the pod is guarded.
+    """
+    if eviction.get("kind") not in (None, "Eviction"):
+        raise bad_request("the object provided is unrecognized (must be of type Eviction)")
+    if eviction.get("metadata", {}).get("name") not in (None, target.name):
+        raise bad_request("name in URL does not match name in Eviction object")
+    options = eviction.get("deleteOptions") or {}
+    if not _dry(query, options):
+        actions.evict(target.namespace, target.name, _grace(query, options))
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def patch(target: Target, actions: Actions, query: Mapping[str, str], content_type: str, body: bytes) -> ObjectVersion:
+    """Change an object by one of the three kinds of patch.
+
+    Raises:
+        ApiError: 400, 409, 415, 422.
+    """
+    if content_type == STRATEGIC_PATCH and target.resource.custom:
+        raise unsupported_media_type(f"{JSON_PATCH}, {MERGE_PATCH}")
+    before = target.document()
+    return _write(target, actions, query, before, apply_patch(content_type, before, read_json(body)))
+
+
+def replace(target: Target, actions: Actions, query: Mapping[str, str], body: bytes) -> ObjectVersion:
+    """Change an object into the one a client sends; what it leaves out is removed.
+
+    Raises:
+        ApiError: 400, 409, 422.
+    """
+    document = read_json(body)
+    if not isinstance(document, dict):
+        raise bad_request("the body is not an object")
+    return _write(target, actions, query, target.document(), document)
+
+
+def _write(
+    target: Target, actions: Actions, query: Mapping[str, str], before: Document, after: Document
+) -> ObjectVersion:
+    resource, name = target.resource, target.name
+    metadata = after.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("name") != name:
+        given = metadata.get("name", "") if isinstance(metadata, dict) else ""
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+    if metadata.get("namespace") not in (None, "", target.namespace):
+        given = metadata["namespace"]
+        raise bad_request(
+            f"the namespace of the object ({given}) does not match the namespace on the request ({target.namespace})"
+        )
+    if metadata.get("resourceVersion") not in (None, "", before["metadata"]["resourceVersion"]):
+        raise stale(resource, name)
+    if metadata.get("uid") not in (None, "", before["metadata"].get("uid")):
+        why = f'Invalid value: "{metadata["uid"]}": field is immutable'
+        raise invalid(resource.group, resource.kind, name, "metadata.uid", why)
+    asked = difference(_writable(before), _writable(after))
+    if asked and not _dry(query, {}):
+        actions.patch(resource.plural, target.namespace, name, asked)
+    return target.now()
+
+
+def _writable(document: Document) -> Document:
+    """The part of an object that a client's write can change: the status is the model's."""
+    metadata = {key: value for key, value in document["metadata"].items() if key not in _SERVER_OWNED}
+    rest = {key: value for key, value in document.items() if key not in ("apiVersion", "kind", "metadata", "status")}
+    return {"metadata": metadata, **rest}
+
+
+def scale_of(target: Target) -> Document:
+    """The `Scale` of an object: how many replicas are wanted and how many there are."""
+    document = target.document()
+    metadata = document["metadata"]
+    wanted = document.get("spec", {})
+    selector = wanted.get("selector", {}).get("matchLabels", {})
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    status: Document = {"replicas": document.get("status", {}).get("replicas", 0)}
+    if selector:
+        status["selector"] = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: metadata[key] for key in kept if key in metadata},
+        "spec": {"replicas": wanted["replicas"]} if wanted.get("replicas") else {},
+        "status": status,
+    }
+
+
+def scale(
+    target: Target, actions: Actions, query: Mapping[str, str], content_type: str | None, body: bytes
+) -> Document:
+    """Set the number of replicas by patch (`content_type`) or by replacing the `Scale` (none); returns the new one.
+
+    Raises:
+        ApiError: 400, 409, 415, 422.
+    """
+    before, sent = scale_of(target), read_json(body)
+    after = sent if content_type is None else apply_patch(content_type, before, sent)
+    resource, name = target.resource, target.name
+    if not isinstance(after, dict) or after.get("metadata", {}).get("name") != name:
+        given = after.get("metadata", {}).get("name", "") if isinstance(after, dict) else ""
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+    if after["metadata"].get("resourceVersion") not in (None, "", before["metadata"]["resourceVersion"]):
+        raise stale(resource, name)
+    replicas = after.get("spec", {}).get("replicas", 0)
+    if not isinstance(replicas, int) or replicas < 0:
+        why = f"Invalid value: {replicas}: must be greater than or equal to 0"
+        raise invalid("autoscaling", "Scale", name, "spec.replicas", why)
+    if replicas != before["spec"].get("replicas", 0) and not _dry(query, {}):
+        actions.patch(resource.plural, target.namespace, name, {"spec": {"replicas": replicas}})
+    return scale_of(Target(target.store, resource, target.namespace, name, subresource="scale"))
+
+
+def read_json(body: bytes) -> Any:
+    """The body of a write.
+
+    Raises:
+        ApiError: 400: not JSON.
+    """
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+
+
+def read_options(body: bytes, content_type: str) -> Document:
+    """The optional body of a delete or an eviction.
+
+    Raises:
+        ApiError: 400: not a JSON object; 415: not JSON by its own word.
+    """
+    if not body:
+        return {}
+    if content_type not in ("application/json", "application/octet-stream"):
+        raise unsupported_media_type("application/json")
+    document = read_json(body)
+    if not isinstance(document, dict):
+        raise bad_request("the body is not an object")
+    return document
+
+
+def _dry(query: Mapping[str, str], options: Document) -> bool:
+    return "All" in (options.get("dryRun") or ()) or flag(query, "dryRun")

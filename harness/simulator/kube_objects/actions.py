@@ -1,0 +1,268 @@
+"""What a Kubernetes client may do to the simulated cluster."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from harness.model.errors import ConfigError
+from harness.model.units import parse_quantity
+from harness.simulator.cluster import Change, Pod
+from harness.simulator.cluster.kubelet import GRACE_S
+from harness.simulator.cluster.quota import NAME
+from harness.simulator.kube_api import ApiError
+from harness.simulator.kube_api.patches import merge
+from harness.simulator.kube_objects import settings
+from harness.simulator.kube_objects.components import API_SERVER, CONFIGURATION, DATABASE_CLAIM
+from harness.simulator.kube_objects.deployments import RESTARTED, Deployment, render_template
+from harness.simulator.kube_objects.installation import Claim
+from harness.simulator.kube_objects.view import KubernetesView
+from harness.simulator.profile import Quota, Taint
+
+# What of each type a client can change; the rest is refused rather than ignored.
+_CHANGEABLE: Mapping[str, frozenset[str]] = {
+    "nodes": frozenset({"metadata.labels", "spec.taints", "spec.unschedulable"}),
+    "pods": frozenset({"metadata.labels"}),
+    "configmaps": frozenset({f"data.{name}" for name in settings.LIMITS}),
+    "deployments": frozenset({"spec.replicas", "spec.template"}),
+    "machinedeployments": frozenset({"spec.replicas"}),
+    "persistentvolumeclaims": frozenset({"spec.resources"}),
+    "resourcequotas": frozenset({"spec.hard"}),
+}
+_MOST = 10_000  # replicas, or nodes of a pool
+_LIMITED = {"requests.cpu", "requests.memory", "cpu", "memory", "pods", "requests.nvidia.com/gpu"}  # by a quota
+_TURNED = ("args", "env")  # of a container
+
+
+class ClusterActions:
+    """Deleting, cordoning, labelling, scaling: done to the model, which shows the outcome."""
+
+    def __init__(self, view: KubernetesView, advance: Callable[[], None]) -> None:
+        self._view = view
+        self._advance = advance
+
+    def delete(self, plural: str, namespace: str, name: str, grace_s: float | None) -> None:
+        """See `Actions.delete`."""
+        self._advance()
+        cluster, controller = self._view.platform.cluster, self._view.platform.controller
+        if plural == "pods":
+            self._delete_pod(cluster.pods[name], grace_s)
+        elif plural == "nodes":
+            cluster.remove_node(cluster.nodes[name], "deleted")
+        elif plural == "workflows":
+            workflow = controller.workflows[name]
+            controller.remove(workflow)
+            self._view.workflow_changed(workflow)
+        elif plural == "events":
+            self._view.store.delete("events", namespace, name)
+        else:
+            raise _kept(plural, name)
+        self._advance()
+
+    def evict(self, namespace: str, name: str, grace_s: float | None = None) -> None:
+        """See `Actions.evict`."""
+        del namespace
+        self._advance()
+        self._delete_pod(self._view.platform.cluster.pods[name], grace_s)
+        self._advance()
+
+    def _delete_pod(self, pod: Pod, grace_s: float | None) -> None:
+        self._view.platform.cluster.kubelet.delete(pod, GRACE_S if grace_s is None else grace_s)
+
+    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
+        """See `Actions.patch`."""
+        del namespace
+        self._advance()
+        _check_changeable(plural, name, patch)
+        try:
+            self._patch(plural, name, patch)
+        except (AttributeError, ConfigError, KeyError, TypeError, ValueError) as error:
+            message = f'{plural} "{name}" in the patch cannot be handled: {error}'
+            raise ApiError(400, "BadRequest", message, {"name": name, "kind": plural}) from error
+        self._advance()
+
+    def _patch(self, plural: str, name: str, patch: Mapping[str, Any]) -> None:
+        spec = patch.get("spec", {})
+        match plural:
+            case "nodes":
+                self._patch_node(name, patch)
+            case "pods":
+                pod = self._view.platform.cluster.pods[name]
+                pod.labels = _merged(pod.labels, patch["metadata"]["labels"])
+                self._view.pod_changed(pod, Change.LABELLED)
+            case "deployments":
+                self._patch_deployment(name, spec)
+            case "machinedeployments":
+                pool = next(each for each in self._view.platform.profile.pools if each.name == name)
+                self._view.platform.cluster.scale_pool(pool, _replicas(spec))
+            case "persistentvolumeclaims":
+                self._resize(name, patch)
+            case "resourcequotas":
+                self._limit_to(spec["hard"])
+            case "configmaps":
+                self._configure(name, patch["data"])
+
+    def _patch_node(self, name: str, patch: Mapping[str, Any]) -> None:
+        cluster = self._view.platform.cluster
+        node, spec = cluster.nodes[name], patch.get("spec", {})
+        node.labels = _merged(node.labels, patch.get("metadata", {}).get("labels", {}))
+        if "taints" in spec:
+            given = spec["taints"] or ()
+            node.taints = tuple(
+                Taint(each["key"], each.get("value", ""), each["effect"])
+                for each in given
+                if not each["key"].startswith("node.kubernetes.io/")
+            )
+        if "unschedulable" in spec and bool(spec["unschedulable"]) != node.cordoned:
+            cluster.cordon(node, cordoned=bool(spec["unschedulable"]))
+        else:
+            node.special = True
+            cluster.scheduler.room_made(node)
+            self._view.node_changed(node)
+
+    def _patch_deployment(self, name: str, spec: Mapping[str, Any]) -> None:
+        deployments = self._view.deployments
+        if "template" in spec:
+            before = deployments[name]
+            restarted, container = _template(before, spec["template"])
+            settings.read(name, container)  # refuses what can't be
+            deployments.renew(name, restarted, container)
+        if "replicas" in spec:
+            self._scale(name, _replicas(spec))
+
+    def _scale(self, name: str, replicas: int) -> None:
+        before = self._view.deployments[name].replicas
+        self._view.deployments.scale(name, replicas)
+        if name == API_SERVER:  # each replica has a client of its own
+            bucket = self._view.platform.server.bucket
+            more = max(replicas, 1) / max(before, 1)
+            bucket.rate, bucket.burst = bucket.rate * more, bucket.burst * more
+
+    def _limit_to(self, hard: Mapping[str, str | None]) -> None:
+        """Change the quota: what `hard` leaves out stays, what it has none for is no longer limited."""
+        quota = self._view.platform.controller.quota
+        unknown = hard.keys() - _LIMITED
+        if unknown:
+            raise _kept("resourcequotas", f"{', '.join(sorted(unknown))} of {NAME}")
+
+        def limit(name: str, before: float) -> float:
+            key = name if name in hard else name.removeprefix("requests.")
+            if key not in hard:
+                return before
+            amount = parse_quantity(str(hard[key])) if hard[key] is not None else 0.0
+            if hard[key] is not None and not amount > 0:
+                raise ValueError(f"{key} is {hard[key]}: the simulated quota can't forbid everything")
+            return amount
+
+        limits = quota.limits
+        quota.limit_to(
+            Quota(
+                cpu=limit("requests.cpu", limits.cpu),
+                memory=limit("requests.memory", limits.memory),
+                gpu=int(limit("requests.nvidia.com/gpu", limits.gpu)),
+                pods=int(limit("pods", limits.pods)),
+            )
+        )
+
+    def _configure(self, name: str, data: Mapping[str, str | None]) -> None:
+        if name != CONFIGURATION:
+            raise _kept("configmaps", name)
+        if not all(isinstance(value, str | None) for value in data.values()):
+            raise ValueError("data has to be strings")
+        merged = {**self._view.configuration, **data}
+        configuration = {key: value for key, value in merged.items() if value is not None}
+        limit = settings.parallelism(configuration)
+        self._view.configure(configuration)
+        self._view.platform.controller.limit_to(limit)
+
+    def _resize(self, name: str, patch: Mapping[str, Any]) -> None:
+        wanted = patch.get("spec", {}).get("resources", {}).get("requests", {}).get("storage")
+        if wanted is None:
+            return
+        claim = self._view.claims[name]
+        try:
+            size = parse_quantity(wanted)
+        except ConfigError as error:
+            raise ApiError(422, "Invalid", f'PersistentVolumeClaim "{name}" is invalid: {error.message}') from error
+        if size < claim.capacity:
+            why = "field can not be less than previous value"
+            message = f'PersistentVolumeClaim "{name}" is invalid: spec.resources.requests.storage: Forbidden: {why}'
+            raise ApiError(422, "Invalid", message, {"name": name, "kind": "PersistentVolumeClaim"})
+        store = self._view.platform.store
+        if name == store.installed.claim:
+            store.capacity = size
+        elif name == DATABASE_CLAIM:
+            self._view.platform.server.database.capacity = size
+        self._view.set_claim(Claim(name, claim.namespace, size))
+
+
+def _template(before: Deployment, patch: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """When the pods were restarted, and their container, after a change of the template.
+
+    Raises:
+        ApiError: 403: more was changed than that, and the container's arguments and environment.
+    """
+    merged = merge(render_template(before), patch)
+    (container,) = merged["spec"]["containers"]
+    restarted = merged["metadata"].get("annotations", {}).get(RESTARTED, "")
+    _check_container(container)
+    kept = {name: value for name, value in before.container.items() if name not in _TURNED}
+    turned = {name: container[name] for name in _TURNED if container.get(name)}
+    after = replace(before, restarted=restarted, container={**kept, **turned})
+    if render_template(after) != merged:
+        raise _kept("deployments", before.component.name)
+    return restarted, after.container
+
+
+def _check_container(container: Mapping[str, Any]) -> None:
+    """What of it can be turned is of the right types.
+
+    Raises:
+        ValueError: it is not.
+    """
+    arguments, environment = container.get("args") or [], container.get("env") or []
+    if not isinstance(arguments, list) or not all(isinstance(each, str) for each in arguments):
+        raise ValueError("args has to be a list of strings")
+    if not isinstance(environment, list) or not all(_is_variable(each) for each in environment):
+        raise ValueError("env has to be a list of names, each with its value")
+
+
+def _is_variable(value: object) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str) or not value["name"]:
+        return False
+    return isinstance(value.get("value", ""), str) and isinstance(value.get("valueFrom", {}), dict)
+
+
+def _kept(plural: str, name: str) -> ApiError:
+    message = f'{plural} "{name}" is forbidden: the simulated platform keeps its own installation'
+    return ApiError(403, "Forbidden", message, {"name": name, "kind": plural})
+
+
+def _check_changeable(plural: str, name: str, patch: Mapping[str, Any]) -> None:
+    parts = {f"{part}.{field}" for part, fields in patch.items() if isinstance(fields, dict) for field in fields}
+    parts |= {part for part, fields in patch.items() if not isinstance(fields, dict)}
+    others = sorted(parts - _CHANGEABLE.get(plural, frozenset()))
+    if others:
+        message = f'{plural} "{name}" is forbidden: the simulated platform can\'t change {", ".join(others)}'
+        raise ApiError(403, "Forbidden", message, {"name": name, "kind": plural})
+
+
+def _replicas(spec: Mapping[str, Any]) -> int:
+    """How many are wanted.
+
+    Raises:
+        ValueError: it is no number, or more than anybody has.
+    """
+    wanted = spec["replicas"]
+    if isinstance(wanted, bool) or not isinstance(wanted, int) or not 0 <= wanted <= _MOST:
+        raise ValueError(f"spec.replicas is {str(wanted)[:20]}, and has to be a number from 0 to {_MOST}")
+    return wanted
+
+
+def _merged(labels: Mapping[str, str], patch: Mapping[str, Any]) -> dict[str, str]:
+    merged = dict(labels)
+    for key, value in (patch or {}).items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = str(value)
+    return merged

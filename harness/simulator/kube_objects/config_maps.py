@@ -1,0 +1,109 @@
+"""ConfigMaps: the workflow controller's configuration, and what cluster-autoscaler tells of itself."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import yaml
+
+from harness.simulator.kfp.view import Calendar
+from harness.simulator.kube_objects.nodes import POOLS
+from harness.simulator.kube_objects.snapshots import metadata
+from harness.simulator.platform import Platform
+
+Manifest = dict[str, Any]
+AUTOSCALER_STATUS = "cluster-autoscaler-status"
+_GROWS, _RESTS = {"status": "InProgress"}, {"status": "NoActivity"}
+
+
+class ConfigMap(NamedTuple):
+    """A ConfigMap at one resource version."""
+
+    name: str
+    namespace: str
+    data: Mapping[str, str]
+
+
+class Group(NamedTuple):
+    """A node pool as cluster-autoscaler sees it: nodes there are, that are ready, that it asked for; its bounds."""
+
+    name: str
+    nodes: int
+    ready: int
+    coming: int
+    least: int
+    most: int
+
+
+class AutoscalerStatus(NamedTuple):
+    """The status at one resource version; it becomes text when somebody reads it."""
+
+    groups: tuple[Group, ...]
+    at: float
+
+
+def render_config_map(shown: ConfigMap | AutoscalerStatus, calendar: Calendar) -> Manifest:
+    """The manifest."""
+    if isinstance(shown, AutoscalerStatus):
+        shown = ConfigMap(AUTOSCALER_STATUS, POOLS, {"status": _status(shown, calendar)})
+    return {
+        "metadata": metadata("config map", shown.name, calendar.stamp(0.0), shown.namespace),
+        "data": dict(shown.data),
+    }
+
+
+def controller_configuration(platform: Platform) -> dict[str, str]:
+    """What KFP's manifests tell the workflow controller, with the limit that the profile has."""
+    store, namespace, kept_s = platform.store.installed, platform.profile.namespace, platform.profile.controller.ttl_s
+    repository = {
+        "archiveLogs": True,
+        "s3": {
+            "endpoint": f"{store.service}.{namespace}.svc:9000",
+            "bucket": "mlpipeline",
+            "insecure": True,
+            "accessKeySecret": {"name": "mlpipeline-minio-artifact", "key": "accesskey"},
+            "secretKeySecret": {"name": "mlpipeline-minio-artifact", "key": "secretkey"},
+        },
+    }
+    defaults = {"spec": {"ttlStrategy": {"secondsAfterCompletion": int(kept_s)}}}
+    limit = platform.controller.parallelism
+    return {
+        "artifactRepository": yaml.safe_dump(repository),
+        "executor": yaml.safe_dump({"imagePullPolicy": "IfNotPresent"}),
+        "workflowDefaults": yaml.safe_dump(defaults),
+        **({"parallelism": str(limit)} if limit else {}),
+    }
+
+
+def _status(status: AutoscalerStatus, calendar: Calendar) -> str:
+    """As cluster-autoscaler writes it since 1.30 (its package clusterstate/api)."""
+    told = [_group(each) for each in status.groups]
+    registered = [each["health"]["nodeCounts"]["registered"] for each in told]
+    growing = any(each["scaleUp"] == _GROWS for each in told)
+    document = {
+        "time": calendar.stamp(status.at),
+        "autoscalerStatus": "Running",
+        "clusterWide": {
+            "health": {
+                "status": "Healthy",
+                "nodeCounts": {"registered": {key: sum(each[key] for each in registered) for key in registered[0]}},
+            },
+            "scaleUp": _GROWS if growing else _RESTS,
+        },
+        "nodeGroups": told,
+    }
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def _group(group: Group) -> Manifest:
+    unready = group.nodes - group.ready
+    return {
+        "name": group.name,
+        "health": {
+            "status": "Healthy",
+            "nodeCounts": {"registered": {"total": group.nodes, "ready": group.ready, "notStarted": unready}},
+            "cloudProviderTarget": group.nodes + group.coming,
+            "minSize": group.least,
+            "maxSize": group.most,
+        },
+        "scaleUp": _GROWS if group.coming or unready else _RESTS,
+    }

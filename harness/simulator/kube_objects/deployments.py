@@ -1,0 +1,291 @@
+"""Deployments: their pods, which are replaced when they go, and their replica sets, one for each revision."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from harness.simulator.cluster import Change, Pod, Shape, Toleration
+from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube_api import ObjectStore
+from harness.simulator.kube_objects.components import Component
+from harness.simulator.kube_objects.pods import TEMPLATE_HASH, quantity
+from harness.simulator.kube_objects.policy import SYSTEM_CLASSES
+from harness.simulator.kube_objects.snapshots import Labels, metadata, uid
+from harness.simulator.platform import Platform
+
+Manifest = dict[str, Any]
+RESTARTED = "kubectl.kubernetes.io/restartedAt"  # an annotation of the template: changed, it makes a new revision
+_MI = 2**20
+_CRITICAL = SYSTEM_CLASSES["system-cluster-critical"]  # of what is not the platform's but the cluster's
+_EVERYWHERE = (Toleration("CriticalAddonsOnly", "Exists"),)
+_LEAST_CPU, _LEAST_MEMORY = 0.002, 30 * _MI  # in use by a component that requests nothing
+_SURGE = 0.25  # share of pods that a new revision may have more than are wanted
+_STRATEGY = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A deployment at one resource version.
+
+    Attributes:
+        replicas: wanted.
+        updated: pods of its newest revision.
+        old: pods of older ones.
+        ready: of all of them.
+        restarted: what its pods' template says of when they were restarted.
+        container: of that template, without its requests.
+    """
+
+    component: Component
+    namespace: str
+    container: Manifest
+    replicas: int = 0
+    updated: int = 0
+    old: int = 0
+    ready: int = 0
+    generation: int = 1
+    revision: int = 1
+    restarted: str = ""
+
+    @property
+    def rolled_out(self) -> bool:
+        """Whether all that is wanted runs, of the newest revision."""
+        return self.ready >= self.replicas and not self.old
+
+
+class Deployments:
+    """Of one installation. `changed` is told of a deployment whenever what runs of it changes."""
+
+    def __init__(self, platform: Platform, store: ObjectStore, changed: Callable[[Deployment], None]) -> None:
+        self._platform = platform
+        self._store = store
+        self._changed = changed
+        self._made: Counter[str] = Counter()  # pods, ever
+        self._shown: dict[str, Deployment] = {}
+        self._written: dict[str, Deployment] = {}
+        self._former: dict[str, Deployment] = {}  # as it was at the end of its last revision but one
+        self.pods: dict[str, list[Pod]] = {}  # of the newest revision, by deployment
+        self._old: dict[str, list[Pod]] = {}
+
+    def __getitem__(self, name: str) -> Deployment:
+        """The deployment of that name."""
+        return self._shown[name]
+
+    def install(self, component: Component, namespace: str, replicas: int) -> None:
+        """Begin with a deployment."""
+        self.pods[component.name], self._old[component.name] = [], []
+        self._shown[component.name] = Deployment(component, namespace, component.manifest())
+        self.scale(component.name, replicas)
+
+    def scale(self, name: str, replicas: int) -> None:
+        """Bring a deployment to so many pods."""
+        before, pods = self._shown[name], self.pods[name]
+        self._shown[name] = replace(before, replicas=replicas, generation=before.generation + 1)
+        while len(pods) > replicas:
+            self._platform.cluster.kubelet.delete(pods.pop())
+        while len(pods) < replicas:
+            self._add(name)
+        self._count(name)
+
+    def renew(self, name: str, restarted: str, container: Manifest) -> None:
+        """Replace all pods by those of a new revision, some at a time."""
+        before = self._former[name] = self._shown[name]
+        self._shown[name] = replace(
+            before,
+            generation=before.generation + 1,
+            revision=before.revision + 1,
+            restarted=restarted,
+            container=container,
+        )
+        self._old[name] += self.pods[name]
+        self.pods[name].clear()
+        self._roll(name)
+        self._count(name)
+
+    def _roll(self, name: str) -> None:
+        """As many new pods as the surge allows; an old one goes for each new one that runs."""
+        wanted, pods, old = self._shown[name].replicas, self.pods[name], self._old[name]
+        running = sum(pod.started is not None for pod in pods)
+        while old and running + len(old) > wanted:
+            self._platform.cluster.kubelet.delete(old.pop())
+        while len(pods) < wanted and len(pods) + len(old) < wanted + max(1, math.ceil(_SURGE * wanted)):
+            self._add(name)
+
+    def _add(self, name: str) -> None:
+        """A pod more: of the installation, it runs already; later on it has to find a node and start."""
+        deployment, cluster = self._shown[name], self._platform.cluster
+        self._made[name] += 1
+        pod = _pod(deployment, self._made[name])
+        self.pods[name].append(pod)
+        if self._platform.loop.now > 0 or not cluster.place_system_pod(pod, spread=deployment.component.spread):
+            cluster.create(pod)
+
+    def _count(self, name: str) -> None:
+        """Show what there is, if it changed."""
+        before, pods, old = self._shown[name], self.pods[name], self._old[name]
+        ready = sum(pod.started is not None for pod in (*pods, *old))
+        after = replace(before, updated=len(pods), old=len(old), ready=ready)
+        if after == self._written.get(name):
+            return
+        self._shown[name] = self._written[name] = after
+        self._store.put("deployments", after.namespace, name, after)
+        newest = ReplicaSet(after, after.replicas, len(pods), ready - sum(pod.started is not None for pod in old))
+        self._store.put("replicasets", after.namespace, newest.name, newest)
+        if after.revision > 1:
+            former = ReplicaSet(self._former[name], 0, len(old), ready - newest.ready)
+            self._store.put("replicasets", after.namespace, former.name, former)
+        self._changed(after)
+
+    def pod_changed(self, pod: Pod, name: str, change: Change) -> None:
+        """A pod that starts is counted; one that goes is replaced."""
+        pods, old = self.pods[name], self._old[name]
+        if change in {Change.TERMINATING, Change.GONE}:
+            if pod in old:
+                old.remove(pod)
+            elif pod in pods:
+                pods.remove(pod)
+                self._add(name)
+        if old:
+            self._roll(name)
+        self._count(name)
+
+
+def _pod(deployment: Deployment, number: int) -> Pod:
+    """The deployment's `number`-th pod ever."""
+    component = deployment.component
+    pod = Pod(
+        f"{_replica_set_name(deployment)}-{uid(component.name, str(number))[:5]}",
+        deployment.namespace,
+        Shape(
+            component.cpu, component.memory, tolerations=_EVERYWHERE, priority=_CRITICAL if component.namespace else 0
+        ),
+        (component.image,),
+        owner=Labels(
+            app=component.name,
+            deployment=component.name,
+            template=_template_hash(deployment),
+            claim=component.claim,
+            container=deployment.container,
+        ),
+    )
+    pod.usage_cpu = max(component.cpu / 4000, _LEAST_CPU)
+    pod.usage_memory = max(component.memory * 0.6, _LEAST_MEMORY)
+    return pod
+
+
+# --- manifests --------------------------------------------------------------------------------------------------
+
+
+def _template_hash(deployment: Deployment) -> str:
+    revision = () if deployment.revision == 1 else (str(deployment.revision),)
+    return uid("template", deployment.component.name, *revision)[:10].replace("-", "7")
+
+
+def _replica_set_name(deployment: Deployment) -> str:
+    return f"{deployment.component.name}-{_template_hash(deployment)}"
+
+
+def _labels(deployment: Deployment) -> dict[str, str]:
+    return {"app": deployment.component.name, "application-crd-id": "kubeflow-pipelines"}
+
+
+def render_template(deployment: Deployment, more: Mapping[str, str] = MappingProxyType({})) -> Manifest:
+    """The template of its pods; `more` are labels that a replica set adds."""
+    component = deployment.component
+    requests = {"cpu": f"{component.cpu}m", "memory": quantity(component.memory)} if component.cpu else {}
+    container = {**deployment.container, "resources": {"requests": requests} if requests else {}}
+    restarted = {RESTARTED: deployment.restarted}
+    annotations = {"annotations": restarted} if deployment.restarted else {}
+    return {
+        "metadata": {"labels": {**_labels(deployment), **more}, **annotations},
+        "spec": {"containers": [container]},
+    }
+
+
+def _metadata(kind: str, name: str, deployment: Deployment, stamp: Stamp, **more: Any) -> Manifest:
+    revision = {"deployment.kubernetes.io/revision": str(deployment.revision)}
+    return metadata(
+        kind, name, stamp(0.0), deployment.namespace, generation=deployment.generation, annotations=revision, **more
+    )
+
+
+def render_deployment(deployment: Deployment, stamp: Stamp) -> Manifest:
+    """The manifest."""
+    labels, wanted = _labels(deployment), deployment.replicas
+    pods, available = deployment.updated + deployment.old, deployment.ready >= wanted
+    minimum = {
+        "type": "Available",
+        "status": str(available),
+        "reason": f"MinimumReplicas{'Available' if available else 'Unavailable'}",
+        "message": f"Deployment {'has' if available else 'does not have'} minimum availability.",
+    }
+    complete = available and not deployment.old
+    done, name = "has successfully progressed" if complete else "is progressing", _replica_set_name(deployment)
+    progressing = {
+        "type": "Progressing",
+        "status": "True",
+        "reason": "NewReplicaSetAvailable" if complete else "ReplicaSetUpdated",
+        "message": f'ReplicaSet "{name}" {done}.',
+    }
+    stamps = {"lastTransitionTime": stamp(0.0), "lastUpdateTime": stamp(0.0)}
+    counts = {
+        "replicas": pods, "updatedReplicas": deployment.updated, "readyReplicas": deployment.ready,
+        "availableReplicas": deployment.ready, "unavailableReplicas": max(pods, wanted) - deployment.ready,
+    }  # fmt: skip
+    return {
+        "metadata": _metadata("deployment", deployment.component.name, deployment, stamp, labels=labels),
+        "spec": {
+            "replicas": wanted,
+            "selector": {"matchLabels": labels},
+            "strategy": _STRATEGY,
+            "template": render_template(deployment),
+        },
+        "status": {
+            "observedGeneration": deployment.generation,
+            **{name: count for name, count in counts.items() if count > 0},
+            "conditions": [{**each, **stamps} for each in (minimum, progressing)],
+        },
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSet:
+    """The replica set of one revision of a deployment at one resource version."""
+
+    deployment: Deployment  # as of that revision
+    wanted: int
+    pods: int
+    ready: int
+
+    @property
+    def name(self) -> str:
+        """Its name, which its pods' names begin with."""
+        return _replica_set_name(self.deployment)
+
+
+def render_replica_set(these: ReplicaSet, stamp: Stamp) -> Manifest:
+    """The manifest."""
+    deployment = these.deployment
+    labels = {**_labels(deployment), TEMPLATE_HASH: _template_hash(deployment)}
+    name = deployment.component.name
+    owner = {
+        "apiVersion": "apps/v1", "kind": "Deployment", "name": name,
+        "uid": uid("deployment", deployment.namespace, name), "controller": True, "blockOwnerDeletion": True,
+    }  # fmt: skip
+    counts = {"fullyLabeledReplicas": these.pods, "readyReplicas": these.ready, "availableReplicas": these.ready}
+    return {
+        "metadata": _metadata("replicaset", these.name, deployment, stamp, labels=labels, ownerReferences=[owner]),
+        "spec": {
+            "replicas": these.wanted,
+            "selector": {"matchLabels": labels},
+            "template": render_template(deployment, {TEMPLATE_HASH: labels[TEMPLATE_HASH]}),
+        },
+        "status": {
+            "replicas": these.pods,
+            "observedGeneration": deployment.generation,
+            **{name: count for name, count in counts.items() if count},
+        },
+    }

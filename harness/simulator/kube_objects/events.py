@@ -1,0 +1,149 @@
+"""Kubernetes events: which changes make one, and how it is worded."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from harness.simulator.cluster import Change, Pod
+from harness.simulator.kfp.view import Calendar
+from harness.simulator.kube_objects.snapshots import (
+    WARNING,
+    EventSnapshot,
+    Worded,
+    main_container,
+    metadata,
+    pod_uid_of,
+)
+
+Manifest = dict[str, Any]
+_ACTIONS = {"FailedScheduling": "Scheduling", "Preempted": "Preempting"}
+
+
+def pod_events(pod: Pod, change: Change, detail: str) -> list[Worded]:
+    """The events that a change of a pod makes, in their order."""
+    word = _WORDINGS.get(change)
+    return word(pod, detail) if word is not None else []
+
+
+def _scheduled(pod: Pod, _: str) -> list[Worded]:
+    node = pod.node.name if pod.node is not None else ""
+    message = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
+    return [Worded("Scheduled", message, "default-scheduler", precise=True)]
+
+
+def _of_main(pod: Pod, reason: str, message: str) -> Worded:
+    """Of the kubelet, about the main container."""
+    return Worded(reason, message, "kubelet", field=f"spec.containers{{{main_container(pod)}}}")
+
+
+def _started(pod: Pod, _: str) -> list[Worded]:
+    name = main_container(pod)
+    return [
+        _of_main(pod, "Created", f"Created container: {name}"),
+        _of_main(pod, "Started", f"Started container {name}"),
+    ]
+
+
+def _killing(pod: Pod, _: str) -> list[Worded]:
+    return [_of_main(pod, "Killing", f"Stopping container {main_container(pod)}")] if pod.started is not None else []
+
+
+def _preempted(pod: Pod, _: str) -> list[Worded]:
+    by, node = pod.preemptor, pod.node.name if pod.node is not None else ""
+    whom = pod_uid_of(by.namespace, by.name, by.created) if by is not None else ""
+    return [Worded("Preempted", f"Preempted by pod {whom} on node {node}", "default-scheduler", precise=True)]
+
+
+_WORDINGS: dict[Change, Callable[[Pod, str], list[Worded]]] = {
+    # Argo itself writes this into the node's message only; controllers of Kubernetes make this event of it.
+    Change.REFUSED: lambda _, detail: [
+        Worded("FailedCreate", f"Error creating: {detail}", "workflow-controller", WARNING)
+    ],
+    Change.SCHEDULED: _scheduled,
+    Change.UNSCHEDULABLE: lambda _, detail: [
+        Worded("FailedScheduling", detail, "default-scheduler", WARNING, precise=True)
+    ],
+    Change.PULLING: lambda pod, _: [_of_main(pod, "Pulling", f'Pulling image "{_image(pod)}"')],
+    Change.PULLED: lambda pod, _: [_of_main(pod, "Pulled", _pulled(pod, _image(pod)))],
+    Change.STARTED: _started,
+    Change.SCALE_UP: lambda _, detail: [Worded("TriggeredScaleUp", detail, "cluster-autoscaler")],
+    Change.NO_SCALE_UP: lambda _, detail: [Worded("NotTriggerScaleUp", detail, "cluster-autoscaler")],
+    Change.PREEMPTED: _preempted,
+    Change.TERMINATING: _killing,
+}
+
+
+def _image(pod: Pod) -> str:
+    return pod.images[0] if pod.images else ""
+
+
+def _pulled(pod: Pod, image: str) -> str:
+    if pod.scheduled is None or pod.pulled is None or pod.pulled <= pod.scheduled:
+        return f'Container image "{image}" already present on machine'
+    took = f"{pod.pulled - pod.scheduled:.3f}".rstrip("0").rstrip(".")
+    return f'Successfully pulled image "{image}" in {took}s ({took}s including waiting)'
+
+
+def render_event(event: EventSnapshot, calendar: Calendar) -> Manifest:
+    """The manifest in the core group's form."""
+    about, what = event.about, event.what
+    involved = {
+        "kind": about.kind,
+        "name": about.name,
+        "uid": about.uid,
+        "apiVersion": "v1",
+    }
+    if about.kind != "Node":
+        involved["namespace"] = about.namespace
+    if what.field:
+        involved["fieldPath"] = what.field
+    manifest: Manifest = {
+        "metadata": metadata("event", event.name, calendar.stamp(event.at), about.namespace),
+        "involvedObject": involved,
+        "reason": what.reason,
+        "message": what.message,
+        "type": what.type,
+        "reportingComponent": what.component,
+        "reportingInstance": event.host,
+    }
+    if what.precise:
+        return manifest | {
+            "source": {},
+            "firstTimestamp": None,
+            "lastTimestamp": None,
+            "eventTime": _microseconds(calendar.ns(event.at)),
+            "action": _ACTIONS.get(what.reason, "Binding"),
+            "reportingInstance": f"{what.component}-simulated",
+        }
+    return manifest | {
+        "source": {"component": what.component, **({"host": event.host} if event.host else {})},
+        "firstTimestamp": calendar.stamp(event.at),
+        "lastTimestamp": calendar.stamp(event.at),
+        "count": 1,
+        "eventTime": None,
+    }
+
+
+def _microseconds(at: int) -> str:
+    second, rest = divmod(at, 10**9)
+    return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}.{rest // 1000:06d}Z"
+
+
+def event_fields(event: EventSnapshot) -> dict[str, str]:
+    """Values of the field selectors."""
+    about, what = event.about, event.what
+    return {
+        "metadata.name": event.name,
+        "metadata.namespace": about.namespace,
+        "involvedObject.kind": about.kind,
+        "involvedObject.namespace": about.namespace if about.kind != "Node" else "",
+        "involvedObject.name": about.name,
+        "involvedObject.uid": about.uid,
+        "involvedObject.apiVersion": "v1",
+        "involvedObject.resourceVersion": "",
+        "involvedObject.fieldPath": what.field,
+        "reason": what.reason,
+        "reportingComponent": what.component,
+        "source": "" if what.precise else what.component,
+        "type": what.type,
+    }

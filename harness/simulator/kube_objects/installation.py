@@ -1,0 +1,184 @@
+"""What an installation consists of, besides its runs and components: namespaces, services, volumes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube_objects.components import RUNTIME
+from harness.simulator.kube_objects.pods import quantity
+from harness.simulator.kube_objects.snapshots import metadata, uid
+from harness.simulator.profile import Profile
+from harness.simulator.store_products import Installed
+
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A volume claim at one resource version. `capacity` in bytes."""
+
+    name: str
+    namespace: str
+    capacity: float
+
+
+NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+STORAGE_CLASS = "managed-csi"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service of type ClusterIP before the pods of a component; `number` gives its address."""
+
+    name: str
+    namespace: str
+    component: str
+    ports: tuple[tuple[str, int], ...]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A pod behind a service."""
+
+    pod: str
+    node: str
+    address: str
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSlice:
+    """The pods behind a service."""
+
+    service: Service
+    endpoints: tuple[Endpoint, ...]
+
+    @property
+    def name(self) -> str:
+        """The service's, and what tells slices apart."""
+        return f"{self.service.name}-{uid('slice', self.service.namespace, self.service.name)[:5]}"
+
+
+def services(profile: Profile, store: Installed) -> tuple[Service, ...]:
+    """What other pods connect to."""
+    own = profile.namespace
+    ports: dict[str, tuple[tuple[str, int], ...]] = {
+        "ml-pipeline": (("http", 8888), ("grpc", 8887)),
+        "ml-pipeline-ui": (("http", 80),),
+        "metadata-grpc-service": (("grpc-api", 8080),),
+        "workflow-controller-metrics": (("metrics", 9090),),
+        "mysql": (("mysql", 3306),),
+        store.service: (("http", 9000),),
+    }
+    of = {"metadata-grpc-service": "metadata-grpc-deployment", "workflow-controller-metrics": "workflow-controller",
+          store.service: store.deployment}  # fmt: skip
+    if profile.hetida is not None:
+        ports = {RUNTIME: (("http", 8090),), "hetida-designer-backend": (("http", 8090),)}
+    found: list[tuple[str, str, str, tuple[tuple[str, int], ...]]] = [("kubernetes", "default", "", (("https", 443),))]
+    found += [(name, own, of.get(name, name), each) for name, each in ports.items()]
+    found += [("kube-dns", "kube-system", "coredns", (("dns-tcp", 53),))]
+    found += [("metrics-server", "kube-system", "metrics-server", (("https", 443),))]
+    return tuple(Service(*each, number) for number, each in enumerate(found, start=1))
+
+
+def render_service(service: Service, stamp: Stamp) -> Manifest:
+    """The manifest."""
+    address = f"10.0.{service.number >> 8}.{service.number & 255}"
+    ports = [{"name": name, "protocol": "TCP", "port": port, "targetPort": port} for name, port in service.ports]
+    in_cluster = {"kubernetes.io/cluster-service": "true"} if service.name == "kube-dns" else {}
+    return {
+        "metadata": metadata(
+            "service",
+            service.name,
+            stamp(0.0),
+            service.namespace,
+            labels={"app": service.component or service.name, **in_cluster},
+        ),
+        "spec": {
+            "type": "ClusterIP",
+            "clusterIP": address,
+            "clusterIPs": [address],
+            "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "internalTrafficPolicy": "Cluster",
+            "ports": ports,
+            "sessionAffinity": "None",
+            **({"selector": {"app": service.component}} if service.component else {}),
+        },
+        "status": {"loadBalancer": {}},
+    }
+
+
+def render_namespace(name: str, stamp: Stamp) -> Manifest:
+    """The manifest."""
+    return {
+        "metadata": metadata("namespace", name, stamp(0.0), labels={"kubernetes.io/metadata.name": name}),
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+
+
+def render_claim(claim: Claim, stamp: Stamp) -> Manifest:
+    """The manifest."""
+    storage = quantity(claim.capacity)
+    return {
+        "metadata": metadata(
+            "claim",
+            claim.name,
+            stamp(0.0),
+            claim.namespace,
+            finalizers=["kubernetes.io/pvc-protection"],
+            labels={"application-crd-id": "kubeflow-pipelines"},
+        ),
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": storage}},
+            "storageClassName": STORAGE_CLASS,
+            "volumeMode": "Filesystem",
+            "volumeName": f"pvc-{uid('volume', claim.namespace, claim.name)}",
+        },
+        "status": {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": storage}},
+    }
+
+
+def render_storage_class(name: str, stamp: Stamp) -> Manifest:
+    """The manifest: its volumes can be given more room."""
+    return {
+        "metadata": metadata(
+            "storage class", name, stamp(0.0), annotations={"storageclass.kubernetes.io/is-default-class": "true"}
+        ),
+        "provisioner": "disk.csi.azure.com",
+        "parameters": {"skuname": "StandardSSD_LRS"},
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowVolumeExpansion": True,
+    }
+
+
+def render_endpoint_slice(slice_: EndpointSlice, stamp: Stamp) -> Manifest:
+    """The manifest."""
+    service = slice_.service
+    return {
+        "metadata": metadata(
+            "endpoint slice",
+            slice_.name,
+            stamp(0.0),
+            service.namespace,
+            labels={
+                "kubernetes.io/service-name": service.name,
+                "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+            },
+        ),
+        "addressType": "IPv4",
+        "ports": [{"name": name, "protocol": "TCP", "port": port} for name, port in service.ports],
+        "endpoints": [
+            {
+                "addresses": [each.address],
+                "conditions": {"ready": each.ready, "serving": each.ready, "terminating": False},
+                "nodeName": each.node,
+                "targetRef": {"kind": "Pod", "namespace": service.namespace, "name": each.pod},
+            }
+            for each in slice_.endpoints
+        ],
+    }

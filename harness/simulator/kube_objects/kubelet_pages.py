@@ -1,0 +1,209 @@
+"""What a kubelet tells of its node: ``/metrics``, ``/metrics/cadvisor``, ``/metrics/resource``, ``/stats/summary``.
+
+Names, labels and help are those of Kubernetes 1.32 (pkg/kubelet/metrics/collectors/resource_metrics.go, and cAdvisor's
+metrics/prometheus.go); samples carry no time of their own. Throttling is not told: what exceeds its limit takes longer.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from harness.simulator.cluster import Node, Pod
+from harness.simulator.kfp.templates import EXEC_IMAGE
+from harness.simulator.kube_objects.components import DATABASE_CLAIM
+from harness.simulator.kube_objects.installation import Claim
+from harness.simulator.kube_objects.pod_status import WAIT, pod_uid
+from harness.simulator.kube_objects.snapshots import Labels, pod_snapshot, uid
+from harness.simulator.kube_objects.usage import ContainerUsage, Usage
+from harness.simulator.kube_objects.view import KubernetesView
+from harness.simulator.prometheus import Series, family
+
+
+class _Cgroup(NamedTuple):
+    """What cAdvisor measures: the node (the root), a pod, or a container in one. `started` in seconds since 1970."""
+
+    labels: dict[str, str]
+    core_s: float
+    memory: float
+    started: float
+
+
+class Kubelet:
+    """The kubelet of one node."""
+
+    def __init__(self, view: KubernetesView, node: Node) -> None:
+        self._view = view
+        self._node = node
+
+    # --- Prometheus ---------------------------------------------------------------------------------------------
+
+    def metrics(self) -> str:
+        """``/metrics``: the volumes of the pods on the node, and how many pods there are."""
+        volumes: dict[str, list[Series]] = {"capacity": [], "available": [], "used": []}
+        for pod in self._node.pods.values():
+            for claim in self._claims(pod):
+                labels = {"namespace": claim.namespace, "persistentvolumeclaim": claim.name}
+                used = self._used(claim)
+                for what, value in (("capacity", claim.capacity), ("available", claim.capacity - used), ("used", used)):
+                    volumes[what].append((labels, value))
+        lines: list[str] = []
+        for what, series in volumes.items():
+            lines += family(
+                f"kubelet_volume_stats_{what}_bytes", "gauge", f"[ALPHA] Bytes {what} in the volume", series
+            )
+        running: list[Series] = [({}, len(self._node.pods))]
+        lines += family(
+            "kubelet_running_pods", "gauge", "[BETA] Number of pods that have a running pod sandbox", running
+        )
+        return "\n".join(lines) + "\n"
+
+    def resource(self) -> str:
+        """``/metrics/resource``: what metrics-server reads."""
+        whole, pods = self._view.meter.node(self._node), list(self._view.meter.pods(self._node))
+        by_pod = [({"namespace": used.namespace, "pod": used.name}, used) for _, used in pods]
+        by_container = [
+            ({"container": each.name, "namespace": used.namespace, "pod": used.name}, each, pod)
+            for pod, used in pods
+            for each in used.containers
+        ]
+        lines: list[str] = []
+        for what, series in (
+            ("container", [(labels, each) for labels, each, _ in by_container]),
+            ("node", [({}, whole)]),
+            ("pod", by_pod),
+        ):
+            text = f"[STABLE] Cumulative cpu time consumed by the {what} in core-seconds"
+            cpu = [(labels, each.core_s) for labels, each in series]
+            lines += family(f"{what}_cpu_usage_seconds_total", "counter", text, cpu)
+            text = f"[STABLE] Current working set of the {what} in bytes"
+            memory = [(labels, int(each.memory)) for labels, each in series]
+            lines += family(f"{what}_memory_working_set_bytes", "gauge", text, memory)
+        lines += family(
+            "container_start_time_seconds", "gauge", "[STABLE] Start time of the container since unix epoch in seconds",
+            [(labels, self._second(pod.started)) for labels, _, pod in by_container],
+        )  # fmt: skip
+        text = "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise"
+        lines += family("resource_scrape_error", "gauge", text, [({}, 0)])
+        return "\n".join(lines) + "\n"
+
+    def cadvisor(self) -> str:
+        """``/metrics/cadvisor``: the node as the root, pods and containers as the groups below it."""
+        groups = list(self._cgroups())
+        lines = [
+            *family(
+                "container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed in seconds.",
+                [({**each.labels, "cpu": "total"}, each.core_s) for each in groups],
+            ),
+            *family(
+                "container_memory_usage_bytes", "gauge",
+                "Current memory usage in bytes, including all memory regardless of when it was accessed",
+                [(each.labels, int(each.memory)) for each in groups],
+            ),
+            *family(
+                "container_memory_working_set_bytes", "gauge", "Current working set in bytes.",
+                [(each.labels, int(each.memory)) for each in groups],
+            ),
+            *family(
+                "container_start_time_seconds", "gauge", "Start time of the container since unix epoch in seconds.",
+                [(each.labels, each.started) for each in groups],
+            ),
+            *family(
+                "machine_cpu_cores", "gauge", "Number of logical CPU cores.",
+                [(self._machine(), self._node.pool.cpu)],
+            ),
+            *family(
+                "machine_memory_bytes", "gauge", "Amount of memory installed on the machine.",
+                [(self._machine(), int(self._node.pool.memory))],
+            ),
+        ]  # fmt: skip
+        return "\n".join(lines) + "\n"
+
+    def _machine(self) -> dict[str, str]:
+        kinds = {"boot_id": "boot", "machine_id": "machine", "system_uuid": "system"}
+        return {label: uid(kind, self._node.name) for label, kind in kinds.items()}
+
+    def _cgroups(self) -> Iterator[_Cgroup]:
+        def labels(group: str, container: str = "", image: str = "", name: str = "", of: Usage | None = None) -> Any:
+            namespace, pod = (of.namespace, of.name) if of is not None else ("", "")
+            return {
+                "container": container, "id": group, "image": image, "name": name, "namespace": namespace, "pod": pod,
+            }  # fmt: skip
+
+        whole = self._view.meter.node(self._node)
+        yield _Cgroup(labels("/"), whole.core_s, whole.memory, self._second(self._node.created))
+        for pod, used in self._view.meter.pods(self._node):
+            started = self._second(pod.started)
+            slice_name = f"kubepods-burstable-pod{self._uid(pod).replace('-', '_')}.slice"
+            group = f"/kubepods.slice/kubepods-burstable.slice/{slice_name}"
+            yield _Cgroup(labels(group, of=used), used.core_s, used.memory, started)
+            for each in used.containers:
+                name = uid(pod.name, each.name).replace("-", "") * 2
+                scope = f"{group}/cri-containerd-{name}.scope"
+                image = EXEC_IMAGE if each.name == WAIT else pod.images[0]
+                yield _Cgroup(labels(scope, each.name, image, name, used), each.core_s, each.memory, started)
+
+    # --- the summary --------------------------------------------------------------------------------------------
+
+    def summary(self) -> dict[str, Any]:
+        """``/stats/summary``."""
+        view, node = self._view, self._node
+        return {
+            "node": {
+                "nodeName": node.name,
+                "startTime": view.calendar.stamp(node.created),
+                **self._amounts(view.meter.node(node)),
+            },
+            "pods": [self._pod_summary(pod, used) for pod, used in view.meter.pods(node)],
+        }
+
+    def _pod_summary(self, pod: Pod, used: Usage) -> dict[str, Any]:
+        started = self._view.calendar.stamp(pod.started or 0.0)
+        volumes = [self._volume(claim) for claim in self._claims(pod)]
+        return {
+            "podRef": {"name": pod.name, "namespace": pod.namespace, "uid": self._uid(pod)},
+            "startTime": started,
+            "containers": [
+                {"name": each.name, "startTime": started, **self._amounts(each)} for each in used.containers
+            ],
+            **self._amounts(used),
+            **({"volume": volumes} if volumes else {}),
+        }
+
+    def _amounts(self, used: Usage | ContainerUsage) -> dict[str, Any]:
+        stamp, memory = self._view.calendar.stamp(self._view.platform.loop.now), int(used.memory)
+        cpu = {"usageNanoCores": round(used.cpu * 1e9), "usageCoreNanoSeconds": round(used.core_s * 1e9)}
+        return {
+            "cpu": {"time": stamp, **cpu},
+            "memory": {"time": stamp, "usageBytes": memory, "workingSetBytes": memory},
+        }
+
+    def _volume(self, claim: Claim) -> dict[str, Any]:
+        used = self._used(claim)
+        return {
+            "time": self._view.calendar.stamp(self._view.platform.loop.now),
+            "name": "data",
+            "pvcRef": {"name": claim.name, "namespace": claim.namespace},
+            "capacityBytes": int(claim.capacity),
+            "usedBytes": int(used),
+            "availableBytes": int(claim.capacity - used),
+            "inodes": 1_310_720,
+            "inodesFree": 1_300_000,
+            "inodesUsed": 10_720,
+        }
+
+    def _claims(self, pod: Pod) -> list[Claim]:
+        """The volumes that a pod has mounted."""
+        claim = self._view.claims.get(pod.owner.claim) if isinstance(pod.owner, Labels) else None
+        return [claim] if claim is not None else []
+
+    def _used(self, claim: Claim) -> float:
+        """Bytes in use of a claim's volume."""
+        platform = self._view.platform
+        used = platform.server.database.used if claim.name == DATABASE_CLAIM else platform.store.used
+        return min(used, claim.capacity)
+
+    def _second(self, t: float | None) -> float:
+        return self._view.calendar.ns(t or 0.0) / 1e9
+
+    @staticmethod
+    def _uid(pod: Pod) -> str:
+        return pod_uid(pod_snapshot(pod, ""))

@@ -1,0 +1,120 @@
+"""Logs of pods, and the options that `kubectl logs` knows."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from aiohttp import web
+
+from harness.simulator.cluster import Pod
+from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.kube_api import ApiError
+from harness.simulator.kube_api.options import flag, number
+from harness.simulator.kube_objects.pod_status import WAIT, failed_later, init_containers
+from harness.simulator.kube_objects.snapshots import main_container, pod_snapshot
+from harness.simulator.kube_objects.view import KubernetesView
+
+_LOOK_S = 0.5  # between two looks for more, where somebody follows
+
+
+class Line(NamedTuple):
+    """One line, written at `at` (simulated seconds)."""
+
+    at: float
+    level: str
+    text: str
+
+
+class Logs:
+    """Answers for the logs of one platform. Containers say when they start and how they end."""
+
+    def __init__(self, view: KubernetesView, advance: Callable[[], None]) -> None:
+        self._view = view
+        self._advance = advance
+
+    def mount(self, app: web.Application) -> None:
+        """Register the route."""
+        app.router.add_get("/api/v1/namespaces/{namespace}/pods/{pod}/log", self._get)
+
+    async def _get(self, request: web.Request) -> web.StreamResponse:
+        self._advance()
+        query, namespace, name = request.query, request.match_info["namespace"], request.match_info["pod"]
+        pod = self._view.platform.cluster.pods.get(name)
+        if pod is None or pod.namespace != namespace:
+            raise ApiError(404, "NotFound", f'pods "{name}" not found', {"name": name, "kind": "pods"})
+        container = _container(pod, query.get("container", ""))
+        if flag(query, "previous"):
+            raise ApiError(400, "BadRequest", f'previous terminated container "{container}" in pod "{name}" not found')
+        begun = pod.pulled if container not in {main_container(pod), WAIT} else pod.started
+        if begun is None:
+            why = "PodInitializing" if pod.node is not None else "ContainerCreating"
+            raise ApiError(400, "BadRequest", f'container "{container}" in pod "{name}" is waiting to start: {why}')
+        if not flag(query, "follow"):
+            return web.Response(text=self._text(_lines(pod, container), query))
+        return await self._follow(request, pod, container)
+
+    async def _follow(self, request: web.Request, pod: Pod, container: str) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        await response.prepare(request)
+        told, first = 0, True
+        while True:
+            self._advance()
+            lines = _lines(pod, container)
+            # The options choose among what is there when somebody begins to follow.
+            chosen = self._text(lines, request.query if first else {**request.query, "tailLines": ""}, told)
+            if chosen:
+                await response.write(chosen.encode())
+            told, first = len(lines), False
+            if pod.over or pod.deleting is not None:
+                await response.write_eof()
+                return response
+            await asyncio.sleep(_LOOK_S)
+
+    def _text(self, lines: list[Line], query: Mapping[str, str], told: int = 0) -> str:
+        calendar, since = self._view.calendar, number(query, "sinceSeconds")
+        now = self._view.platform.loop.now
+        chosen = [line for line in lines[told:] if not since or line.at >= now - since]
+        if query.get("tailLines"):
+            chosen = chosen[max(0, len(chosen) - number(query, "tailLines")) :]
+        text = ""
+        for line in chosen:
+            stamp, message = calendar.stamp(line.at), line.text.replace('"', "'")
+            before = f"{stamp} " if flag(query, "timestamps") else ""
+            text += f'{before}time="{stamp}" level={line.level} msg="{message}"\n'
+        limit = number(query, "limitBytes")
+        return text[:limit] if limit else text
+
+
+def _container(pod: Pod, asked: str) -> str:
+    """The container whose log is meant.
+
+    Raises:
+        ApiError: 400: there is no such container, or several to choose from.
+    """
+    steps = isinstance(pod.owner, Workflow)
+    main = main_container(pod)
+    containers = [WAIT, main] if steps else [main]
+    inits = [name for name, _ in init_containers(pod_snapshot(pod, ""))] if steps else []
+    if asked in (*containers, *inits):
+        return asked
+    if asked:
+        raise ApiError(400, "BadRequest", f"container {asked} is not valid for pod {pod.name}")
+    if len(containers) == 1:
+        return containers[0]
+    choice = f"a container name must be specified for pod {pod.name}, choose one of: [{' '.join(containers)}]"
+    raise ApiError(400, "BadRequest", f"{choice} or one of the init containers: [{' '.join(inits)}]")
+
+
+def _lines(pod: Pod, container: str) -> list[Line]:
+    snapshot = pod_snapshot(pod, "")
+    begun, ended, code = pod.started, pod.finished, pod.exit_code if failed_later(snapshot) else 0
+    if container == main_container(pod):
+        ended, code = pod.main_ended, pod.exit_code - code
+    elif container != WAIT:
+        begun, ended, code = pod.pulled, pod.started, 0
+    lines = []
+    if begun is not None:
+        lines.append(Line(begun, "info", f"{pod.task or pod.name}: {container} started"))
+    if ended is not None:
+        lines.append(Line(ended, "error" if code else "info", (pod.message if code else "") or f"exit code {code}"))
+    return lines

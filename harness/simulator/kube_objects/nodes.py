@@ -1,0 +1,154 @@
+"""Nodes as a kubelet writes them."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from harness.simulator.kfp.view import Calendar, Stamp
+from harness.simulator.kube_objects.pods import cores, quantity
+from harness.simulator.kube_objects.snapshots import NodeSnapshot, address, metadata, uid
+
+Manifest = dict[str, Any]
+LEASES = "kube-node-lease"  # the namespace of the nodes' leases
+POOLS, CLUSTER = "kube-system", "simulated"  # the namespace of the node pools, and the cluster that they belong to
+_UNREADY_TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+_PROBLEMS = (
+    ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+)
+
+
+def node_labels(node: NodeSnapshot) -> Mapping[str, str]:
+    """The node's labels."""
+    return dict(node.labels)
+
+
+def node_fields(node: NodeSnapshot) -> Mapping[str, str]:
+    """Values of the field selectors."""
+    return {"metadata.name": node.name, "spec.unschedulable": "true" if node.cordoned else "false"}
+
+
+def render_node(node: NodeSnapshot, stamp: Stamp) -> Manifest:
+    """The manifest."""
+    taints = [
+        {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}
+        for taint in node.taints
+    ]
+    if node.ready is None:
+        taints.append(_UNREADY_TAINT)
+    if node.cordoned:
+        taints.append({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
+    spec: Manifest = {"providerID": f"azure:///subscriptions/simulated/virtualMachines/{node.name}"}
+    if taints:
+        spec["taints"] = taints
+    if node.cordoned:
+        spec["unschedulable"] = True
+    return {
+        "metadata": metadata(
+            "node",
+            node.name,
+            stamp(node.created),
+            labels=dict(node.labels),
+            annotations={"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+        ),
+        "spec": spec,
+        "status": _status(node, stamp),
+    }
+
+
+class PoolSnapshot(NamedTuple):
+    """A node pool at one resource version."""
+
+    name: str
+    nodes: int
+    ready: int
+
+
+def render_pool(pool: PoolSnapshot, stamp: Stamp) -> Manifest:
+    """A pool as Cluster API's MachineDeployment, whose scale can be set."""
+    labels = {"cluster.x-k8s.io/cluster-name": CLUSTER, "cluster.x-k8s.io/deployment-name": pool.name}
+    unready = {"unavailableReplicas": pool.nodes - pool.ready} if pool.nodes > pool.ready else {}
+    return {
+        "metadata": metadata("pool", pool.name, stamp(0.0), POOLS, labels=labels),
+        "spec": {
+            "clusterName": CLUSTER,
+            "replicas": pool.nodes,
+            "selector": {"matchLabels": labels},
+            "template": {"spec": {"clusterName": CLUSTER}},
+        },
+        "status": {
+            "replicas": pool.nodes,
+            "readyReplicas": pool.ready,
+            "availableReplicas": pool.ready,
+            "updatedReplicas": pool.nodes,
+            "phase": "ScalingUp" if unready else "Running",
+            **unready,
+        },
+    }
+
+
+def render_lease(node: NodeSnapshot, calendar: Calendar) -> Manifest:
+    """The lease that the node's kubelet renews every ten seconds."""
+    owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": uid("node", node.name)}
+    return {
+        "metadata": metadata("lease", node.name, calendar.stamp(node.created), LEASES, ownerReferences=[owner]),
+        "spec": {
+            "holderIdentity": node.name,
+            "leaseDurationSeconds": 40,
+            "renewTime": calendar.stamp(node.heard).replace("Z", ".000000Z"),
+        },
+    }
+
+
+def _status(node: NodeSnapshot, stamp: Stamp) -> Manifest:
+    pool = node.pool
+    capacity = _resources(round(pool.cpu * 1000), int(pool.memory), pool.gpu, pool.pods)
+    return {
+        "capacity": capacity,
+        "allocatable": _resources(*node.allocatable, pool.pods),
+        "conditions": _conditions(node, stamp),
+        "addresses": [
+            {"type": "InternalIP", "address": address(node.number)},
+            {"type": "Hostname", "address": node.name},
+        ],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "nodeInfo": {
+            "architecture": "amd64",
+            "operatingSystem": "linux",
+            "osImage": "Ubuntu 22.04.5 LTS",
+            "kernelVersion": "5.15.0-1079-azure",
+            "containerRuntimeVersion": "containerd://1.7.26-1",
+            "kubeletVersion": "v1.32.4",
+            "kubeProxyVersion": "v1.32.4",
+            "machineID": uid("machine", node.name).replace("-", ""),
+            "systemUUID": uid("system", node.name),
+            "bootID": uid("boot", node.name),
+        },
+        "images": [{"names": [image]} for image in node.images],
+    }
+
+
+def _resources(cpu: int, memory: int, gpu: int, pods: int) -> Manifest:
+    amounts = {"cpu": cores(cpu), "memory": quantity(memory), "pods": str(pods), "ephemeral-storage": "128Gi"}
+    return amounts | ({"nvidia.com/gpu": str(gpu)} if gpu else {})
+
+
+def _conditions(node: NodeSnapshot, stamp: Stamp) -> list[Manifest]:
+    heard = stamp(node.heard)
+    since = stamp(node.created)
+    conditions = [
+        {"type": kind, "status": "False", "reason": reason, "message": message} for kind, reason, message in _PROBLEMS
+    ]
+    if node.ready is None:
+        message = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady"
+        ready = {"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": message}
+    else:
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "message": "kubelet is posting ready status",
+        }
+    stamped = [{**each, "lastHeartbeatTime": heard, "lastTransitionTime": since} for each in conditions]
+    changed = since if node.ready is None else stamp(node.ready)
+    return [*stamped, {**ready, "lastHeartbeatTime": heard, "lastTransitionTime": changed}]

@@ -1,0 +1,153 @@
+"""How a pod and its containers are, as a kubelet tells it."""
+
+from typing import Any
+
+from harness.simulator.kfp.templates import EXEC_IMAGE
+from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube_objects.snapshots import PodSnapshot, pod_uid_of, uid
+
+Manifest = dict[str, Any]
+WAIT = "wait"
+
+
+def pod_uid(pod: PodSnapshot) -> str:
+    """The pod's UID."""
+    return pod_uid_of(pod.namespace, pod.name, pod.created)
+
+
+def pod_ip(pod: PodSnapshot) -> str:
+    """Its address, "" before it has one."""
+    if pod.pulled is None or not pod.node_ip:
+        return ""
+    number = int(pod_uid(pod)[:4], 16)
+    return f"10.244.{number >> 8}.{number & 255 or 1}"
+
+
+def init_containers(pod: PodSnapshot) -> list[tuple[str, str]]:
+    """Names and images of those of a workflow's pod."""
+    inits = [("init", EXEC_IMAGE)]
+    if pod.role == "executor":
+        inits.append(("kfp-launcher", pod.images[1]))
+    return inits
+
+
+def render_status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
+    """The manifest's status."""
+    requests = pod.shape.cpu or pod.shape.memory
+    status: Manifest = {
+        "phase": pod.phase,
+        "qosClass": "Burstable" if requests or any(pod.limits) else "BestEffort",
+        "conditions": _conditions(pod, stamp),
+    }
+    if pod.preempted and pod.deleting is not None:
+        why = {
+            "reason": "PreemptionByScheduler",
+            "message": "default-scheduler: preempting to accommodate a higher priority pod",
+        }
+        status["conditions"].append(_condition("DisruptionTarget", "True", stamp(pod.deleting), why))
+    if pod.nominated:
+        status["nominatedNodeName"] = pod.nominated
+    if pod.scheduled is None:
+        return status
+    status |= {"hostIP": pod.node_ip, "hostIPs": [{"ip": pod.node_ip}], "startTime": stamp(pod.scheduled)}
+    if pod_ip(pod):
+        status |= {"podIP": pod_ip(pod), "podIPs": [{"ip": pod_ip(pod)}]}
+    main = _container_status(pod, pod.owner.container["name"], pod.images[0], _main_state(pod, stamp))
+    status["containerStatuses"] = [main]
+    if pod.owner.workflow:
+        status["initContainerStatuses"] = [
+            _container_status(pod, name, image, _init_state(pod, stamp)) for name, image in init_containers(pod)
+        ]
+        status["containerStatuses"].append(_container_status(pod, WAIT, EXEC_IMAGE, _wait_state(pod, stamp)))
+    return status
+
+
+def _conditions(pod: PodSnapshot, stamp: Stamp) -> list[Manifest]:
+    if pod.scheduled is None:
+        if pod.unschedulable is None:
+            return []
+        why = {"reason": "Unschedulable", "message": pod.explanation}
+        return [_condition("PodScheduled", "False", stamp(pod.unschedulable), why)]
+    scheduled = stamp(pod.scheduled)
+    unready = {"reason": "ContainersNotReady", "message": "containers with unready status: [wait main]"}
+    if pod.started is None:
+        why = {"reason": "ContainersNotInitialized", "message": "containers with incomplete status: [init]"}
+        initialized = _condition("Initialized", "False", scheduled, why)
+        ready = [_condition(kind, "False", scheduled, unready) for kind in ("Ready", "ContainersReady")]
+    else:
+        initialized = _condition("Initialized", "True", stamp(pod.started))
+        if pod.finished is not None:
+            over = {"reason": "PodCompleted" if pod.phase == "Succeeded" else "PodFailed"}
+            ready = [_condition(kind, "False", stamp(pod.finished), over) for kind in ("Ready", "ContainersReady")]
+        elif pod.main_ended is not None:
+            partly = {"reason": "ContainersNotReady", "message": "containers with unready status: [main]"}
+            ready = [_condition(kind, "False", stamp(pod.main_ended), partly) for kind in ("Ready", "ContainersReady")]
+        else:
+            ready = [_condition(kind, "True", stamp(pod.started)) for kind in ("Ready", "ContainersReady")]
+    sandbox = [_condition("PodReadyToStartContainers", "True", stamp(pod.pulled))] if pod.pulled is not None else []
+    return [*sandbox, initialized, *ready, _condition("PodScheduled", "True", scheduled)]
+
+
+def _condition(kind: str, status: str, at: str, why: Manifest | None = None) -> Manifest:
+    return {"type": kind, "status": status, "lastProbeTime": None, "lastTransitionTime": at, **(why or {})}
+
+
+def _init_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
+    if pod.pulled is None:
+        return {"waiting": {"reason": "PodInitializing"}}
+    if pod.started is None:
+        return {"running": {"startedAt": stamp(pod.pulled)}}
+    return _terminated(0, "Completed", "", stamp(pod.pulled), stamp(pod.started))
+
+
+def _main_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
+    if pod.started is None:
+        return {"waiting": {"reason": "PodInitializing"}}
+    if pod.main_ended is None:
+        return {"running": {"startedAt": stamp(pod.started)}}
+    code, reason, message = (0, "Completed", "") if failed_later(pod) else (pod.exit_code, pod.reason, pod.message)
+    return _terminated(code, reason, message, stamp(pod.started), stamp(pod.main_ended))
+
+
+def _wait_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
+    if pod.started is None:
+        return {"waiting": {"reason": "PodInitializing"}}
+    if pod.finished is None:
+        return {"running": {"startedAt": stamp(pod.started)}}
+    code, reason, message = (pod.exit_code, "Error", pod.message) if failed_later(pod) else (0, "Completed", "")
+    return _terminated(code, reason, message, stamp(pod.started), stamp(pod.finished))
+
+
+def failed_later(pod: PodSnapshot) -> bool:
+    """The main container went well, but what came after it did not."""
+    return (
+        bool(pod.exit_code)
+        and pod.finished is not None
+        and pod.main_ended is not None
+        and pod.main_ended < pod.finished
+    )
+
+
+def _terminated(code: int, reason: str, message: str, started: str, finished: str) -> Manifest:
+    state = {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": finished}
+    return {"terminated": state | ({"message": message} if message else {})}
+
+
+def _container_status(pod: PodSnapshot, name: str, image: str, state: Manifest) -> Manifest:
+    runs = "running" in state
+    status: Manifest = {
+        "name": name,
+        "image": image,
+        "imageID": "",
+        "ready": runs and not name.startswith(("init", "kfp-launcher")),
+        "started": runs,
+        "restartCount": 0,
+        "state": state,
+        "lastState": {},
+    }
+    if "waiting" not in state:
+        status["containerID"] = f"containerd://{uid(pod.name, name).replace('-', '')}"
+        status["imageID"] = f"{image.partition(':')[0]}@sha256:{uid(image).replace('-', '') * 2}"
+    if name.startswith(("init", "kfp-launcher")) and state.get("terminated", {}).get("exitCode") == 0:
+        status["ready"] = True
+    return status

@@ -1,0 +1,185 @@
+"""Pods as a kubelet and Argo write them.
+
+A pod of a KFP v2 run carries the run's id in the label ``pipeline/runid``, its workflow in
+``workflows.argoproj.io/workflow``, and where it stands in the workflow in the annotation
+``workflows.argoproj.io/node-name``: ``training-x7k2p.root.prepare-driver`` is the driver of the task *prepare*, and
+``training-x7k2p.root.prepare.executor`` its executor. A real cluster shows no label with the task's name.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from harness.simulator.kfp.templates import EXEC_IMAGE
+from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube_objects.pod_status import WAIT, init_containers, pod_ip, pod_uid, render_status
+from harness.simulator.kube_objects.snapshots import PodSnapshot, uid
+
+Manifest = dict[str, Any]
+TEMPLATE_HASH = "pod-template-hash"  # which revision of its deployment a pod is of
+
+
+def pod_labels(pod: PodSnapshot) -> Mapping[str, str]:
+    """The pod's labels."""
+    owner = pod.owner
+    if owner.workflow:
+        return {
+            "pipeline/runid": owner.run_id,
+            "pipelines.kubeflow.org/v2_component": "true",
+            "workflows.argoproj.io/completed": "true" if owner.over else "false",
+            "workflows.argoproj.io/workflow": owner.workflow,
+            **dict(pod.own_labels),
+        }
+    template = {TEMPLATE_HASH: owner.template} if owner.template else {}
+    return {"app": owner.app, "application-crd-id": "kubeflow-pipelines", **template, **dict(pod.own_labels)}
+
+
+def pod_fields(pod: PodSnapshot) -> Mapping[str, str]:
+    """Values of the field selectors."""
+    return {
+        "metadata.name": pod.name,
+        "metadata.namespace": pod.namespace,
+        "spec.nodeName": pod.node,
+        "spec.restartPolicy": "Never" if pod.owner.workflow else "Always",
+        "spec.schedulerName": "default-scheduler",
+        "spec.serviceAccountName": _account(pod),
+        "spec.hostNetwork": "false",
+        "status.phase": pod.phase,
+        "status.podIP": pod_ip(pod),
+        "status.nominatedNodeName": pod.nominated,
+    }
+
+
+def _account(pod: PodSnapshot) -> str:
+    return "pipeline-runner" if pod.owner.workflow else pod.owner.app
+
+
+def render_pod(pod: PodSnapshot, stamp: Stamp, classes: Mapping[int, str] = MappingProxyType({})) -> Manifest:
+    """The manifest; `classes` are the cluster's PriorityClasses by their value."""
+    metadata: Manifest = {
+        "name": pod.name,
+        "namespace": pod.namespace,
+        "uid": pod_uid(pod),
+        "creationTimestamp": stamp(pod.created),
+        "labels": dict(pod_labels(pod)),
+    }
+    if pod.owner.workflow:
+        metadata["annotations"] = {
+            "kubectl.kubernetes.io/default-container": "main",
+            "workflows.argoproj.io/node-id": pod.name,
+            "workflows.argoproj.io/node-name": pod.path,
+            "workflows.argoproj.io/pod-name-format": "v2",
+        }
+    metadata["ownerReferences"] = [_owner(pod)]
+    if pod.deleting is not None:
+        metadata["deletionTimestamp"] = stamp(pod.deleting + pod.grace_s)
+        metadata["deletionGracePeriodSeconds"] = int(pod.grace_s)
+    return {"metadata": metadata, "spec": _spec(pod, classes), "status": render_status(pod, stamp)}
+
+
+def _owner(pod: PodSnapshot) -> Manifest:
+    if pod.owner.workflow:
+        kind, name, version = "Workflow", pod.owner.workflow, "argoproj.io/v1alpha1"
+        owner_uid = uid("workflow", pod.namespace, name)
+    else:
+        kind, name, version = "ReplicaSet", pod.name.rpartition("-")[0], "apps/v1"
+        owner_uid = uid("replicaset", pod.namespace, name)
+    return {
+        "apiVersion": version, "kind": kind, "name": name, "uid": owner_uid, "controller": True,
+        "blockOwnerDeletion": True,
+    }  # fmt: skip
+
+
+def _spec(pod: PodSnapshot, classes: Mapping[int, str]) -> Manifest:
+    steps = bool(pod.owner.workflow)
+    main = pod.owner.container
+    containers = [{**_container(main["name"], pod.images[0], _resources(pod)), **main}]
+    if steps:
+        containers.insert(0, _container(WAIT, EXEC_IMAGE, {}))
+    spec: Manifest = {
+        "containers": containers,
+        "restartPolicy": "Never" if steps else "Always",
+        "serviceAccountName": _account(pod),
+        "serviceAccount": _account(pod),
+        "schedulerName": "default-scheduler",
+        "terminationGracePeriodSeconds": 30,
+        "dnsPolicy": "ClusterFirst",
+        "enableServiceLinks": True,
+        "preemptionPolicy": "PreemptLowerPriority",
+        "priority": pod.shape.priority,
+        "securityContext": {},
+        "tolerations": _tolerations(pod),
+    }
+    if steps:
+        spec["initContainers"] = [_container(name, image, {}) for name, image in init_containers(pod)]
+    selector = {
+        each.key: each.values[0] for each in pod.shape.requirements if each.operator == "In" and len(each.values) == 1
+    }
+    others = [each for each in pod.shape.requirements if each.key not in selector]
+    if selector:
+        spec["nodeSelector"] = selector
+    if others:
+        terms = [{"key": each.key, "operator": each.operator, "values": list(each.values)} for each in others]
+        required = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
+        spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    if pod.owner.claim:
+        spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": pod.owner.claim}}]
+    if pod.shape.priority in classes:
+        spec["priorityClassName"] = classes[pod.shape.priority]
+    if pod.node:
+        spec["nodeName"] = pod.node
+    return spec
+
+
+def _container(name: str, image: str, resources: Manifest) -> Manifest:
+    return {
+        "name": name,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "resources": resources,
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+    }
+
+
+def _resources(pod: PodSnapshot) -> Manifest:
+    shape, (limit_cpu, limit_memory) = pod.shape, pod.limits
+    gpu = {"nvidia.com/gpu": str(shape.gpu)} if shape.gpu else {}
+    requests = _amounts(shape.cpu, shape.memory) | gpu
+    limits = _amounts(limit_cpu, limit_memory) | gpu
+    return {name: value for name, value in (("limits", limits), ("requests", requests)) if value}
+
+
+def _amounts(cpu: int, memory: int) -> Manifest:
+    amounts = {}
+    if cpu:
+        amounts["cpu"] = cores(cpu)
+    if memory:
+        amounts["memory"] = quantity(memory)
+    return amounts
+
+
+def cores(thousandths: int) -> str:
+    """A CPU quantity in canonical form: ``500m``, ``2``."""
+    return str(thousandths // 1000) if thousandths % 1000 == 0 else f"{thousandths}m"
+
+
+def quantity(size: float) -> str:
+    """A byte quantity in canonical form: ``20Gi``, ``512Mi``."""
+    whole = int(size)
+    for unit, factor in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+        if whole and whole % factor == 0:
+            return f"{whole // factor}{unit}"
+    return str(whole)
+
+
+def _tolerations(pod: PodSnapshot) -> list[Manifest]:
+    given = [
+        {name: value for name, value in zip(("key", "operator", "value", "effect"), each, strict=True) if value}
+        for each in pod.shape.tolerations
+    ]
+    usual = [
+        {"effect": "NoExecute", "key": f"node.kubernetes.io/{key}", "operator": "Exists", "tolerationSeconds": 300}
+        for key in ("not-ready", "unreachable")
+    ]
+    return given + usual

@@ -1,0 +1,52 @@
+"""What bounds and orders the pods of a namespace: its ResourceQuota, and the cluster's PriorityClasses."""
+
+from typing import Any, NamedTuple
+
+from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube_objects.snapshots import metadata
+
+Manifest = dict[str, Any]
+
+# What every cluster has (kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption).
+SYSTEM_CLASSES = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+
+
+class QuotaSnapshot(NamedTuple):
+    """A ResourceQuota at one resource version: amounts as Kubernetes writes them, by resource."""
+
+    name: str
+    namespace: str
+    hard: tuple[tuple[str, str], ...]
+    used: tuple[tuple[str, str], ...]
+    since: float
+
+
+class PriorityClass(NamedTuple):
+    """A PriorityClass."""
+
+    name: str
+    value: int
+
+
+def render_quota(quota: QuotaSnapshot, stamp: Stamp) -> Manifest:
+    """The manifest."""
+    hard = dict(quota.hard)
+    return {
+        "metadata": metadata("quota", quota.name, stamp(quota.since), quota.namespace),
+        "spec": {"hard": hard},
+        "status": {"hard": hard, "used": dict(quota.used)},
+    }
+
+
+def render_priority_class(priority: PriorityClass, stamp: Stamp) -> Manifest:
+    """The manifest."""
+    own = priority.name in SYSTEM_CLASSES
+    return {
+        "metadata": metadata("priority class", priority.name, stamp(0.0), generation=1),
+        "value": priority.value,
+        "preemptionPolicy": "PreemptLowerPriority",
+        **({"description": "Used for critical pods; comes with the cluster."} if own else {}),
+    }

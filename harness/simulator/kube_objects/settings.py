@@ -1,0 +1,117 @@
+"""What the settings of components do to the model: environment variables, arguments, the controller's configuration."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from harness.model.units import parse_duration
+from harness.simulator.kube_objects.components import AGENT, API_SERVER, CONTROLLER
+from harness.simulator.platform import Platform
+
+_MOST = 1_000_000
+LIMITS = ("parallelism", "namespaceParallelism")  # of the controller's configuration: workflows at once
+
+
+def _rate(platform: Platform, value: float, replicas: int) -> None:
+    platform.server.bucket.rate = value * max(replicas, 1)  # each replica has a client of its own
+
+
+def _burst(platform: Platform, value: float, replicas: int) -> None:
+    platform.server.bucket.burst = value * max(replicas, 1)
+
+
+def _agent_workers(platform: Platform, value: float, _: int) -> None:
+    platform.agent.settings = replace(platform.agent.settings, workers=int(value))
+
+
+def _kept_s(platform: Platform, value: float, _: int) -> None:
+    platform.controller.settings = replace(platform.controller.settings, ttl_s=value)
+
+
+def _controller_rate(platform: Platform, value: float, _: int) -> None:
+    platform.controller.bucket.rate = value
+
+
+def _controller_burst(platform: Platform, value: float, _: int) -> None:
+    platform.controller.bucket.burst = value
+
+
+def _controller_workers(platform: Platform, value: float, _: int) -> None:
+    platform.controller.settings = replace(platform.controller.settings, workers=int(value))
+
+
+def _requeue_s(platform: Platform, value: float, _: int) -> None:
+    platform.controller.requeue_s = value
+
+
+def _above_0(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= _MOST:
+        raise ValueError(f"{text[:20]} is not above 0, or too much")
+    return value
+
+
+def _count(text: str) -> float:
+    return _above_0(str(int(text)))
+
+
+_Turn = Callable[[Platform, float, int], None]
+_SETTINGS: Mapping[tuple[str, str], tuple[_Turn, Callable[[str], float]]] = {
+    (API_SERVER, "CLIENTQPS"): (_rate, _above_0),
+    (API_SERVER, "CLIENTBURST"): (_burst, _count),
+    (AGENT, "NUM_WORKERS"): (_agent_workers, _count),
+    (AGENT, "TTL_SECONDS_AFTER_WORKFLOW_FINISH"): (_kept_s, _count),
+    (CONTROLLER, "--qps"): (_controller_rate, _above_0),
+    (CONTROLLER, "--burst"): (_controller_burst, _count),
+    (CONTROLLER, "--workflow-workers"): (_controller_workers, _count),
+    (CONTROLLER, "DEFAULT_REQUEUE_TIME"): (_requeue_s, parse_duration),
+}
+
+
+def read(component: str, container: Mapping[str, Any]) -> list[tuple[_Turn, float]]:
+    """What the container's arguments and environment set that the model has.
+
+    Raises:
+        ValueError, ConfigError: a value is none: the real program would not start with it.
+    """
+    found = []
+    for name, text in (*_environment(container), *_arguments(container)):
+        if (component, name) in _SETTINGS:
+            turn, parse = _SETTINGS[component, name]
+            found.append((turn, parse(text)))
+    return found
+
+
+def turn(platform: Platform, component: str, container: Mapping[str, Any], replicas: int) -> None:
+    """Let the model have what a container that now runs was given."""
+    for each, value in read(component, container):
+        each(platform, value, replicas)
+
+
+def _environment(container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for each in container.get("env") or ():
+        if "value" in each:
+            yield each["name"], each["value"]
+
+
+def _arguments(container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """``--qps=100`` and ``--qps 100``."""
+    for argument, following in pairwise((*(container.get("args") or ()), "--")):
+        name, written, value = argument.partition("=")
+        if written:
+            yield name, value
+        elif argument.startswith("--") and not following.startswith("-"):
+            yield argument, following
+
+
+def parallelism(configuration: Mapping[str, str]) -> int:
+    """How many workflows the controller's configuration lets run at once; 0 is no limit.
+
+    Raises:
+        ValueError: a limit is no number.
+    """
+    limits = [int(configuration[name]) for name in LIMITS if configuration.get(name)]
+    if any(limit < 0 for limit in limits):
+        raise ValueError("a limit of workflows can't be below 0")
+    return min((limit for limit in limits if limit), default=0)

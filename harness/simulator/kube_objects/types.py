@@ -1,0 +1,106 @@
+"""The types of the simulated cluster's objects: how what the view keeps of the model becomes what clients read."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from harness.simulator.kfp.view import Calendar
+from harness.simulator.kube_api import Resource, resources
+from harness.simulator.kube_objects import usage
+from harness.simulator.kube_objects.config_maps import render_config_map
+from harness.simulator.kube_objects.deployments import render_deployment, render_replica_set
+from harness.simulator.kube_objects.events import event_fields, render_event
+from harness.simulator.kube_objects.installation import (
+    render_claim,
+    render_endpoint_slice,
+    render_namespace,
+    render_service,
+    render_storage_class,
+)
+from harness.simulator.kube_objects.nodes import node_fields, node_labels, render_lease, render_node, render_pool
+from harness.simulator.kube_objects.pods import pod_fields, pod_labels, render_pod
+from harness.simulator.kube_objects.policy import render_priority_class, render_quota
+from harness.simulator.kube_objects.snapshots import WorkflowSnapshot, metadata
+
+Listed = Iterable[tuple[str, str, object]]  # namespace, name, snapshot
+T = TypeVar("T")
+
+
+class Computed(NamedTuple):
+    """What is not stored, but read off the model by whoever asks."""
+
+    leases: Callable[[], Listed]
+    endpoint_slices: Callable[[], Listed]
+    node_usage: Callable[[], Listed]
+    pod_usage: Callable[[], Listed]
+
+
+def resource_types(calendar: Calendar, priorities: Mapping[int, str], computed: Computed) -> list[Resource]:
+    """All types; `priorities` are the names of the PriorityClasses by their values."""
+    stamp, shown = calendar.stamp, resources.shown
+    events = resources.events(
+        render=_reads(lambda event: render_event(event, calendar)),
+        labels=lambda _: {},
+        fields=_reads(event_fields),
+    )
+    return [
+        resources.nodes(
+            render=_reads(lambda node: render_node(node, stamp)),
+            labels=_reads(node_labels),
+            fields=_reads(node_fields),
+        ),
+        resources.pods(
+            render=_reads(lambda pod: render_pod(pod, stamp, priorities)),
+            labels=_reads(pod_labels),
+            fields=_reads(pod_fields),
+        ),
+        events,
+        resources.events_v1(events),
+        resources.namespaces(**shown(lambda name: render_namespace(name, stamp), "status.phase")),
+        resources.persistent_volume_claims(**shown(lambda claim: render_claim(claim, stamp))),
+        resources.resource_quotas(**shown(lambda quota: render_quota(quota, stamp))),
+        resources.priority_classes(**shown(lambda each: render_priority_class(each, stamp))),
+        resources.leases(**shown(lambda lease: render_lease(lease, calendar)), listing=computed.leases),
+        resources.services(**shown(lambda service: render_service(service, stamp))),
+        resources.config_maps(**shown(lambda each: render_config_map(each, calendar))),
+        resources.storage_classes(**shown(lambda name: render_storage_class(name, stamp))),
+        resources.endpoint_slices(
+            **shown(lambda slice_: render_endpoint_slice(slice_, stamp)), listing=computed.endpoint_slices
+        ),
+        resources.deployments(**shown(lambda deployment: render_deployment(deployment, stamp))),
+        resources.replica_sets(**shown(lambda these: render_replica_set(these, stamp))),
+        resources.workflows(**shown(lambda workflow: render_workflow(workflow, calendar))),
+        resources.machine_deployments(**shown(lambda pool: render_pool(pool, stamp))),
+        resources.node_metrics(
+            **shown(lambda measured: usage.render_node(measured, calendar)), listing=computed.node_usage
+        ),
+        resources.pod_metrics(
+            **shown(lambda measured: usage.render_pod(measured, calendar)), listing=computed.pod_usage
+        ),
+    ]
+
+
+def _reads(read: Callable[[Any], T]) -> Callable[[object], T]:
+    """A reader of one kind of snapshot: the store knows all of them as objects."""
+    return read
+
+
+def render_workflow(workflow: WorkflowSnapshot, calendar: Calendar) -> dict[str, Any]:
+    """The custom resource, without the compiled templates."""
+    stamp = calendar.stamp
+    status: dict[str, Any] = {"phase": workflow.phase, "progress": f"{workflow.done}/{workflow.total}"}
+    for name, value in (("startedAt", workflow.started), ("finishedAt", workflow.finished)):
+        status[name] = stamp(value) if value is not None else None
+    if workflow.message:
+        status["message"] = workflow.message
+    labels = {"pipeline/runid": workflow.run_id}
+    if workflow.started is not None:
+        labels["workflows.argoproj.io/phase"] = workflow.phase
+    if workflow.finished is not None:
+        labels["workflows.argoproj.io/completed"] = "true"
+    if workflow.kept:
+        labels["pipeline/persistedFinalState"] = "true"
+    return {
+        "metadata": metadata("workflow", workflow.name, stamp(workflow.created), workflow.namespace, labels=labels),
+        "spec": {"entrypoint": "entrypoint", "serviceAccountName": "pipeline-runner"},
+        "status": status,
+    }

@@ -1,0 +1,166 @@
+"""What pods and nodes use: read off the model as kubelets read it off their machines, shown as metrics-server does."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from harness.simulator.cluster import Node, Pod
+from harness.simulator.hetida import Replica
+from harness.simulator.kfp.view import Calendar
+from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.kube_objects.components import RUNTIME
+from harness.simulator.kube_objects.pod_status import WAIT
+from harness.simulator.kube_objects.pods import pod_labels
+from harness.simulator.kube_objects.snapshots import main_container, pod_snapshot
+from harness.simulator.platform import Platform
+
+_MI = 2**20
+_NODE_CPU, _NODE_MEMORY = 0.08, 900 * _MI  # of the node's own daemons
+_WAIT_CPU, _WAIT_MEMORY = 0.005, 15 * _MI  # of the container that waits for the main one
+
+
+class ContainerUsage(NamedTuple):
+    """Cores and bytes in use, and core-seconds since the container's start."""
+
+    name: str
+    cpu: float
+    core_s: float
+    memory: float
+
+
+class Usage(NamedTuple):
+    """Cores, bytes and core-seconds of a pod or node at `at` (simulated seconds)."""
+
+    namespace: str
+    name: str
+    labels: Mapping[str, str]
+    cpu: float
+    core_s: float
+    memory: float
+    at: float
+    containers: tuple[ContainerUsage, ...] = ()
+
+
+class Meter:
+    """Reads one platform. Core-seconds of a pod or node never become less.
+
+    Main containers of workflows are measured by their nodes' processors; the rest uses none of the model, and is as
+    much in each second. It must be told when a main container ended (`main_ended`) and when a pod leaves its node.
+
+    Args:
+        platform: what is measured.
+        replicas: the pods of each deployment; those of hetida designer's runtime in the order of its replicas.
+    """
+
+    def __init__(self, platform: Platform, replicas: Mapping[str, Sequence[Pod]] = MappingProxyType({})) -> None:
+        self._platform = platform
+        self._replicas = replicas
+        # Core-seconds: by node, what `_aside` was of pods that left; by pod, those of its main container that ended.
+        self._left: defaultdict[str, float] = defaultdict(float)
+        self._mains: dict[str, float] = {}
+
+    def pods(self, node: Node) -> Iterable[tuple[Pod, Usage]]:
+        """The pods that run on a node."""
+        return ((pod, self.pod(pod)) for pod in _running(node))
+
+    def pod(self, pod: Pod) -> Usage:
+        """A pod that was started."""
+        now = self._platform.loop.now
+        containers = tuple(self._containers(pod, now))
+        return Usage(
+            pod.namespace,
+            pod.name,
+            pod_labels(pod_snapshot(pod, "")),
+            cpu=sum(each.cpu for each in containers),
+            core_s=sum(each.core_s for each in containers) + self._mains.get(pod.name, 0.0),
+            memory=sum(each.memory for each in containers),
+            at=now,
+            containers=containers,
+        )
+
+    def node(self, node: Node) -> Usage:
+        """A node that is ready: its pods and its daemons."""
+        now = self._platform.loop.now
+        aside = self._left[node.name] + sum(self._aside(pod, now) for pod in node.pods.values())
+        core_s = _NODE_CPU * (now - (node.ready or 0.0)) + node.processor.work + aside
+        memory = _NODE_MEMORY + sum(each.memory for pod in _running(node) for each in self._containers(pod, now))
+        return Usage("", node.name, node.labels, self.cores(node), core_s, memory, now)
+
+    def cores(self, node: Node) -> float:
+        """Cores in use on a node."""
+        now = self._platform.loop.now
+        return min(
+            node.pool.cpu, _NODE_CPU + sum(each.cpu for pod in _running(node) for each in self._containers(pod, now))
+        )
+
+    def main_ended(self, pod: Pod) -> None:
+        """A pod's main container has just ended."""
+        self._mains[pod.name] = self._computed(pod)[1]
+
+    def leaves(self, pod: Pod) -> None:
+        """A pod is about to leave its node."""
+        self._mains.pop(pod.name, None)
+        if pod.node is not None:
+            self._left[pod.node.name] += self._aside(pod, self._platform.loop.now)
+
+    def _containers(self, pod: Pod, now: float) -> Iterable[ContainerUsage]:
+        if not isinstance(pod.owner, Workflow):
+            replica = self._replica(pod)
+            cpu = pod.usage_cpu if replica is None else replica.cores
+            yield ContainerUsage(main_container(pod), cpu, self._aside(pod, now), pod.usage_memory)
+            return
+        if pod.main_ended is None and pod.deleting is None:
+            yield ContainerUsage("main", *self._computed(pod), pod.usage_memory)
+        yield ContainerUsage(WAIT, _WAIT_CPU, self._aside(pod, now), _WAIT_MEMORY)
+
+    @staticmethod
+    def _computed(pod: Pod) -> tuple[float, float]:
+        """Cores and core-seconds of a workflow's main container: none while it waits for its inputs."""
+        if pod.node is None or pod.station is not pod.node.processor or pod.job is None:
+            return 0.0, 0.0
+        return pod.usage_cpu * pod.station.speed, pod.station.work_of(pod.job)
+
+    def _aside(self, pod: Pod, now: float) -> float:
+        """Core-seconds of a pod that no processor of the model gave."""
+        if pod.started is None:
+            return 0.0
+        replica = self._replica(pod)
+        if replica is not None:
+            return replica.core_s
+        cpu = _WAIT_CPU if isinstance(pod.owner, Workflow) else pod.usage_cpu
+        return cpu * (min(now, pod.finished if pod.finished is not None else now) - pod.started)
+
+    def _replica(self, pod: Pod) -> Replica | None:
+        service = self._platform.hetida
+        its = zip(self._replicas.get(RUNTIME, ()), service.replicas if service else (), strict=False)
+        return next((replica for mine, replica in its if mine is pod), None)
+
+
+def _running(node: Node) -> Iterable[Pod]:
+    return (pod for pod in node.pods.values() if pod.started is not None and not pod.over)
+
+
+def _metadata(usage: Usage, calendar: Calendar) -> dict[str, Any]:
+    namespace = {"namespace": usage.namespace} if usage.namespace else {}
+    named = {"name": usage.name, **namespace, "creationTimestamp": calendar.stamp(usage.at)}
+    return {**named, "labels": dict(usage.labels)}
+
+
+def _amounts(usage: Usage | ContainerUsage) -> dict[str, str]:
+    return {"cpu": f"{round(usage.cpu * 1e9)}n", "memory": f"{round(usage.memory / 1024)}Ki"}
+
+
+def _measured(usage: Usage, calendar: Calendar) -> dict[str, Any]:
+    return {"metadata": _metadata(usage, calendar), "timestamp": calendar.stamp(usage.at), "window": "10s"}
+
+
+def render_node(usage: Usage, calendar: Calendar) -> dict[str, Any]:
+    """NodeMetrics."""
+    return _measured(usage, calendar) | {"usage": _amounts(usage)}
+
+
+def render_pod(usage: Usage, calendar: Calendar) -> dict[str, Any]:
+    """PodMetrics."""
+    containers = [{"name": each.name, "usage": _amounts(each)} for each in usage.containers]
+    return _measured(usage, calendar) | {"containers": containers}

@@ -1,0 +1,264 @@
+"""The model as the Kubernetes API shows it: every change becomes an object's next version and the events it makes."""
+
+from collections import deque
+from typing import cast
+
+from harness.simulator.cluster import Change, Node, Pod
+from harness.simulator.cluster.quota import NAME as QUOTA
+from harness.simulator.kfp.view import Calendar
+from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.kube_api import ObjectStore
+from harness.simulator.kube_objects import settings, usage
+from harness.simulator.kube_objects.components import CONFIGURATION, DATABASE_CLAIM, RUNTIME, components
+from harness.simulator.kube_objects.config_maps import (
+    AUTOSCALER_STATUS,
+    AutoscalerStatus,
+    ConfigMap,
+    Group,
+    controller_configuration,
+)
+from harness.simulator.kube_objects.deployments import Deployment, Deployments
+from harness.simulator.kube_objects.events import pod_events
+from harness.simulator.kube_objects.installation import (
+    NAMESPACES,
+    STORAGE_CLASS,
+    Claim,
+    Endpoint,
+    EndpointSlice,
+    Service,
+    services,
+)
+from harness.simulator.kube_objects.nodes import LEASES, POOLS, PoolSnapshot
+from harness.simulator.kube_objects.pod_status import pod_ip, pod_uid
+from harness.simulator.kube_objects.policy import SYSTEM_CLASSES, PriorityClass, QuotaSnapshot
+from harness.simulator.kube_objects.snapshots import (
+    EventSnapshot,
+    Labels,
+    Subject,
+    Worded,
+    node_snapshot,
+    pod_snapshot,
+    uid,
+    workflow_snapshot,
+)
+from harness.simulator.kube_objects.types import Computed, Listed, resource_types
+from harness.simulator.platform import Platform
+from harness.simulator.profile import Pool
+
+_EVENTS_KEPT_S = 3600.0  # kube-apiserver's --event-ttl
+
+
+class KubernetesView:
+    """A witness of the cluster that keeps `store` up to date. `follow` gives it the platform it shows."""
+
+    def __init__(self, calendar: Calendar) -> None:
+        self.calendar = calendar
+        self._platform: Platform | None = None
+        self._meter: usage.Meter | None = None
+        self._events = 0
+        self._kept: deque[tuple[float, str, str]] = deque()
+        self._explanations: dict[str, str] = {}
+        self._deployments: Deployments | None = None
+        self.claims: dict[str, Claim] = {}
+        self.configuration: dict[str, str] = {}  # of the workflow controller
+        self._services: tuple[Service, ...] = ()
+        self._quota_since: float | None = None
+        self._priorities: dict[int, str] = {}  # value → class
+        self._groups: dict[str, Group] = {}  # node pools, by name
+        computed = Computed(self.leases, self.endpoint_slices, self.node_usage, self.pod_usage)
+        self.store = ObjectStore(resource_types(calendar, self._priorities, computed))
+
+    @property
+    def platform(self) -> Platform:
+        """What is shown."""
+        assert self._platform is not None
+        return self._platform
+
+    @property
+    def deployments(self) -> Deployments:
+        """Those of the installation."""
+        assert self._deployments is not None
+        return self._deployments
+
+    @property
+    def meter(self) -> usage.Meter:
+        """What measures it."""
+        assert self._meter is not None
+        return self._meter
+
+    @property
+    def _now(self) -> float:
+        return self._platform.loop.now if self._platform is not None else 0.0
+
+    def follow(self, platform: Platform) -> None:
+        """Show this platform: its installation runs from now on."""
+        self._platform = platform
+        self._deployments = Deployments(platform, self.store, self._deployment_changed)
+        self._meter = usage.Meter(platform, self._deployments.pods)
+        for pool in platform.profile.pools:
+            self._pool_changed(pool)
+        own = platform.profile.namespace
+        for name in (*NAMESPACES, own):
+            self.store.put("namespaces", "", name, name)
+        for component, replicas in components(platform.profile, platform.store.installed):
+            self._deployments.install(component, component.namespace or own, replicas)
+        self._services = services(platform.profile, platform.store.installed)
+        for service in self._services:
+            self.store.put("services", service.namespace, service.name, service)
+        self.store.put("storageclasses", "", STORAGE_CLASS, STORAGE_CLASS)
+        if platform.hetida is None:
+            self.configure(controller_configuration(platform))
+            platform.controller.limited = self._limited
+            self.set_claim(Claim(platform.store.installed.claim, own, platform.store.capacity))
+            self.set_claim(Claim(DATABASE_CLAIM, own, platform.server.database.capacity))
+        for name, value in {**SYSTEM_CLASSES, **platform.profile.priority_classes}.items():
+            self._priorities[value] = name
+            self.store.put("priorityclasses", "", name, PriorityClass(name, value))
+        platform.controller.quota.changed = self._quota_changed
+        self._quota_changed()
+
+    def _quota_changed(self) -> None:
+        quota, namespace = self.platform.controller.quota, self.platform.profile.namespace
+        if not quota.hard and self._quota_since is None:
+            return
+        if self._quota_since is None:
+            self._quota_since = self._now
+        hard, used = (tuple(each.items()) for each in (quota.hard, quota.used))
+        self.store.put(
+            "resourcequotas", namespace, QUOTA, QuotaSnapshot(QUOTA, namespace, hard, used, self._quota_since)
+        )
+
+    def _deployment_changed(self, deployment: Deployment) -> None:
+        name, platform = deployment.component.name, self.platform
+        if name == RUNTIME and platform.hetida is not None:
+            platform.hetida.scale(deployment.ready)
+        if deployment.revision > 1 and deployment.rolled_out:
+            settings.turn(platform, name, deployment.container, deployment.replicas)
+
+    def configure(self, data: dict[str, str]) -> None:
+        """Show the workflow controller's configuration as it is now."""
+        self.configuration = data
+        namespace = self.platform.profile.namespace
+        self.store.put("configmaps", namespace, CONFIGURATION, ConfigMap(CONFIGURATION, namespace, data))
+
+    def _limited(self, workflows: int) -> None:
+        """The controller lets so many run at once, whoever saw to that."""
+        if settings.parallelism(self.configuration) != workflows:
+            kept = {name: value for name, value in self.configuration.items() if name not in settings.LIMITS}
+            self.configure({**kept, "parallelism": str(workflows)} if workflows else kept)
+
+    def set_claim(self, claim: Claim) -> None:
+        """Show a volume claim as it is now."""
+        self.claims[claim.name] = claim
+        self.store.put("persistentvolumeclaims", claim.namespace, claim.name, claim)
+
+    # --- witness ------------------------------------------------------------------------------------------------
+
+    def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
+        """A pod changed."""
+        if change is Change.REFUSED:  # there is no pod: the event is about the workflow
+            workflow = cast("Workflow", pod.owner)
+            about = Subject("Workflow", pod.namespace, workflow.name, uid("workflow", pod.namespace, workflow.name))
+            for worded in pod_events(pod, change, detail):
+                self._event(about, worded, "")
+            return
+        if change is Change.UNSCHEDULABLE:
+            detail = self._explanations[pod.name] = self.platform.cluster.scheduler.ranks.explain(pod.shape)
+        if change is Change.MAIN_ENDED:
+            self.meter.main_ended(pod)
+        elif change in {Change.OVER, Change.GONE} and pod.node is not None and pod.node.pods.get(pod.name) is pod:
+            self.meter.leaves(pod)
+        explanation = self._explanations.get(pod.name, "") if pod.unschedulable is not None else ""
+        snapshot = pod_snapshot(pod, explanation)
+        if change is Change.GONE:
+            self._explanations.pop(pod.name, None)
+            if ("pods", pod.namespace, pod.name) in self:
+                # The end of a pod is its deletion without a grace, a change like others before it is gone.
+                self.store.put("pods", pod.namespace, pod.name, snapshot)
+                self.store.delete("pods", pod.namespace, pod.name, snapshot)
+        else:
+            self.store.put("pods", pod.namespace, pod.name, snapshot)
+        if isinstance(pod.owner, Labels) and change in {Change.STARTED, Change.TERMINATING, Change.GONE}:
+            self.deployments.pod_changed(pod, pod.owner.deployment, change)
+        host = pod.node.name if pod.node is not None else ""
+        for worded in pod_events(pod, change, detail):
+            self._event(Subject("Pod", pod.namespace, pod.name, pod_uid(snapshot)), worded, host)
+
+    def node_changed(self, node: Node, reason: str = "", message: str = "") -> None:
+        """A node changed."""
+        if node.gone is None:
+            self.store.put("nodes", "", node.name, node_snapshot(node, self._now))
+        else:
+            self.store.delete("nodes", "", node.name, node_snapshot(node, self._now))
+        self._pool_changed(node.pool)
+        if reason:
+            component = (
+                "kubelet" if reason in {"NodeReady", "NodeNotSchedulable", "NodeSchedulable"} else "node-controller"
+            )
+            worded = Worded(reason, message, component, "Warning" if reason == "PreemptScheduled" else "Normal")
+            self._event(Subject("Node", "default", node.name, node.name), worded, node.name)
+
+    def _pool_changed(self, pool: Pool) -> None:
+        if self._platform is not None:
+            nodes = self._platform.cluster.pool_nodes(pool)
+            ready = sum(node.ready is not None for node in nodes)
+            self.store.put("machinedeployments", POOLS, pool.name, PoolSnapshot(pool.name, len(nodes), ready))
+            scaler = self._platform.cluster.autoscaler
+            if scaler is not None:
+                coming, most = scaler.upcoming[pool.name], scaler.most[pool.name]
+                self._groups[pool.name] = Group(pool.name, len(nodes), ready, coming, pool.min, most)
+                status = AutoscalerStatus(tuple(self._groups.values()), self._now)
+                self.store.put("configmaps", POOLS, AUTOSCALER_STATUS, status)
+
+    def workflow_changed(self, workflow: Workflow) -> None:
+        """A workflow's status was written."""
+        if workflow.name in self.platform.controller.workflows:
+            self.store.put("workflows", workflow.namespace, workflow.name, workflow_snapshot(workflow))
+        elif ("workflows", workflow.namespace, workflow.name) in self:
+            self.store.delete("workflows", workflow.namespace, workflow.name)
+
+    def __contains__(self, key: tuple[str, str, str]) -> bool:
+        plural, namespace, name = key
+        resource = next(each for each in self.store.resources if each.plural == plural and each.listing is None)
+        return self.store.get(resource, namespace, name) is not None
+
+    def _event(self, about: Subject, worded: Worded, host: str) -> None:
+        now = self._now
+        self._events += 1
+        event_name = f"{about.name}.{self.calendar.ns(now) + self._events:x}"
+        host = host if worded.component == "kubelet" else ""
+        event = EventSnapshot(event_name, about, worded, host, now)
+        self.store.put("events", about.namespace, event_name, event)
+        self._kept.append((now, about.namespace, event_name))
+        while self._kept[0][0] < now - _EVENTS_KEPT_S:
+            _, old_namespace, old_name = self._kept.popleft()
+            self.store.delete("events", old_namespace, old_name)
+
+    # --- what is computed when it is read --------------------------------------------------------------------------
+
+    def leases(self) -> Listed:
+        """The leases that the nodes' kubelets renew."""
+        for node in self.platform.cluster.nodes.values():
+            yield LEASES, node.name, node_snapshot(node, self._now)
+
+    def endpoint_slices(self) -> Listed:
+        """The pods behind each service."""
+        for service in self._services:
+            pods = [pod_snapshot(pod, "") for pod in self.deployments.pods.get(service.component, ())]
+            ends = tuple(
+                Endpoint(pod.name, pod.node, pod_ip(pod), ready=pod.started is not None) for pod in pods if pod_ip(pod)
+            )
+            slice_ = EndpointSlice(service, ends)
+            yield service.namespace, slice_.name, slice_
+
+    def node_usage(self) -> Listed:
+        """What the nodes that are ready use."""
+        for node in self.platform.cluster.nodes.values():
+            if node.ready is not None:
+                yield "", node.name, self.meter.node(node)
+
+    def pod_usage(self) -> Listed:
+        """What the pods that run use."""
+        for node in self.platform.cluster.nodes.values():
+            for pod, measured in self.meter.pods(node):
+                yield pod.namespace, pod.name, measured

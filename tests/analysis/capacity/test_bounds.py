@@ -1,0 +1,72 @@
+import pytest
+
+from benchmarks.planting.case import Case, simulated
+from benchmarks.planting.cases import CASES
+from harness.analysis.capacity.bounds import bounds
+from tests.support.planted import api_throttled, steady
+from tests.support.timelines import Story, burst
+
+
+def test_a_queue_for_nodes_shows_what_the_nodes_can_carry(tmp_path):
+    (nodes,) = bounds(burst(200).timeline(tmp_path))
+    assert nodes.part == "nodes"
+    assert nodes.servers == 16
+    # By hand: the driver's 0.4 s and three steps of 0.3 + 0.2 + 3.0 s on a node; the lanes are empty in between.
+    assert nodes.demand_s == pytest.approx(0.4 + 3 * 3.5)
+    assert nodes.per_hour == pytest.approx(3600 * 16 / 10.9)
+    assert 0.75 < nodes.utilisation < 1
+
+
+def test_a_token_bucket_shows_the_apis_bound(tmp_path):
+    found = {bound.part: bound for bound in bounds(api_throttled().timeline(tmp_path))}
+    assert found["API server"].per_hour == pytest.approx(5 * 3600, rel=0.02)
+    assert found["API server"].demand_s == pytest.approx(0.2, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("fault", "part", "per_hour"),
+    [
+        ("store-slow", "artifact store", None),
+        ("api-throttled", "API server", 5 * 3600),  # the planted rate
+        ("controller-backlog", "controller", None),
+        ("adapter-slow", "adapters", None),
+    ],
+)
+def test_the_part_that_a_planted_fault_slows_is_the_one_that_binds(fault, part, per_hour):
+    timeline = simulated(CASES[fault], 1.0, seed=1)
+    first = bounds(timeline)[0]
+    assert first.part == part
+    assert first.utilisation > (0.9 if per_hour is None else 0.5)
+    if per_hour is not None:
+        assert first.per_hour == pytest.approx(per_hour, rel=0.02)
+
+
+def test_no_bound_is_below_what_was_achieved():
+    for fault in ("slow-worker", "parallelism-cap", "nodes-exhausted", "image-pull"):
+        timeline = simulated(CASES[fault], 1.0, seed=1)
+        assert all(bound.utilisation < 1.05 for bound in bounds(timeline)), fault
+        assert "adapters" not in {bound.part for bound in bounds(timeline)}
+
+
+def test_a_part_that_was_outdone_has_no_bound():
+    """A quota lets pods be made as others end: that is an even pace, and not the controller's."""
+    case = Case(("quota",), runs=150, over_s=0.1, profile="aks-20-nodes", schedule="burst", drain_s=4000.0)
+    timeline = simulated(case, 1.0, seed=7)
+    assert "controller" not in {bound.part for bound in bounds(timeline)}
+
+
+def test_a_closed_test_is_bounded_by_its_runs_in_flight(tmp_path):
+    """Four users, each run takes 10 s: X <= N / D = 4 / 10 s."""
+    story = Story(intended=40, schedule={"name": "concurrency", "model": "closed"})
+    for seq in range(40):
+        begun = 10.0 * (seq // 4)
+        run = story.submit(seq, due=begun, lag=0.0)
+        story.run(run, begun, begun + 10.0)
+    (bound,) = bounds(story.timeline(tmp_path))
+    assert (bound.part, bound.servers) == ("runs in flight", 4.0)
+    assert bound.per_hour == pytest.approx(3600 * 4 / 10)
+    assert bound.utilisation == pytest.approx(1.0, rel=0.01)
+
+
+def test_parts_that_were_never_at_their_limit_have_no_bound(tmp_path):
+    assert bounds(steady(40).timeline(tmp_path)) == ()

@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import curve_fit
+
+from harness.analysis.capacity.scaling import AMDAHL, LINEAR, USL, Curve, fit
+
+# SPEC SDM91 as shipped with the R package usl; its documented coefficients, fitted values and peak.
+SDM91_LOAD = np.array([1.0, 18, 36, 72, 108, 144, 216])
+SDM91_THROUGHPUT = np.array([64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2])
+# A ray tracer on a NUMA machine, from the same package (Gunther 2007, table 5.1).
+RAYTRACER_NODES = np.array([1.0, 4, 8, 12, 16, 20, 24, 28, 32, 48, 64])
+RAYTRACER_THROUGHPUT = np.array([20.0, 78, 130, 170, 190, 200, 210, 230, 260, 280, 310])
+
+
+def fitted(nodes, throughput, **more):
+    return fit(np.asarray(nodes, float), np.asarray(throughput, float), np.random.default_rng(1), **more)
+
+
+def usl(n, gamma, sigma, kappa):
+    return gamma * n / (1 + sigma * (n - 1) + kappa * n * (n - 1))
+
+
+def test_the_documented_example_of_the_r_package_is_reproduced():
+    curve = fitted(SDM91_LOAD, SDM91_THROUGHPUT, law=USL).curve
+    assert (curve.gamma, curve.sigma, curve.kappa) == pytest.approx((89.9952, 0.0277285, 0.0001044), rel=2e-3)
+    assert curve.at(SDM91_LOAD).round() == pytest.approx([90, 1078, 1541, 1850, 1879, 1822, 1646], abs=1)
+    assert curve.peak == pytest.approx(97, abs=0.6)
+
+
+def test_the_packages_own_test_data_is_reproduced():
+    found = fitted([1, 2, 4, 6, 8, 10], [1, 1.8868, 3.0769, 3.5294, 3.5398, 3.3557])
+    assert (found.curve.gamma, found.curve.sigma, found.curve.kappa) == pytest.approx((1, 0.02, 0.02), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "throughput"), [(SDM91_LOAD, SDM91_THROUGHPUT), (RAYTRACER_NODES, RAYTRACER_THROUGHPUT)]
+)
+def test_least_squares_agree_with_scipy(nodes, throughput):
+    ours = fitted(nodes, throughput, law=USL).curve
+    theirs, _ = curve_fit(
+        usl, nodes, throughput, p0=(throughput[0], 0.05, 1e-5), bounds=(0, np.inf), xtol=1e-14, ftol=1e-14
+    )
+    assert (ours.gamma, ours.sigma) == pytest.approx(tuple(theirs[:2]), rel=1e-3)
+    assert ours.kappa == pytest.approx(theirs[2], rel=1e-2, abs=1e-9)
+    amdahl = fitted(nodes, throughput, law=AMDAHL).curve
+    free, _ = curve_fit(lambda n, g, s: usl(n, g, s, 0), nodes, throughput, p0=(throughput[0], 0.05))
+    assert (amdahl.gamma, amdahl.sigma) == pytest.approx(tuple(free), rel=1e-4)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(1, 1e4), st.floats(0.002, 0.3), st.floats(1e-5, 1e-2))
+def test_exact_data_gives_its_own_coefficients(gamma, sigma, kappa):
+    nodes = np.array([1.0, 2, 4, 8, 12, 16, 24, 32])
+    curve = fitted(nodes, usl(nodes, gamma, sigma, kappa), resamples=5).curve
+    assert (curve.gamma, curve.sigma, curve.kappa) == pytest.approx((gamma, sigma, kappa), rel=1e-3)
+
+
+@pytest.mark.parametrize(("sigma", "kappa", "law"), [(0, 0, LINEAR), (0.1, 0, AMDAHL), (0.05, 0.004, USL)])
+def test_the_simplest_law_that_explains_the_data_is_chosen(sigma, kappa, law):
+    random, chosen = np.random.default_rng(4), []
+    nodes = np.repeat([1.0, 2, 4, 8, 12, 16, 24], 2)
+    for _ in range(20):
+        noisy = usl(nodes, 50.0, sigma, kappa) * (1 + 0.02 * random.standard_normal(nodes.size))
+        chosen.append(fit(nodes, noisy, random, resamples=5).curve.law)
+    assert chosen.count(law) >= 15
+
+
+def test_intervals_cover_the_truth_as_often_as_they_say():
+    random, hits, trials = np.random.default_rng(5), 0, 100
+    nodes = np.repeat([1.0, 2, 4, 8, 12, 16, 24, 32], 2)
+    truth = Curve(USL, 40.0, 0.04, 0.002)
+    for _ in range(trials):
+        noisy = truth.at(nodes) * (1 + 0.03 * random.standard_normal(nodes.size))
+        low, high = fit(nodes, noisy, random, resamples=100).band(np.array([20.0]))
+        hits += low[0] <= truth.at(20.0) <= high[0]
+    assert 0.8 <= hits / trials <= 0.97
+
+
+def test_ninety_percent_of_the_limit_is_what_it_says():
+    for curve in (Curve(USL, 40.0, 0.04, 0.002), Curve(AMDAHL, 40.0, 0.04), Curve(USL, 10.0, 0.0, 0.001)):
+        assert curve.at(curve.enough) == pytest.approx(0.9 * curve.limit)
+        assert curve.peak is None or curve.enough < curve.peak
+    linear = Curve(LINEAR, 40.0)
+    assert (linear.limit, linear.enough, linear.peak) == (None, None, None)
+    assert linear.efficiency(7.0) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [Curve(AMDAHL, 100.0, 1.0), Curve(AMDAHL, 100.0, 1.5), Curve(USL, 100.0, 1.2, 0.05), Curve(USL, 100.0, 0.5, 0.9)],
+)
+def test_where_more_nodes_never_helped_one_is_enough(truth):
+    nodes = np.repeat([1.0, 2.0, 4.0, 8.0], 3)
+    noise = 1 + 0.01 * np.random.default_rng(1).standard_normal(nodes.size)
+    found = fit(nodes, truth.at(nodes) * noise, np.random.default_rng(2))
+    for curve in (truth, found.curve):
+        assert curve.enough == 1.0
+        assert curve.at(np.arange(1.0, 50.0)).max() == pytest.approx(curve.limit, rel=0.02)
+        assert curve.peak in {1.0, None}
+    assert (found.enough.value, found.enough.low) == (1.0, 1.0)
+
+
+@given(sigma=st.floats(0, 2), kappa=st.floats(1e-4, 1))
+def test_the_peak_is_where_no_other_number_of_nodes_does_more(sigma, kappa):
+    curve = Curve(USL, 10.0, sigma, kappa)
+    tried = np.append(np.geomspace(1.0, 1000.0, 500), curve.peak)
+    assert curve.at(tried).max() == pytest.approx(curve.limit)
+    assert 1.0 <= curve.enough <= curve.peak
+
+
+def test_too_little_data_is_refused():
+    with pytest.raises(ValueError, match="three measurements"):
+        fitted([4, 4, 4], [1, 2, 3])

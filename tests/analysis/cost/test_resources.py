@@ -1,0 +1,97 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.cost.resources import Resources, as_cores, as_memory, fit, fits, step_needs
+from harness.model.phases import POD_CPU_CORES, POD_MEMORY_BYTES, RUNNING
+from tests.support.timelines import GIB, Story
+
+MI = 2**20
+
+
+def measured(runs=20, *, limit=None, oom=False):
+    """Runs of `prepare` then `train` beside `watch`; train uses 1.00 … 1.95 cores and 500 … 595 MiB."""
+    story = Story(intended=runs)
+    story.node("n", -10, -5, cpu=4.0, memory=8 * GIB)
+    for seq in range(runs):
+        run = story.submit(seq)
+        story.pod(run, "prepare-driver", "n", (RUNNING, 0, 1))
+        story.pod(run, "prepare", "n", (RUNNING, 1, 10))
+        story.pod(run, "train", "n", (RUNNING, 10, 60))
+        story.pod(run, "watch", "n", (RUNNING, 10, 30))
+        used = 1.0 + 0.05 * seq
+        for at in (20, 35, 50):
+            story.sample(at, POD_CPU_CORES, min(used, limit or 9e9), pod=f"{run}-train")
+            story.sample(at, POD_MEMORY_BYTES, (500 + 5 * seq - (at == 35)) * MI, pod=f"{run}-train")
+        story.sample(5, POD_CPU_CORES, 0.2, pod=f"{run}-prepare")
+        story.sample(5, POD_MEMORY_BYTES, 100 * MI, pod=f"{run}-prepare")
+        story.sample(20, POD_CPU_CORES, 0.01, pod=f"{run}-watch")
+        story.sample(20, POD_MEMORY_BYTES, 30 * MI, pod=f"{run}-watch")
+        story.sample(0.5, POD_CPU_CORES, 3.0, pod=f"{run}-prepare-driver")
+        story.run(run, 0.0, 61.0)
+    if oom:
+        story.event(40, "Pod", "run-0003-train", "OOMKilled", run="run-0003")
+    return story
+
+
+def test_requests_are_the_p95_with_headroom_and_memory_limits_equal_requests(tmp_path):
+    needs = {need.task: need for need in step_needs(measured().timeline(tmp_path), {})}
+    assert list(needs) == ["prepare", "train", "watch"]  # in time, without the platform's own drivers
+    train = needs["train"]
+    assert (train.pods, train.samples) == (20, 60)
+    assert train.cpu_p95 == pytest.approx(1.9)
+    assert train.advice.cpu_request == pytest.approx(2.1)  # 1.9 · 1.1 = 2.09
+    assert train.advice.cpu_limit == pytest.approx(2.35)  # 1.95 · 1.2 = 2.34
+    assert train.memory_p95 == 590 * MI
+    assert train.advice.memory_request == train.advice.memory_limit == 768 * MI  # 590 · 1.2 = 708
+    assert train.line == (
+        'train.set_cpu_request("2100m").set_cpu_limit("2350m").set_memory_request("768Mi").set_memory_limit("768Mi")'
+    )
+
+
+def test_a_step_held_at_its_cpu_limit_gets_more_and_a_warning(tmp_path):
+    now = {"train": Resources(1.0, 1.2, 512 * MI, 512 * MI)}
+    needs = {need.task: need for need in step_needs(measured(limit=1.2).timeline(tmp_path), now)}
+    assert needs["train"].throttled == pytest.approx(17 / 20)
+    assert needs["train"].advice.cpu_limit == pytest.approx(1.8)
+    assert any("CPU limit" in note for note in needs["train"].notes)
+
+
+def test_a_step_killed_for_memory_gets_half_as_much_again(tmp_path):
+    now = {"train": Resources(1.0, 4.0, 1024 * MI, 1024 * MI)}
+    needs = {need.task: need for need in step_needs(measured(oom=True).timeline(tmp_path), now)}
+    assert needs["train"].killed == 1
+    assert needs["train"].advice.memory_limit == 1536 * MI
+
+
+def test_steps_that_overlap_add_up_and_others_do_not(tmp_path):
+    asks = {
+        "prepare": Resources(cpu_request=1.5, memory_request=GIB),
+        "train": Resources(cpu_request=1.0, memory_request=GIB),
+        "watch": Resources(cpu_request=0.25, memory_request=GIB),
+    }
+    (found,) = fits(measured().timeline(tmp_path), asks)
+    assert (found.run_cpu, found.run_memory) == (1.5, 2 * GIB)
+    assert (found.jobs, found.binding) == (2, "cpu")
+    assert found.stranded == pytest.approx(0.5)  # of the memory: 2 of 4 possible
+
+
+def test_the_sentence_of_the_issue():
+    found = fit("pool", 15.2, 1e12, 4.0, 1e9)
+    assert found.sentence.startswith("3 jobs per node, ")
+    assert found.sentence.endswith("with 3.8 CPU: 4 jobs")
+    assert fit("pool", 4.0, 16 * GIB, 0.1, 8 * GIB).binding == "memory"
+
+
+@given(st.floats(0.5, 128), st.floats(0.5, 512), st.floats(0.05, 16), st.floats(0.05, 64))
+def test_so_many_fit_and_not_one_more(cpu, memory, run_cpu, run_memory):
+    found = fit("pool", cpu, memory * GIB, run_cpu, run_memory * GIB)
+    assert found.jobs * run_cpu <= cpu * (1 + 1e-6)
+    assert found.jobs * run_memory <= memory * (1 + 1e-6)
+    assert (found.jobs + 1) * run_cpu > cpu or (found.jobs + 1) * run_memory > memory
+    assert found.stranded >= -1e-6
+
+
+def test_quantities_are_written_as_kubernetes_does():
+    assert [as_cores(c) for c in (0.05, 0.5, 1.0, 1.5, 2.0)] == ["50m", "500m", "1", "1500m", "2"]
+    assert [as_memory(m * MI) for m in (64, 512, 1024, 1536, 2048)] == ["64Mi", "512Mi", "1Gi", "1536Mi", "2Gi"]

@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.timeline.clocks import ahead
+from harness.analysis.waits.waits import waits
+from harness.model.phases import CONTROLLER
+from tests.support.planted import steady
+
+
+@given(st.floats(-60, 60), st.integers(1, 50), st.floats(0, 3))
+def test_the_estimate_never_exceeds_the_truth_and_misses_it_by_no_more_than_the_stamps_do(skew, count, service):
+    sent = 0.37 * np.arange(count)
+    answered = sent + service
+    created = np.floor(sent + service / 2 + skew)
+    found = ahead(sent, answered, created)
+    assert abs(found) <= abs(skew) + 1e-9
+    assert abs(found - skew) <= 1.0 + service + 0.5
+    assert found * skew >= 0
+
+
+def test_clocks_that_agree_are_left_alone(tmp_path):
+    assert steady(40).timeline(tmp_path).skew_s == 0
+
+
+def test_the_platforms_stamps_are_set_right(tmp_path):
+    early, right = steady(40, skew=50.0).timeline(tmp_path / "a"), steady(40).timeline(tmp_path / "b")
+    assert early.skew_s == pytest.approx(50.0, abs=1.0)
+    assert waits(early).of(CONTROLLER).mean() == pytest.approx(waits(right).of(CONTROLLER).mean(), abs=1.0)
+    assert waits(early).total.mean() == pytest.approx(waits(right).total.mean(), abs=1.0)

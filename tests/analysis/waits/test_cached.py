@@ -1,0 +1,72 @@
+import csv
+import json
+
+import pytest
+
+from harness.analysis.waits.cached import runs_with_cached_tasks
+from harness.cli import main
+from harness.model import Span
+from harness.model.phases import CACHED, FAILED, GAP, RUNNING
+from tests.support.timelines import Story, at
+
+
+def pod(story, run, role, task, start=2.0):
+    name = f"{run}-system-container-{role}-{task}"
+    story.records.append(Span(run, name, RUNNING, at(start), at(start + 1), task, 0, "n", "kubernetes", 1.0))
+
+
+def story(*tasks, state="SUCCEEDED", executed=("train", "evaluate")):
+    told = Story(intended=1)
+    run = told.submit(0, due=1.0)
+    for task in tasks:
+        pod(told, run, "driver", f"{task}-driver")
+        if task in executed:
+            pod(told, run, "impl", task, 3.0)
+    told.run(run, 1.0, 9.0, state)
+    return told
+
+
+def test_a_driver_without_an_executor_after_it_was_answered_from_the_cache(tmp_path):
+    assert list(runs_with_cached_tasks(story("train", "evaluate").timeline(tmp_path / "a"))) == []
+    assert list(runs_with_cached_tasks(story("train", "prepare").timeline(tmp_path / "b"))) == [0]
+
+
+def test_a_run_that_failed_may_end_between_driver_and_executor(tmp_path):
+    assert list(runs_with_cached_tasks(story("train", "prepare", state=FAILED).timeline(tmp_path))) == []
+
+
+def test_where_pods_were_not_seen_for_a_while_nothing_is_said(tmp_path):
+    told = story("train", "prepare")
+    told.event(5.0, "Observer", "kubernetes pods", GAP, "not seen for 9 s")
+    assert list(runs_with_cached_tasks(told.timeline(tmp_path))) == []
+
+
+def test_what_the_platform_says_of_a_runs_tasks_needs_no_pods(tmp_path):
+    story = Story(intended=2)
+    for seq in range(2):
+        story.run(story.submit(seq), 0.0, 9.0)
+    story.event(9.0, "Task", "train", CACHED, run="run-0001")
+    assert runs_with_cached_tasks(story.timeline(tmp_path)).tolist() == [1]
+
+
+def test_without_pods_nothing_is_said(tmp_path):
+    told = Story(intended=1)
+    told.run(told.submit(0, due=1.0), 1.0, 9.0)
+    assert list(runs_with_cached_tasks(told.timeline(tmp_path))) == []
+
+
+@pytest.mark.parametrize(("caching", "cached", "code"), [("keep", 9, 4), ("off", 0, 0)])
+def test_a_test_whose_scenarios_repeat_is_valid_only_without_the_cache(tmp_path, capsys, caching, cached, code):
+    command = ["simulate", "run", "--schedule", "spread", "--runs", "12", "--over", "2m", "--runs-dir", str(tmp_path)]
+    main([*command, "--run-name", "first", "--quiet"])
+    header, *rows = csv.reader((tmp_path / "first/scenarios.csv").open())
+    with (tmp_path / "same.csv").open("w", newline="") as out:
+        csv.writer(out).writerows([header, *([str(k), *rows[k % 3][1:]] for k in range(12))])
+    again = [*command, "--run-name", "again", "--scenarios", str(tmp_path / "same.csv"), "--caching", caching, "--json"]
+    assert main(again) == code
+    reasons = json.loads(capsys.readouterr().out)["validity"]["reasons"]
+    assert [reason for reason in reasons if "cache" in reason] == (
+        [f"{cached} runs were answered from the cache in whole or in part; what they cost can't be seen"]
+        if cached
+        else []
+    )

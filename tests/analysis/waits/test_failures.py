@@ -1,0 +1,45 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.analysis.waits.failures import canonical, failure_groups, failures, group
+from harness.model import Outcome
+from harness.model.phases import FAILED, RUNNING
+from tests.support.timelines import Story
+
+
+def test_messages_that_differ_in_ids_times_and_numbers_are_one_group():
+    first = (
+        "pod training-x7f2k-123 failed at 2026-11-21T10:00:01Z: exit code 137, run 6f9619ff-8b86-d011-b42d-00c04fc964ff"
+    )
+    second = "pod training-p9q1z-77 failed at 2026-11-22T11:30:59.123Z: exit code 1, run 7a9619ff-8b86-d011-b42d-00c04fc964ff"
+    (only,) = group([(3.0, first), (1.0, second)])
+    assert (only.count, only.first_s, only.last_s) == (2, 1.0, 3.0)
+    assert only.message == "pod training-<id>-<n> failed at <time>: exit code <n>, run <id>"
+
+
+@given(st.text(max_size=200))
+def test_grouping_is_stable(text):
+    assert canonical(canonical(text)) == canonical(text)
+
+
+def test_a_failure_knows_its_messages_nodes_and_tasks(tmp_path):
+    story = Story(intended=2)
+    run = story.submit(0)
+    pod = story.pod(run, "train", "node-7", (RUNNING, 1.0, 5.0))
+    story.event(5.0, "Pod", pod, "OOMKilled", "container main was OOMKilled")  # without saying which run
+    story.run(run, 0.0, 6.0, FAILED, "train failed")
+    story.run(story.submit(1), 0.0, 7.0)
+    (failure,) = failures(story.timeline(tmp_path))
+    assert failure.texts == ("train failed", "container main was OOMKilled")
+    assert (failure.nodes, failure.tasks, failure.row) == (("node-7",), ("train",), 0)
+
+
+def test_rejections_are_grouped_beside_failures(tmp_path):
+    story = Story(intended=3)
+    for seq in range(2):
+        story.submit(seq, outcome=Outcome.REJECTED, status=503, error=f"upstream {seq} is busy")
+    story.run(story.submit(2), 0.0, 7.0, FAILED)
+    assert [(g.count, g.message) for g in failure_groups(story.timeline(tmp_path))] == [
+        (2, "submission rejected: upstream <n> is busy"),
+        (1, "no message was given"),
+    ]

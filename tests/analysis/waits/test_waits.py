@@ -1,0 +1,155 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.analysis.waits.waits import PRECEDENCE, waits, waits_so_far
+from harness.model.phases import (
+    CONTROLLER,
+    DISPATCH,
+    POD_PHASES,
+    PROVISIONING,
+    PUBLISHING,
+    PULLING,
+    RUN_PHASES,
+    RUNNING,
+    STARTING,
+    STORING,
+    SUBMIT,
+    UNKNOWN,
+    UNSCHEDULABLE,
+)
+from tests.support.timelines import Story, burst
+
+
+def phases_of(story, tmp_path, row=0):
+    split = waits(story.timeline(tmp_path))
+    return {name: pytest.approx(split.of(name)[row]) for name in RUN_PHASES if split.of(name)[row]}
+
+
+def test_a_hand_worked_run_is_split_at_its_boundaries(tmp_path):
+    story = Story(intended=1)
+    run = story.submit(0, due=1.0, lag=0.5, service=0.5)
+    story.pod(run, "a", "n", (UNSCHEDULABLE, 3.0, 5.0), (STARTING, 5.0, 6.0), (RUNNING, 6.0, 9.0))
+    story.pod(run, "b", "n", (PULLING, 10.0, 11.0), (RUNNING, 11.0, 14.0))
+    story.run(run, 2.0, 16.0)
+    assert phases_of(story, tmp_path) == {
+        DISPATCH: 0.5, SUBMIT: 0.5, CONTROLLER: 2.0, UNSCHEDULABLE: 2.0, STARTING: 1.0, PULLING: 1.0, RUNNING: 6.0,
+        PUBLISHING: 2.0,
+    }  # fmt: skip
+
+
+def test_as_long_as_one_pod_works_the_run_works(tmp_path):
+    story = Story(intended=1)
+    run = story.submit(0, lag=0.0, service=0.0)
+    story.pod(run, "a", "n", (RUNNING, 0.0, 10.0))
+    story.pod(run, "b", None, (UNSCHEDULABLE, 2.0, 12.0))
+    story.run(run, 0.0, 12.0)
+    assert phases_of(story, tmp_path) == {RUNNING: 10.0, UNSCHEDULABLE: 2.0}
+
+
+def test_a_stamp_before_the_answer_is_shown_as_a_negative_wait(tmp_path):
+    story = Story(intended=1)
+    run = story.submit(0, lag=0.0, service=0.9)
+    story.pod(run, "a", "n", (RUNNING, 0.0, 3.0))  # the cluster stamps whole seconds
+    story.run(run, 0.0, 2.0)  # and so does the platform
+    assert phases_of(story, tmp_path) == {SUBMIT: 0.9, CONTROLLER: -0.9, RUNNING: 3.0, PUBLISHING: -1.0}
+
+
+def test_without_pods_the_time_is_unknown(tmp_path):
+    story = Story(intended=1)
+    story.run(story.submit(0, lag=0.0, service=1.0), 0.0, 7.0)
+    assert phases_of(story, tmp_path) == {SUBMIT: 1.0, UNKNOWN: 6.0}
+
+
+def test_waiting_for_room_counts_as_provisioning_while_a_node_is_on_its_way(tmp_path):
+    story = Story(intended=1)
+    run = story.submit(0, lag=0.0, service=0.0)
+    message = "pod triggered scale-up: [{pool-a 1->2 (max: 5)}]"
+    story.event(12.0, "Pod", "p", "TriggeredScaleUp", message)
+    story.event(12.4, "Pod", "q", "TriggeredScaleUp", message)  # the same decision, told to another pod
+    story.node("new", created=50.0, ready=60.0)
+    story.pod(run, "a", "new", (UNSCHEDULABLE, 2.0, 61.0), (RUNNING, 61.0, 62.0))
+    story.run(run, 0.0, 62.0)
+    assert phases_of(story, tmp_path) == {CONTROLLER: 2.0, UNSCHEDULABLE: 11.0, PROVISIONING: 48.0, RUNNING: 1.0}
+
+
+def test_a_pod_that_never_ended_ends_with_its_run(tmp_path):
+    story = Story(intended=1)
+    run = story.submit(0, lag=0.0, service=0.0)
+    story.pod(run, "a", "n", (RUNNING, 0.0, None))
+    story.run(run, 0.0, 8.0)
+    assert phases_of(story, tmp_path) == {RUNNING: 8.0}
+
+
+def test_a_stretch_that_ends_before_it_starts_is_counted_and_left_out(tmp_path):
+    story = Story(intended=1)
+    run = story.submit(0, lag=0.0, service=0.0)
+    story.pod(run, "a", "n", (STARTING, 5.0, 4.0), (RUNNING, 5.0, 6.0))
+    story.run(run, 0.0, 6.0)
+    split = waits(story.timeline(tmp_path))
+    assert split.reversed == 1
+    assert split.seconds.sum() == pytest.approx(6.0)
+
+
+def test_runs_that_go_on_are_not_split(tmp_path):
+    story = Story(intended=2)
+    story.submit(0)
+    story.run(story.submit(1), 0.0, 5.0)
+    assert waits(story.timeline(tmp_path)).row.tolist() == [1]
+
+
+def test_what_runs_have_waited_for_so_far_can_be_asked_for(tmp_path):
+    story = Story(intended=3)
+    working, waiting, podless = (story.submit(k, lag=0.0, service=1.0) for k in range(3))
+    story.pod(working, "a", "n", (STARTING, 2.0, 3.0), (STORING, 3.0, None))
+    story.pod(waiting, "a", "n", (RUNNING, 1.0, 4.0))
+    for run in (working, waiting, podless):
+        story.run(run, 0.0, None)
+    story.event(20.0, "Test", "test", "DrainTimedOut")
+    split = waits_so_far(story.timeline(tmp_path))
+    assert split.total == pytest.approx([20.0] * 3)
+    assert split.seconds.sum(axis=1) == pytest.approx(split.total)
+    assert split.of(STORING).tolist() == pytest.approx([17.0, 0.0, 0.0])
+    assert split.of(CONTROLLER).tolist() == pytest.approx([1.0, 16.0, 19.0])
+    assert split.of(PUBLISHING).tolist() == [0.0] * 3
+
+
+STRETCHES = st.lists(
+    st.tuples(st.integers(0, 3), st.sampled_from(POD_PHASES), st.integers(0, 40), st.integers(0, 20)), max_size=25
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(STRETCHES, st.lists(st.integers(0, 60), min_size=4, max_size=4))
+def test_phases_add_up_and_agree_with_asking_every_second(tmp_path_factory, stretches, ends):
+    story = Story(intended=4)
+    runs = [story.submit(k, lag=0.0, service=0.0) for k in range(4)]
+    for k, end in enumerate(ends):
+        story.run(runs[k], 0.0, float(end))
+    for number, (k, phase, start, length) in enumerate(stretches):
+        story.pod(runs[k], f"t{number}", "n", (phase, float(start), float(start + length)))
+    split = waits(story.timeline(tmp_path_factory.mktemp("runs")))
+    assert split.seconds.sum(axis=1) == pytest.approx(split.total)
+    assert split.total == pytest.approx(np.array(ends, dtype=float))
+    for k in range(4):
+        for phase, seconds in by_asking(stretches, k).items():
+            assert split.of(phase)[k] == pytest.approx(seconds), phase
+
+
+def by_asking(stretches, k):
+    """Seconds by phase of run k, by looking at the middle of every second."""
+    mine = [(phase, start, start + length) for run, phase, start, length in stretches if run == k]
+    found = dict.fromkeys(PRECEDENCE, 0)
+    for second in range(60):
+        alive = {phase for phase, start, end in mine if start <= second + 0.5 < end}
+        first = next((phase for phase in PRECEDENCE if phase in alive), None)
+        if first:
+            found[first] += 1
+    return found
+
+
+def test_a_burst_is_accounted_for_to_the_last_second(tmp_path):
+    split = waits(burst(60).timeline(tmp_path))
+    assert np.abs(split.seconds.sum(axis=1) - split.total).max() < 1e-9
+    assert split.of(UNKNOWN).sum() == 0

@@ -1,0 +1,177 @@
+"""Nodes, pods and events as they are told, without a network."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.collectors.journal import Journal
+from harness.collectors.kubernetes.cluster import Pods
+from harness.collectors.kubernetes.events import Events
+from harness.collectors.kubernetes.nodes import Nodes, node_of
+from harness.model import Event, Node, Span
+from harness.model.phases import RUNNING, SCHEDULING
+from harness.store import RunFolder
+from tests.collectors.kubernetes.test_pods import DONE, STORY
+from tests.support.manifests import RUN, T0, at, condition, event, micro, pod, running, time
+
+
+class Scene:
+    def __init__(self, path: Path, since: float = 0.0) -> None:
+        self.folder = RunFolder(path)
+        self.now = at(100)
+        journal = Journal(self.folder.recorder(), now=lambda: self.now)
+        self.nodes = Nodes(journal, self.folder.records(Node))
+        self.pods = Pods(journal, at(since))
+        self.events = Events(journal, self.pods.see_event, at(since), set())
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def node(name: str = "n", *, ready: float | None = 5, **more: Any) -> dict[str, Any]:
+    labels = more.pop("labels", {})
+    state = condition("Ready", "False" if ready is None else "True", ready or 0)
+    return {
+        "metadata": {"name": name, "uid": name, "creationTimestamp": time(0), "labels": labels, **more},
+        "status": {"allocatable": {"cpu": "4"}, "conditions": [state]},
+    }
+
+
+class TestNodes:
+    def test_a_node_is_recorded_when_it_is_new_when_ready_and_when_gone_and_not_at_each_heartbeat(
+        self, scene: Scene
+    ) -> None:
+        scene.nodes.see("ADDED", node(ready=None))
+        assert scene.nodes.ready == 0
+        for _ in range(5):
+            scene.nodes.see("MODIFIED", node())
+        assert scene.nodes.ready == 1
+        scene.nodes.see("DELETED", node(deletionTimestamp=time(90)))
+        assert scene.nodes.ready == len(scene.nodes) == 0
+        assert [(each.ready_at, each.gone_at) for each in scene.folder.records(Node)] == [
+            (None, None),
+            (at(5), None),
+            (at(5), at(90)),
+        ]
+
+    def test_a_node_that_flaps_was_ready_when_it_first_was(self, scene: Scene) -> None:
+        for manifest in (node(ready=5), node(ready=None), node(ready=50)):
+            scene.nodes.see("MODIFIED", manifest)
+        assert {each.ready_at for each in scene.folder.records(Node)} == {at(5)}
+
+    def test_nodes_that_went_while_nobody_observed_are_gone_and_the_others_are_not_told_again(
+        self, tmp_path: Path
+    ) -> None:
+        first = Scene(tmp_path)
+        for name in ("stays", "goes"):
+            first.nodes.see("ADDED", node(name))
+        second = Scene(tmp_path)
+        second.nodes.see("ADDED", node("stays"))
+        second.nodes.listed()
+        second.nodes.listed()
+        assert [(each.name, each.gone_at is None) for each in second.folder.records(Node)] == [
+            ("stays", True),
+            ("goes", True),
+            ("goes", False),
+        ]
+
+    @pytest.mark.parametrize(
+        ("labels", "pool", "spot"),
+        [
+            ({"kubernetes.azure.com/agentpool": "a", "kubernetes.azure.com/scalesetpriority": "spot"}, "a", True),
+            ({"agentpool": "b"}, "b", False),
+            ({"cloud.google.com/gke-nodepool": "c", "cloud.google.com/gke-spot": "true"}, "c", True),
+            ({"eks.amazonaws.com/nodegroup": "d", "eks.amazonaws.com/capacityType": "SPOT"}, "d", True),
+            ({"karpenter.sh/nodepool": "e", "karpenter.sh/capacity-type": "on-demand"}, "e", False),
+            ({}, "default", False),
+        ],
+    )
+    def test_pool_and_spot_are_read_from_what_providers_write(
+        self, labels: dict[str, str], pool: str, spot: bool
+    ) -> None:
+        found = node_of(node(labels=labels))
+        assert (found.pool, found.spot) == (pool, spot)
+
+
+class TestPods:
+    def test_a_stretch_that_turns_out_never_to_have_been_is_emptied(self, scene: Scene) -> None:
+        """An image pull of a container that starts after the main one is told before the main one's start is."""
+        seen = pod(node="n", conditions=[condition("PodScheduled", "True", 4)])
+        scene.pods.see("ADDED", seen)
+        scene.pods.see_event(event("Pulling", 'Pulling image "late"', 20))
+        scene.pods.see("MODIFIED", {**seen, "status": {**seen["status"], "containerStatuses": [running("main", 8)]}})
+        last = {(span.phase, span.attempt): span for span in scene.folder.records(Span)}
+        assert last["image pull", 0].started_at == last["image pull", 0].ended_at
+        assert last[RUNNING, 0].ended_at is None
+
+    def test_pods_of_tests_before_this_one_are_left_out(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path, since=1000)
+        scene.pods.see("ADDED", DONE)
+        assert not scene.folder.records(Span)
+
+    def test_creation_is_dated_by_the_clock_that_placements_calibrate(self, scene: Scene) -> None:
+        """Our clock is 7 s ahead, and news take between 10 and 40 ms."""
+        for k, (created, told) in enumerate([(1.2, 0.040), (2.3, 0.010), (3.9, 0.020)]):
+            manifest = pod(f"p{k}", created=created)
+            scene.now = at(created + 7 + told)
+            scene.pods.see("ADDED", manifest)
+            placed = event("Scheduled", "assigned", created + 0.05, name=f"p{k}", micro_at=created + 0.05)
+            scene.now = at(created + 0.05 + 7 + 0.010)
+            scene.pods.see_event(placed)
+        last = {span.step: span for span in scene.folder.records(Span) if span.phase == SCHEDULING}
+        for k, created in enumerate((1.2, 2.3, 3.9)):
+            assert last[f"p{k}"].started_at == pytest.approx(at(created), abs=0.04e9)
+            assert last[f"p{k}"].ended_at == pytest.approx(at(created + 0.05), abs=1e6)
+
+
+class TestEvents:
+    def test_an_event_that_comes_before_its_pod_is_held_for_it(self, scene: Scene) -> None:
+        early = event("Scheduled", "assigned", 4, micro_at=4.5)
+        scene.events.see("ADDED", early)
+        assert not scene.folder.records(Event)
+        scene.pods.see("ADDED", STORY[0])
+        scene.now += 4 * 10**9
+        scene.events.release()
+        assert [(each.reason, each.run) for each in scene.folder.records(Event)] == [("Scheduled", RUN)]
+        assert any(span.ended_at == at(4.5) + 500 for span in scene.folder.records(Span))
+
+    def test_an_event_of_a_pod_that_never_comes_is_recorded_all_the_same(self, scene: Scene) -> None:
+        scene.events.see("ADDED", event("Scheduled", "assigned", 4, name="other"))
+        scene.events.release(every=True)
+        assert [(each.object, each.run) for each in scene.folder.records(Event)] == [("other", None)]
+
+    def test_only_what_is_new_is_counted(self, scene: Scene) -> None:
+        def told(count: int, last: float) -> dict[str, Any]:
+            about = {"kind": "Node", "name": "n1", "uid": "n1"}
+            return event("NodeNotReady", "not ready", 1, uid="e", count=count, last=last, involvedObject=about)
+
+        for manifest in (told(3, 10), told(3, 10), told(5, 20)):
+            scene.events.see("MODIFIED", manifest)
+        assert [(each.kind, each.object, each.count, each.at) for each in scene.folder.records(Event)] == [
+            ("Node", "n1", 3, at(10)),
+            ("Node", "n1", 2, at(20)),
+        ]
+
+    def test_events_from_long_before_the_test_are_left_out(self, tmp_path: Path) -> None:
+        scene = Scene(tmp_path, since=1000)
+        about = {"kind": "Node", "name": "n1", "uid": "n1"}
+        scene.events.see("ADDED", event("NodeReady", "ready", 10, involvedObject=about))
+        assert not scene.folder.records(Event)
+
+
+def test_stamps_of_the_scene_are_what_they_say() -> None:
+    assert (time(1.9)[-3:], micro(1.25)[-10:], at(0)) == ("01Z", "01.250000Z", T0 * 10**9)
+
+
+def test_pods_of_runs_that_live_are_counted(scene: Scene) -> None:
+    platforms_own = pod("mysql")
+    platforms_own["metadata"]["labels"] = {}
+    for each in (pod("first"), pod("second"), platforms_own):
+        scene.pods.see("ADDED", each)
+    assert scene.pods.alive == 2
+    scene.pods.see("MODIFIED", pod("first", phase="Succeeded"))
+    scene.pods.see("DELETED", pod("second"))
+    assert scene.pods.alive == 0

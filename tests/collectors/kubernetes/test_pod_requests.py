@@ -1,0 +1,42 @@
+import pytest
+
+from harness.collectors.kubernetes.pod_requests import Requests, RequestsSeen, requests_of
+
+
+def container(**asked: str) -> dict:
+    return {"name": "c", "resources": {"requests": asked}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"containers": [container(cpu="500m", memory="1Gi"), container(cpu="1")]}, Requests(1.5, 2.0**30)),
+        # Init containers run one after the other, before the others.
+        ({"initContainers": [container(cpu="3"), container(cpu="2")], "containers": [container(cpu="1")]}, Requests(3)),
+        # A sidecar goes on beside the containers, and beside the init containers after it.
+        (
+            {
+                "initContainers": [container(cpu="1") | {"restartPolicy": "Always"}, container(cpu="4")],
+                "containers": [container(cpu="2")],
+            },
+            Requests(5),
+        ),
+        ({"containers": [container(cpu="1")], "overhead": {"cpu": "250m", "memory": "64Mi"}}, Requests(1.25, 2.0**26)),
+        ({"containers": [{"resources": {"limits": {"nvidia.com/gpu": "2", "cpu": "1"}}}]}, Requests(1, 0, 2)),
+        ({"containers": [{"name": "main"}]}, Requests()),
+    ],
+)
+def test_a_pod_occupies_what_the_scheduler_counts(spec, expected):
+    assert requests_of(spec) == expected
+
+
+def test_a_task_is_told_once_and_then_only_the_pods_that_differ():
+    seen = RequestsSeen()
+    usual, other = {"containers": [container(cpu="1")]}, {"containers": [container(cpu="2")]}
+    told = [
+        sample.labels | {"value": sample.value}
+        for pod, spec in (("a", usual), ("b", usual), ("c", other), ("c", other))
+        for sample in seen.tell("train", pod, spec, 1)
+        if sample.metric == "requested_cpu_cores"
+    ]
+    assert told == [{"task": "train", "value": 1.0}, {"pod": "c", "value": 2.0}]

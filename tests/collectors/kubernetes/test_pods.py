@@ -1,0 +1,284 @@
+"""A pod's life from manifests and events of the shapes that clusters really show."""
+
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.collectors.kubernetes.pods import PodLife, run_of, task_of
+from harness.collectors.kubernetes.timestamps import Stamp, settled
+from harness.model import Span
+from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING, UNSCHEDULABLE
+from tests.support.manifests import RUN, WF, at, condition, ended, event, pod, running, waiting
+
+NODE = "aks-steps-1"
+PULLED = 'Successfully pulled image "python:3.11" in 2.3s (2.5s including waiting). Image size: 51234567 bytes.'
+
+
+def life_of(*seen: dict[str, Any], now: float = 100.0) -> PodLife:
+    life = PodLife.of(next(each for each in seen if "status" in each))
+    for each in seen:
+        if "status" in each:
+            life.see(each, at(now))
+        else:
+            life.see_event(each)
+    return life
+
+
+def phases(life: PodLife) -> list[tuple[str, float, float | None]]:
+    """(phase, start, end) in seconds of the scene, without what took no time."""
+    spans = life.spans()
+    found = [
+        (s.phase, (s.started_at - at(0)) / 1e9, None if s.ended_at is None else (s.ended_at - at(0)) / 1e9)
+        for s in spans
+    ]
+    return [each for each in found if each[1] != each[2]]
+
+
+SCHEDULED = condition("PodScheduled", "True", 4.9)
+UNFIT = condition(
+    "PodScheduled", "False", 0.4, reason="Unschedulable", message="0/3 nodes are available: 3 Insufficient cpu."
+)
+DONE = pod(
+    node=NODE, phase="Succeeded", conditions=[SCHEDULED],
+    initContainerStatuses=[ended("init", 6.1, 7.2)],
+    containerStatuses=[ended("wait", 11.0, 31.6), ended("main", 11.4, 30.2)],
+)  # fmt: skip
+STORY = (
+    pod(conditions=[UNFIT]),
+    event("FailedScheduling", "0/3 nodes are available: 3 Insufficient cpu.", 0.5, micro_at=0.512345),
+    pod(node=NODE, conditions=[SCHEDULED]),
+    event("Scheduled", f"Successfully assigned kubeflow/x to {NODE}", 4, micro_at=4.912345),
+    event("Pulling", 'Pulling image "quay.io/argoproj/argoexec:v4"', 4),
+    event("Pulled", 'Successfully pulled image "quay.io/argoproj/argoexec:v4" in 850ms (850ms including waiting)', 5),
+    event("Pulling", 'Pulling image "python:3.11"', 8),
+    event("Pulled", PULLED, 10),
+    event("Pulled", 'Container image "quay.io/argoproj/argoexec:v4" already present on machine', 10),
+    event("Started", "Started container main", 11),
+    pod(
+        node=NODE,
+        phase="Running",
+        conditions=[SCHEDULED],
+        containerStatuses=[running("wait", 11.0), running("main", 11.4)],
+    ),
+    DONE,
+)
+
+
+class TestPhases:
+    def test_a_life_with_queueing_two_pulls_and_outputs_is_told_in_full(self) -> None:
+        told = phases(life_of(*STORY))
+        assert [(name, pytest.approx(a, abs=1e-4), pytest.approx(b, abs=1e-4)) for name, a, b in told] == [
+            (SCHEDULING, 0.2562, 0.5123),  # created between 0 s and 0.5123 s
+            (UNSCHEDULABLE, 0.5123, 4.9123),
+            (STARTING, 4.9123, 4.9562),
+            (PULLING, 4.9562, 5.8062),  # 850 ms
+            (STARTING, 5.8062, 8.25),
+            (PULLING, 8.25, 10.75),  # 2.5 s
+            (STARTING, 10.75, 11.5),
+            (RUNNING, 11.5, 30.5),
+            (STORING, 30.5, 31.5),
+        ]
+
+    def test_each_boundary_keeps_its_resolution(self) -> None:
+        by_phase = {span.phase: span for span in life_of(*STORY).spans()}
+        assert by_phase[UNSCHEDULABLE].resolution_s == 1e-6
+        assert by_phase[SCHEDULING].resolution_s == by_phase[RUNNING].resolution_s == 1.0
+
+    def test_spans_name_run_task_pod_and_node(self) -> None:
+        span = life_of(*STORY).spans()[-1]
+        assert (span.run, span.task, span.step, span.node, span.source) == (
+            RUN,
+            "train",
+            f"{WF}-system-container-impl-1",
+            NODE,
+            "kubernetes",
+        )
+
+    def test_without_events_conditions_suffice(self) -> None:
+        told = phases(life_of(pod(conditions=[UNFIT]), DONE))
+        assert [name for name, _, _ in told] == [UNSCHEDULABLE, STARTING, RUNNING, STORING]
+        assert told[0] == (UNSCHEDULABLE, 0.5, 4.5)
+
+    def test_what_goes_on_has_no_end(self) -> None:
+        assert phases(life_of(pod(), now=3)) == [(SCHEDULING, 0.5, None)]
+        assert phases(life_of(*STORY[:1])) == [(UNSCHEDULABLE, 0.5, None)]
+        assert phases(life_of(*STORY[2:5]))[-1][::2] == (PULLING, None)
+        assert phases(life_of(*STORY[:11]))[-1] == (RUNNING, 11.5, None)
+
+    def test_a_contradiction_beyond_the_resolution_stays_visible(self) -> None:
+        late = event("Scheduled", "Successfully assigned", 14, micro_at=14.5)
+        spans = life_of(pod(node=NODE), late, DONE).spans()
+        assert any(span.ended_at is not None and span.ended_at < span.started_at for span in spans)
+
+    @given(st.permutations(STORY[:-1]))
+    def test_the_order_in_which_it_is_seen_does_not_matter(self, seen: list[dict[str, Any]]) -> None:
+        assert _shown(life_of(*seen, DONE)) == _shown(life_of(*STORY))
+
+    @given(st.lists(st.sampled_from(STORY), min_size=1, max_size=30))
+    def test_seeing_things_again_changes_nothing(self, more: list[dict[str, Any]]) -> None:
+        assert _shown(life_of(*STORY, *[each for each in more if "status" not in each], DONE)) == _shown(
+            life_of(*STORY)
+        )
+
+    @given(st.sets(st.integers(0, len(STORY) - 1)).map(sorted))
+    def test_phases_are_contiguous_from_creation_on_whatever_was_missed(self, kept: list[int]) -> None:
+        seen = [STORY[k] for k in kept] + [DONE]
+        spans = life_of(*seen).spans()
+        assert 0 <= spans[0].started_at - at(0) <= 10**9
+        assert 0 <= (spans[-1].ended_at or 0) - at(31) <= 10**9
+        assert all(one.ended_at == other.started_at for one, other in pairwise(spans))
+
+
+def _shown(life: PodLife) -> list[Span]:
+    return [span for span in life.spans() if span.started_at != span.ended_at]
+
+
+class TestCreation:
+    def test_it_is_dated_by_when_we_were_told_where_that_fits(self) -> None:
+        life = life_of(*STORY)
+        life.appeared(at(0.4))
+        assert phases(life)[0] == (SCHEDULING, pytest.approx(0.375), pytest.approx(0.5123, abs=1e-4))
+
+    def test_it_is_never_after_the_scheduler_has_seen_the_pod(self) -> None:
+        life = life_of(*STORY)
+        life.appeared(at(0.9))
+        assert phases(life)[0] == (SCHEDULING, pytest.approx(0.4873, abs=1e-4), pytest.approx(0.5123, abs=1e-4))
+
+    @pytest.mark.parametrize("told", [-0.2, 1.3, 500])
+    def test_being_told_at_another_time_says_nothing(self, told: float) -> None:
+        life = life_of(pod())
+        life.appeared(at(told))
+        assert phases(life) == [(SCHEDULING, 0.5, None)]
+
+
+class TestSettled:
+    STAMPS = st.lists(st.tuples(st.floats(0, 5), st.sampled_from([1.0, 1e-6])), min_size=1, max_size=8)
+
+    @given(STAMPS)
+    def test_the_truth_is_never_further_away_than_the_resolution_and_the_order_is_kept(
+        self, happened: list[tuple[float, float]]
+    ) -> None:
+        true = sorted(at(seconds) for seconds, _ in happened)
+        stamps = [Stamp(t // round(r * 1e9) * round(r * 1e9), r) for t, (_, r) in zip(true, happened, strict=True)]
+        found = settled(stamps)
+        assert all(
+            abs(one - other) <= stamp.resolution_s * 1e9 for one, other, stamp in zip(found, true, stamps, strict=True)
+        )
+        assert found == sorted(found)
+
+    def test_stretches_from_coarse_to_fine_stamps_are_not_too_long_on_average(self) -> None:
+        random = Random(7)
+        error = 0.0
+        for _ in range(4000):
+            created, wait = random.uniform(0, 60), random.expovariate(1 / 3.0)
+            stamps = [Stamp(at(created) // 10**9 * 10**9, 1.0), Stamp(at(created + wait), 1e-6)]
+            one, other = settled(stamps)
+            error += (other - one) / 1e9 - wait
+        assert abs(error / 4000) < 0.05  # 0.5 as the stamps are
+
+
+class TestEnds:
+    def test_an_evicted_pod_ends_when_it_stopped_being_ready(self) -> None:
+        evicted = pod(
+            node=NODE, phase="Failed", reason="Evicted", message="The node was low on resource: memory.",
+            conditions=[SCHEDULED, condition("Ready", "False", 20.7)],
+        )  # fmt: skip
+        life = life_of(STORY[10], evicted)
+        assert phases(life)[-1] == (RUNNING, 11.5, 20.5)
+        (failure,) = life.failures()
+        assert (failure.kind, failure.reason, failure.run, failure.at) == ("Pod", "Evicted", RUN, at(20))
+        assert "low on resource" in failure.message
+
+    def test_a_deleted_pod_ends_then(self) -> None:
+        life = life_of(STORY[10])
+        life.see_deleted({"metadata": {"name": "x"}}, at(25.5))
+        assert phases(life)[-1] == (RUNNING, 11.5, 25.0)
+        life.see_deleted({"metadata": {"name": "x"}}, at(99))
+        assert phases(life)[-1] == (RUNNING, 11.5, 25.0)
+
+    def test_a_deleted_pod_that_was_over_ended_before(self) -> None:
+        life = life_of(*STORY)
+        life.see_deleted(DONE, at(3600))
+        assert phases(life)[-1] == (STORING, 30.5, 31.5)
+
+    def test_a_failure_in_an_init_container_never_runs(self) -> None:
+        failed = pod(
+            node=NODE, phase="Failed", conditions=[SCHEDULED], initContainerStatuses=[ended("init", 6, 9, 64, "Error")],
+            containerStatuses=[waiting("wait", "PodInitializing"), waiting("main", "PodInitializing")],
+        )  # fmt: skip
+        life = life_of(failed)
+        assert phases(life)[-1] == (STARTING, 4.5, 9.5)
+        assert [event.message for event in life.failures()] == ["container init ended with exit code 64"]
+
+    def test_out_of_memory_is_called_so(self) -> None:
+        failed = pod(
+            node=NODE,
+            phase="Failed",
+            conditions=[SCHEDULED],
+            containerStatuses=[ended("main", 5, 8, 137, "OOMKilled"), ended("wait", 5, 9)],
+        )
+        assert [(event.reason, event.at) for event in life_of(failed).failures()] == [("OOMKilled", at(8))]
+
+    def test_the_termination_message_is_kept(self) -> None:
+        said = (
+            "failed to save outputs: unable to write outputs to s3://mlpipeline/x: timed out waiting for the condition"
+        )
+        failed = pod(
+            node=NODE,
+            phase="Failed",
+            conditions=[SCHEDULED],
+            containerStatuses=[ended("main", 5, 8, 1, message=said), ended("wait", 5, 9, 1)],
+        )
+        assert [event.message for event in life_of(failed, failed).failures()] == [
+            said,
+            "container wait ended with exit code 1",
+        ]
+
+    def test_an_image_that_can_not_be_pulled_is_told_once_each_way(self) -> None:
+        def stuck(reason: str) -> dict[str, Any]:
+            return pod(
+                node=NODE, conditions=[SCHEDULED], containerStatuses=[waiting("main", reason, "Back-off pulling image")]
+            )
+
+        life = life_of(stuck("ErrImagePull"), stuck("ImagePullBackOff"), stuck("ErrImagePull"))
+        assert [event.reason for event in life.failures()] == ["ErrImagePull", "ImagePullBackOff"]
+
+    def test_a_pull_that_was_tried_again_lasts_until_it_worked(self) -> None:
+        life = life_of(
+            pod(node=NODE, conditions=[SCHEDULED]),
+            event("Pulling", 'Pulling image "python:3.11"', 5, count=3, last=40, uid="p"),
+            event("Pulled", PULLED, 43),
+            pod(node=NODE, phase="Running", conditions=[SCHEDULED], containerStatuses=[running("main", 44)]),
+        )
+        assert phases(life)[2] == (PULLING, 5.5, 43.5)
+
+
+@pytest.mark.parametrize(
+    ("path", "task"),
+    [
+        ("root-driver", "root-driver"),
+        ("root.train-driver", "train-driver"),
+        ("root.train.executor", "train"),
+        ("root.train.executor(1)", "train"),
+        ('root.for-loop-1.iteration-item(3:{"a":1.5}).train.executor(0)', "train"),
+        ("root.outer.inner.executor", "inner"),
+    ],
+)
+def test_the_task_is_read_from_argos_node_name(path: str, task: str) -> None:
+    assert task_of(pod(path=path)) == task
+
+
+def test_a_plain_argo_workflow_names_its_steps_too() -> None:
+    manifest = pod()
+    manifest["metadata"]["labels"] = {"workflows.argoproj.io/workflow": "w"}
+    manifest["metadata"]["annotations"] = {"workflows.argoproj.io/node-name": "w[0].sift(2:b)"}
+    assert (run_of(manifest), task_of(manifest)) == ("w", "sift")
+
+
+def test_pods_of_the_platform_work_for_no_run_and_have_no_spans() -> None:
+    manifest = {**DONE, "metadata": {"name": "mysql-0", "uid": "u", "creationTimestamp": "2026-11-21T10:00:00Z"}}
+    assert life_of(manifest).spans() == []

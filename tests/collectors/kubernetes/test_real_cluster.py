@@ -1,0 +1,277 @@
+"""The cluster collector against a real API server with its own scheduler; the tests play the kubelets."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from harness.collectors.collector import Observation, ObserverSettings
+from harness.collectors.journal import Journal
+from harness.collectors.kubernetes.cluster import Cluster
+from harness.model import Event, Node, Plan, Span
+from harness.model.phases import RUNNING, SCHEDULING, UNSCHEDULABLE
+from harness.store import RunFolder
+from harness.targets.kfp import KfpTarget
+from tests.support.real_kubernetes import RealCluster
+from tests.support.servers import kubeconfig, proxied, until
+
+
+@contextmanager
+def observing(tmp_path: Path, **more: Any) -> Iterator[tuple[Cluster, RunFolder]]:
+    """The collector, running; stopped at the end."""
+    folder = RunFolder.create(tmp_path, "run")
+    with folder.recorder() as recorder:
+        settings = ObserverSettings("http://x", **{"requests_per_s": 200.0, **more})
+        plan = Plan("kfp", "http://x", {}, 1, 0, False)
+        cluster = Cluster(Observation(folder, plan, KfpTarget({"experiment": ""}), settings, Journal(recorder)))
+        stop = threading.Event()
+        thread = threading.Thread(target=cluster.collect, args=(stop,), daemon=True)
+        thread.start()
+        try:
+            until(lambda: "nodes" in cluster.live(), "the first look")
+            yield cluster, folder
+        finally:
+            stop.set()
+            thread.join(20)
+        assert not thread.is_alive()
+
+
+def step(real: RealCluster, namespace: str, name: str, *, cpu: str = "500m", **spec: Any) -> None:
+    """A pod as Argo makes them for KFP; the run is called as the namespace."""
+    from kubernetes import client
+
+    client.CoreV1Api(real.client()).create_namespaced_pod(
+        namespace,
+        {
+            "metadata": {
+                "name": name,
+                "labels": {"pipeline/runid": namespace, "workflows.argoproj.io/workflow": "wf"},
+                "annotations": {"workflows.argoproj.io/node-name": "wf.root.train.executor(0)"},
+            },
+            "spec": {
+                "containers": [{"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu}}}],
+                "restartPolicy": "Never",
+                "nodeSelector": {"scene": namespace},
+                **spec,
+            },
+        },
+    )
+
+
+def last_spans(folder: RunFolder, run: str) -> dict[tuple[str, str], Span]:
+    return {(span.step, span.phase): span for span in folder.records(Span) if span.run == run}
+
+
+def of_ourselves(folder: RunFolder) -> list[Event]:
+    """What the observer says of itself, but for Argo, which this control plane lacks."""
+    events = (event for event in folder.records(Event) if event.kind == "Observer")
+    return [event for event in events if event.object != "kubernetes workflows" or "404" not in event.message]
+
+
+def placements(folder: RunFolder, run: str) -> int:
+    return sum(event.reason == "Scheduled" and event.run == run for event in folder.records(Event))
+
+
+@pytest.fixture
+def namespace(real_cluster: RealCluster, request: pytest.FixtureRequest) -> str:
+    """A namespace and a node with four cores, both of this test only."""
+    from kubernetes import client
+
+    name = "".join(c if c.isalnum() else "-" for c in request.node.name.lower())[-50:].strip("-")
+    client.CoreV1Api(real_cluster.client()).create_namespace({"metadata": {"name": name}})
+    real_cluster.add_node(
+        f"node-{name}",
+        cpu="4",
+        labels={"agentpool": "steps", "scene": name, "kubernetes.azure.com/scalesetpriority": "spot"},
+    )
+    return name
+
+
+def test_pods_and_nodes_of_a_scheduler_that_is_real(real_cluster: RealCluster, namespace: str, tmp_path: Path) -> None:
+    if not real_cluster.schedules:
+        pytest.skip("the folder named by KUBEBUILDER_ASSETS holds no kube-scheduler")
+    node = f"node-{namespace}"
+    with observing(tmp_path, kubeconfig=str(real_cluster.kubeconfig)) as (cluster, folder):
+        for k in range(10):
+            step(real_cluster, namespace, f"train-{k}")
+        until(
+            lambda: sum(span.phase == UNSCHEDULABLE for span in last_spans(folder, namespace).values()) >= 2,
+            "two pods that do not fit",
+        )
+        fit = {
+            name
+            for (name, phase), span in last_spans(folder, namespace).items()
+            if phase == SCHEDULING and span.node == node
+        }
+        for name in sorted(fit)[:3]:
+            real_cluster.run_pod(namespace, name)
+            real_cluster.finish_pod(namespace, name, *((137, "OOMKilled") if name == min(fit) else (0,)))
+        until(
+            lambda: (
+                sum(
+                    span.node is not None
+                    for (_, p), span in last_spans(folder, namespace).items()
+                    if p == UNSCHEDULABLE
+                )
+                >= 2
+            ),
+            "the queued pods on the node",
+        )
+        until(lambda: cluster.live()["pods"].get("Failed") == 1, "the failed pod")  # type: ignore[index]
+    spans, events = last_spans(folder, namespace), folder.records(Event)
+    assert len(fit) == 8
+    assert {span.run for span in spans.values()} == {namespace}
+    assert {span.task for span in spans.values()} == {"train"}
+    ran = [span for (_, phase), span in spans.items() if phase == RUNNING]
+    assert len(ran) == 3
+    assert all(span.ended_at is not None and span.ended_at >= span.started_at for span in ran)
+    assert {event.run for event in events if event.reason in {"FailedScheduling", "Scheduled"}} == {namespace}
+    assert placements(folder, namespace) == 10
+    assert [event.object for event in events if event.reason == "OOMKilled"] == [min(fit)]
+    (last,) = {each.name: each for each in folder.records(Node) if each.name == node}.values()
+    assert (last.pool, last.spot, last.cpu, last.memory, last.gone_at) == ("steps", True, 4.0, 16 * 2.0**30, None)
+    assert last.ready_at is not None
+
+
+def test_a_node_that_is_lost_is_gone_and_so_are_its_pods(
+    real_cluster: RealCluster, namespace: str, tmp_path: Path
+) -> None:
+    from kubernetes import client
+
+    node = f"node-{namespace}"
+    with observing(tmp_path, kubeconfig=str(real_cluster.kubeconfig)) as (_, folder):
+        step(real_cluster, namespace, "train")
+        until(
+            lambda: (
+                ("train", SCHEDULING) in last_spans(folder, namespace)
+                and last_spans(folder, namespace)["train", SCHEDULING].node
+            ),
+            "placement",
+        )
+        real_cluster.run_pod(namespace, "train")
+        until(lambda: ("train", RUNNING) in last_spans(folder, namespace), "the pod running")
+        real_cluster.remove_node(node)
+        client.CoreV1Api(real_cluster.client()).delete_namespaced_pod("train", namespace, grace_period_seconds=0)
+        until(lambda: any(each.name == node and each.gone_at for each in folder.records(Node)), "the node gone")
+        until(lambda: last_spans(folder, namespace)["train", RUNNING].ended_at, "the pod gone")
+
+
+def test_a_watch_that_is_cut_again_and_again_loses_nothing(
+    real_cluster: RealCluster, namespace: str, tmp_path: Path
+) -> None:
+    port = int(real_cluster.url.rpartition(":")[2])
+    with proxied(port) as proxy:
+        config = kubeconfig(
+            tmp_path / "config", f"https://127.0.0.1:{proxy.port}", real_cluster.token, str(real_cluster.ca)
+        )
+        with observing(tmp_path, kubeconfig=config) as (_, folder):
+            for k in range(6):
+                step(real_cluster, namespace, f"train-{k}")
+                proxy.cut()
+                proxy.refuses = k == 3
+            proxy.refuses = False
+            until(lambda: len({name for name, _ in last_spans(folder, namespace)}) == 6, "six pods")
+            until(lambda: placements(folder, namespace) >= 6, "six placements")
+    assert {event.reason for event in of_ourselves(folder)} <= {"Retry", "Resumed"}
+    assert placements(folder, namespace) == 6
+
+
+def test_compacted_history_is_a_gap_after_which_everything_is_known_again(
+    real_cluster: RealCluster, namespace: str, tmp_path: Path
+) -> None:
+    port = int(real_cluster.url.rpartition(":")[2])
+    with proxied(port) as proxy:
+        config = kubeconfig(
+            tmp_path / "config", f"https://127.0.0.1:{proxy.port}", real_cluster.token, str(real_cluster.ca)
+        )
+        with observing(tmp_path, kubeconfig=config) as (cluster, folder):
+            step(real_cluster, namespace, "before")
+            until(lambda: ("before", SCHEDULING) in last_spans(folder, namespace), "the first pod")
+            proxy.refuses = True
+            proxy.cut()
+            until(lambda: all(reflector._contact.lost for reflector in cluster._reflectors), "the API server away")
+            for reflector in cluster._reflectors:
+                reflector._version = "1"  # as old as can be: what is left after a long absence
+            real_cluster.compact()
+            proxy.refuses = False
+            step(real_cluster, namespace, "after")
+            until(lambda: ("after", SCHEDULING) in last_spans(folder, namespace), "the second pod")
+            # The API server's cache remembers pods and nodes from its start on; events it reads from etcd, which forgot.
+            until(lambda: any("forgotten" in event.message for event in folder.records(Event)), "the gap")
+            until(lambda: placements(folder, namespace) == 2, "both placements")
+
+
+def test_with_rights_to_one_namespace_only_that_is_watched(
+    real_cluster: RealCluster, namespace: str, tmp_path: Path
+) -> None:
+    """An account that may see pods and events of its namespace, and nothing else."""
+    from kubernetes import client
+
+    api = real_cluster.client()
+    rules = [{"apiGroups": [""], "resources": ["pods", "events"], "verbs": ["get", "list", "watch"]}]
+    rbac = client.RbacAuthorizationV1Api(api)
+    rbac.create_namespaced_role(namespace, {"metadata": {"name": "see"}, "rules": rules})
+    rbac.create_namespaced_role_binding(
+        namespace,
+        {
+            "metadata": {"name": "see"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "see"},
+            "subjects": [{"kind": "ServiceAccount", "name": "observer", "namespace": namespace}],
+        },
+    )  # fmt: skip
+    config = _account(real_cluster, namespace, "observer", tmp_path)
+    with observing(tmp_path, kubeconfig=config, platform_namespaces=(namespace,)) as (cluster, folder):
+        step(real_cluster, namespace, "train")
+        until(lambda: ("train", SCHEDULING) in last_spans(folder, namespace), "the pod")
+        assert cluster.live()["nodes"] == 0
+    refused = [event for event in of_ourselves(folder) if event.reason == "NotReachable"]
+    assert {event.object for event in refused} == {
+        "kubernetes nodes", "kubernetes events", "kubernetes volume claims", "kubernetes workflows",
+    }  # fmt: skip
+    assert "403" in refused[0].message
+
+
+def test_the_roles_we_ship_suffice_and_allow_no_writing(
+    real_cluster: RealCluster, namespace: str, tmp_path: Path
+) -> None:
+    from kubernetes import client, utils
+
+    api = real_cluster.client()
+    client.CoreV1Api(api).create_namespace({"metadata": {"name": "kubeflow"}})
+    documents = list(yaml.safe_load_all((Path(__file__).parents[3] / "deploy" / "rbac.yaml").read_text()))
+    for document in documents:
+        assert all(verb in {"get", "list", "watch"} for rule in document.get("rules", ()) for verb in rule["verbs"])
+        utils.create_from_dict(api, document)
+    account = next(each for each in documents if each["kind"] == "ServiceAccount")["metadata"]
+    config = _account(real_cluster, account["namespace"], account["name"], tmp_path)
+    with observing(tmp_path, kubeconfig=config) as (cluster, folder):
+        step(real_cluster, namespace, "train")
+        until(lambda: ("train", SCHEDULING) in last_spans(folder, namespace), "the pod")
+        assert cluster.live()["nodes"]
+    assert not of_ourselves(folder)
+
+
+def _account(real: RealCluster, namespace: str, name: str, tmp_path: Path) -> str:
+    """A kubeconfig that acts as a service account."""
+    path = tmp_path / "account"
+    kubeconfig(path, real.url, real.token, str(real.ca), namespace)
+    document = yaml.safe_load(path.read_text())
+    document["users"][0]["user"] |= {"token": _token(real, namespace, name)}
+    path.write_text(yaml.safe_dump(document))
+    return str(path)
+
+
+def _token(real: RealCluster, namespace: str, name: str) -> str:
+    from kubernetes import client
+
+    core = client.CoreV1Api(real.client())
+    if not any(each.metadata.name == name for each in core.list_namespaced_service_account(namespace).items):
+        core.create_namespaced_service_account(namespace, {"metadata": {"name": name}})
+    return str(
+        core.create_namespaced_service_account_token(
+            name, namespace, {"spec": {"audiences": [], "expirationSeconds": 3600}}
+        ).status.token
+    )

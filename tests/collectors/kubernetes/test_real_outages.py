@@ -1,0 +1,185 @@
+"""The cluster collector when things go wrong in a real cluster, and on the way to it."""
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+
+from harness.collectors.kubernetes.reflector import Reflector
+from harness.collectors.source_health import SourceHealth
+from harness.model import Event
+from harness.model.phases import GAP, RUNNING, SCHEDULING, UNSCHEDULABLE
+from harness.store import RunFolder
+from tests.collectors.kubernetes.test_real_cluster import (
+    last_spans,
+    namespace,
+    observing,
+    of_ourselves,
+    placements,
+    step,
+)
+from tests.support.real_kubernetes import RealCluster
+from tests.support.servers import Proxy, kubeconfig, proxied, until
+
+__all__ = ["namespace"]  # a fixture
+
+
+def api(real: RealCluster, method: str, path: str, body: Any) -> Any:
+    """A request without the client, which takes its time."""
+    http = urllib3.PoolManager(ca_certs=str(real.ca))
+    headers = {"Authorization": f"Bearer {real.token}", "Content-Type": "application/json"}
+    answer = http.request(method, real.url + path, body=json.dumps(body), headers=headers)
+    assert answer.status // 100 == 2, answer.data
+    return answer.json()
+
+
+@pytest.fixture
+def proxy(real_cluster: RealCluster) -> Iterator[Proxy]:
+    with proxied(int(real_cluster.url.rpartition(":")[2])) as found:
+        yield found
+
+
+def through(proxy: Proxy, real: RealCluster, tmp_path: Path) -> str:
+    return kubeconfig(tmp_path / "config", f"https://127.0.0.1:{proxy.port}", real.token, str(real.ca))
+
+
+def reasons(folder: RunFolder) -> list[str]:
+    return [event.reason for event in of_ourselves(folder)]
+
+
+def events_of(folder: RunFolder, pod: str) -> dict[str, Event]:
+    return {event.reason: event for event in folder.records(Event) if event.kind == "Pod" and event.object == pod}
+
+
+def placed(folder: RunFolder, run: str, pod: str) -> bool:
+    span = last_spans(folder, run).get((pod, SCHEDULING))
+    return span is not None and span.node is not None
+
+
+def test_a_pod_that_is_preempted_ends_and_the_one_of_higher_priority_takes_its_place(
+    real_cluster: RealCluster, namespace: str, tmp_path: Path
+) -> None:
+    from kubernetes import client
+
+    core = client.CoreV1Api(real_cluster.client())
+    priority = {"metadata": {"name": f"high-{namespace[:40]}"}, "value": 1000}
+    client.SchedulingV1Api(real_cluster.client()).create_priority_class(priority)
+    with observing(tmp_path, kubeconfig=str(real_cluster.kubeconfig)) as (_, folder):
+        for k in range(8):  # as many as the node holds
+            step(real_cluster, namespace, f"low-{k}")
+        until(lambda: placements(folder, namespace) == 8, "the node full")
+        for k in range(8):
+            real_cluster.run_pod(namespace, f"low-{k}")
+        step(real_cluster, namespace, "urgent", priorityClassName=priority["metadata"]["name"])
+        until(lambda: any(e.reason == "Preempted" for e in folder.records(Event)), "the preemption")
+        victim = next(event.object for event in folder.records(Event) if event.reason == "Preempted")
+        core.delete_namespaced_pod(victim, namespace, grace_period_seconds=0)  # as its kubelet does when it has ended
+        until(lambda: placed(folder, namespace, "urgent"), "its placement")
+        until(lambda: last_spans(folder, namespace)[victim, RUNNING].ended_at, "the victim's end")
+    assert events_of(folder, victim)["Preempted"].run == namespace
+    assert ("urgent", UNSCHEDULABLE) in last_spans(folder, namespace)
+    running = [
+        pod for (pod, phase), span in last_spans(folder, namespace).items() if phase == RUNNING and not span.ended_at
+    ]
+    assert len(running) == 7
+
+
+def test_pods_that_are_evicted_end_whether_drained_or_thrown_out_by_their_node(
+    real_cluster: RealCluster, namespace: str, tmp_path: Path
+) -> None:
+    from kubernetes import client
+
+    core = client.CoreV1Api(real_cluster.client())
+    with observing(tmp_path, kubeconfig=str(real_cluster.kubeconfig)) as (_, folder):
+        for name in ("drained", "pressed"):
+            step(real_cluster, namespace, name)
+        until(lambda: placements(folder, namespace) == 2, "placements")
+        for name in ("drained", "pressed"):
+            real_cluster.run_pod(namespace, name)
+        core.create_namespaced_pod_eviction(
+            "drained", namespace, client.V1Eviction(metadata=client.V1ObjectMeta(name="drained", namespace=namespace))
+        )
+        core.delete_namespaced_pod("drained", namespace, grace_period_seconds=0)
+        said = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
+        core.patch_namespaced_pod_status("pressed", namespace, {"status": said})
+        for name in ("drained", "pressed"):
+            until(lambda name=name: last_spans(folder, namespace)[name, RUNNING].ended_at, f"the end of {name}")
+    assert events_of(folder, "pressed")["Evicted"].message == said["message"]
+
+
+@pytest.mark.soak
+def test_a_watch_that_is_closed_every_five_seconds_loses_nothing(
+    real_cluster: RealCluster, namespace: str, proxy: Proxy, tmp_path: Path
+) -> None:
+    with observing(tmp_path, kubeconfig=through(proxy, real_cluster, tmp_path)) as (_, folder):
+        pause = threading.Event()
+        for k in range(60):
+            step(real_cluster, namespace, f"train-{k}", cpu="10m")
+            pause.wait(0.5)
+            if k % 10 == 9:
+                proxy.cut()
+        until(lambda: placements(folder, namespace) == 60, "sixty placements")
+    assert GAP not in reasons(folder)
+    assert proxy.accepted >= 6 * 6
+
+
+@pytest.mark.soak
+def test_five_thousand_pods_are_all_known_after_a_forgotten_history(
+    real_cluster: RealCluster, namespace: str, proxy: Proxy, tmp_path: Path
+) -> None:
+    with observing(tmp_path, kubeconfig=through(proxy, real_cluster, tmp_path)) as (_, folder):
+        with ThreadPoolExecutor(8) as makers:
+            list(makers.map(lambda k: _unscheduled(real_cluster, namespace, f"pod-{k}"), range(2500)))
+        proxy.refuses = True
+        proxy.cut()
+        with ThreadPoolExecutor(8) as makers:
+            list(makers.map(lambda k: _unscheduled(real_cluster, namespace, f"pod-{k}"), range(2500, 5000)))
+        real_cluster.compact()
+        proxy.refuses = False
+        until(lambda: len({pod for pod, _ in last_spans(folder, namespace)}) == 5000, "five thousand pods", 120)
+
+
+def _unscheduled(real: RealCluster, namespace: str, name: str) -> None:
+    """A pod of a run that no scheduler looks at."""
+    labels = {"pipeline/runid": namespace, "workflows.argoproj.io/workflow": "wf"}
+    spec = {"schedulerName": "nobody", "restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}
+    api(
+        real,
+        "POST",
+        f"/api/v1/namespaces/{namespace}/pods",
+        {"metadata": {"name": name, "labels": labels}, "spec": spec},
+    )
+
+
+def test_claims_are_followed_and_metadata_can_be_watched_alone(
+    real_cluster: RealCluster, namespace: str, tmp_path: Path
+) -> None:
+    """Workflows are watched so; this control plane has no custom resources, but every type can be asked for so."""
+    path, config = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", str(real_cluster.kubeconfig)
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "20Gi"}}}
+    seen: list[dict[str, Any]] = []
+    with observing(tmp_path, kubeconfig=config, platform_namespaces=(namespace,)) as (cluster, folder):
+        follower = Reflector(
+            cluster._api, path, {}, lambda _, manifest: seen.append(manifest), contact=SourceHealth("alone", cluster._journal),
+            journal=cluster._journal, metadata_only=True,
+        )  # fmt: skip
+        stop = threading.Event()
+        threading.Thread(target=follower.follow, args=(stop,), daemon=True).start()
+        for name in ("seaweedfs-pvc", "mysql-pv-claim"):
+            api(real_cluster, "POST", path, {"metadata": {"name": name, "labels": {"app": "store"}}, "spec": spec})
+        until(lambda: _waiting(folder) == {"seaweedfs-pvc", "mysql-pv-claim"}, "the claims")
+        until(lambda: len(seen) >= 2, "their metadata")
+        stop.set()
+    assert all(manifest["metadata"]["labels"] == {"app": "store"} for manifest in seen)
+    assert not any("spec" in manifest for manifest in seen)
+    assert not of_ourselves(folder)
+
+
+def _waiting(folder: RunFolder) -> set[str]:
+    """The claims that wait for a volume."""
+    return {e.object for e in folder.records(Event) if (e.kind, e.reason) == ("PersistentVolumeClaim", "Pending")}

@@ -1,0 +1,69 @@
+"""The cluster collector while a real API server is away, and when it comes back."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from harness.model.phases import GAP, SCHEDULING
+from tests.collectors.kubernetes.test_real_cluster import last_spans, observing, of_ourselves, placements, step
+from tests.collectors.kubernetes.test_real_outages import placed, reasons, through
+from tests.support.real_kubernetes import RealCluster, start_cluster
+from tests.support.servers import proxied, until
+
+
+@pytest.fixture
+def own_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    """A control plane of the test's own: others would wait for its scheduler to find the way back."""
+    with ExitStack() as stack:
+        cluster = start_cluster(stack, tmp_path_factory.mktemp("own"))
+        cluster.add_node("node", labels={"scene": "default"})
+        yield cluster
+
+
+def test_an_api_server_that_restarts_while_nobody_looks_has_forgotten_and_everything_is_known_again(
+    own_cluster: RealCluster, tmp_path: Path
+) -> None:
+    """A new server knows no changes from before its start, and after a compaction etcd knows none either: 410 Gone."""
+    from kubernetes import client
+
+    core = client.CoreV1Api(own_cluster.client())
+    with (
+        proxied(int(own_cluster.url.rpartition(":")[2])) as proxy,
+        observing(tmp_path, kubeconfig=through(proxy, own_cluster, tmp_path)) as (_, folder),
+    ):
+        step(own_cluster, "default", "before")
+        until(lambda: placed(folder, "default", "before"), "the first pod")
+        proxy.refuses = True
+        proxy.cut()
+        core.delete_namespaced_pod("before", "default", grace_period_seconds=0)
+        own_cluster.stop_api()
+        own_cluster.start_api()
+        step(own_cluster, "default", "meanwhile")
+        own_cluster.compact()
+        proxy.refuses = False
+        until(lambda: placed(folder, "default", "meanwhile"), "the pod of the outage")
+        until(lambda: last_spans(folder, "default")["before", SCHEDULING].ended_at, "the end of the first pod")
+        step(own_cluster, "default", "after")
+        until(lambda: placed(folder, "default", "after"), "the pod after it")
+    assert GAP in reasons(folder)
+    assert any("forgotten" in event.message for event in of_ourselves(folder))
+
+
+@pytest.mark.soak
+def test_a_minute_without_an_api_server_is_recorded_as_such_and_nothing_is_lost(
+    own_cluster: RealCluster, tmp_path: Path
+) -> None:
+    with observing(tmp_path, kubeconfig=str(own_cluster.kubeconfig)) as (_, folder):
+        step(own_cluster, "default", "before")
+        until(lambda: placed(folder, "default", "before"), "the first pod")
+        own_cluster.stop_api()
+        threading.Event().wait(60)
+        own_cluster.start_api()
+        step(own_cluster, "default", "after")
+        until(lambda: placed(folder, "default", "after"), "the pod after it", 60)
+        until(lambda: placements(folder, "default") == 2, "both placements", 60)
+    absent = [event for event in of_ourselves(folder) if event.reason in {GAP, "Resumed"}]
+    assert {event.object for event in absent} >= {"kubernetes nodes", "kubernetes pods", "kubernetes events"}

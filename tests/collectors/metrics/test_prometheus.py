@@ -1,0 +1,333 @@
+"""Metric profiles, against a real Prometheus and against pages scraped directly."""
+
+import math
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.collectors.collector import Observation, ObserverSettings
+from harness.collectors.journal import Journal
+from harness.collectors.metrics import prometheus, scraping
+from harness.collectors.metrics.profiles_file import Kind, Metric, load, names
+from harness.collectors.metrics.scraping import Scrape, parse, quantile, samples
+from harness.collectors.source_health import UnreachableError
+from harness.model import ConfigError, Event, Plan, Sample
+from harness.model.http import HttpAnswer
+from harness.store import RunFolder
+from harness.targets.kfp import KfpTarget
+from tests.support.real_kubernetes import RealCluster
+from tests.support.servers import Answer, Served, until
+
+PAGE = """\
+# HELP argo_workflows_queue_depth_count old name
+# TYPE argo_workflows_queue_depth_count gauge
+argo_workflows_queue_depth_count{queue_name="workflow_queue"} 7
+argo_workflows_queue_depth_count{queue_name="pod \\"cleanup\\" {q}"} 2 1700000000000
+argo_workflows_workers_busy{worker_type="a"} NaN
+argo_workflows_error_count{cause="x"} 1e3 # {trace_id="1"} 1 2
+broken{ line
+"""
+
+
+def observation(tmp_path: Path, recorder: object, **more: object) -> Observation:
+    folder = RunFolder(tmp_path)
+    settings = ObserverSettings("http://x", **more)  # type: ignore[arg-type]
+    plan = Plan("kfp", "http://x", {}, 1, 0, False, started_at=time.time_ns())
+    return Observation(folder, plan, KfpTarget({"experiment": ""}), settings, Journal(recorder))  # type: ignore[arg-type]
+
+
+class TestProfiles:
+    @pytest.mark.parametrize("name", names())
+    def test_every_profile_that_comes_with_us_loads(self, name: str) -> None:
+        profile = load(name, ("kubeflow",))
+        assert profile.metrics
+        assert "$" not in "".join(q for m in profile.metrics for q in m.queries(m.any_of[0], 60).values())
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            ("metrics: 1", "no list 'metrics'"),
+            ("metrics: [{name: a}]", r"metrics\[0\]: 'any_of'"),
+            ("metrics: [{name: a, any_of: [b]}, {name: c, any_of: ['d-e']}]", r"metrics\[1\]: 'any_of'"),
+            ("metrics: [{name: a, any_of: [b], kind: timer}]", "'timer' is no kind"),
+            ("metrics: [{name: a, any_of: [b], label: []}]", "unknown key 'label'"),
+            ("metrics: [{name: a, any_of: [b], where: [c]}]", "'where' is no mapping"),
+            ("metrics: [{name: a, any_of: [b], by: c}]", "'by' is no list"),
+            ("metrics: [{name: a, any_of: [b], fold: avg}]", "'avg' is no fold"),
+            ("metrics: [", "not YAML"),
+        ],
+    )
+    def test_a_bad_one_says_where_and_what(self, tmp_path: Path, text: str, says: str) -> None:
+        path = tmp_path / "mine.yaml"
+        path.write_text(text)
+        with pytest.raises(ConfigError, match=says):
+            load(str(path))
+
+    def test_an_unknown_one_names_those_there_are(self) -> None:
+        with pytest.raises(ConfigError, match=r"profiles are: .*kfp"):
+            load("kpf")
+
+
+class TestScraping:
+    def test_the_text_format_is_read(self) -> None:
+        page = parse(PAGE)
+        assert page["argo_workflows_queue_depth_count"] == {
+            (("queue_name", "workflow_queue"),): 7.0,
+            (("queue_name", 'pod "cleanup" {q}'),): 2.0,
+        }
+        assert page["argo_workflows_error_count"] == {(("cause", "x"),): 1000.0}
+        assert math.isnan(page["argo_workflows_workers_busy"][("worker_type", "a"),])
+        assert "broken" not in page
+
+    def test_the_name_that_exists_is_taken(self) -> None:
+        metric = next(each for each in load("argo").metrics if each.name == "argo_queue_depth")
+        found = {sample.labels["queue_name"]: sample.value for sample in samples(metric, Scrape(5, parse(PAGE)), None)}
+        assert found == {"workflow_queue": 7.0, 'pod "cleanup" {q}': 2.0}
+
+    def test_counters_are_rates_between_scrapes_also_over_a_restart(self) -> None:
+        metric = Metric("r", ("c_total",), Kind.COUNTER, by=("code",))
+        before = Scrape(0, parse('c_total{code="1",pod="a"} 10\nc_total{code="1",pod="b"} 100'))
+        now = Scrape(2 * 10**9, parse('c_total{code="1",pod="a"} 30\nc_total{code="1",pod="b"} 4\nc_total{code="2"} 6'))
+        assert {s.labels["code"]: s.value for s in samples(metric, now, before)} == {"1": 12.0, "2": 3.0}
+        assert not samples(metric, now, None)
+
+    def test_labels_are_selected_and_renamed(self) -> None:
+        volumes = {each.name: each for each in load("volumes", ("kubeflow", "my-ns")).metrics}
+        page = parse(
+            'kubelet_volume_stats_available_bytes{namespace="kubeflow",persistentvolumeclaim="minio-pvc"} 5\n'
+            'kubelet_volume_stats_available_bytes{namespace="other",persistentvolumeclaim="x"} 6\n'
+        )
+        assert samples(volumes["store_available_bytes"], Scrape(1, page), None) == [
+            Sample("store_available_bytes", 1, 5.0, {"volume": "minio-pvc", "namespace": "kubeflow"})
+        ]
+
+    @given(st.lists(st.floats(0.01, 99), min_size=1, max_size=50), st.floats(0.01, 0.99))
+    def test_a_quantile_lies_in_the_bucket_of_the_true_one(self, values: list[float], share: float) -> None:
+        bounds = [0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0, math.inf]
+        found = quantile(share, [(bound, float(sum(value <= bound for value in values))) for bound in bounds])
+        assert found is not None
+        true = sorted(values)[math.ceil(share * len(values) - 1e-9) - 1]
+        upper = next(bound for bound in bounds if true <= bound)
+        lower = max([0.0, *(bound for bound in bounds if bound < upper)])
+        assert lower - 1e-9 <= found <= upper + 1e-9
+
+    def test_a_page_that_is_not_there_is_said_and_others_are_scraped(self, tmp_path: Path) -> None:
+        def answer(path: str, _query: dict[str, str]) -> Answer:
+            return (200, PAGE) if path == "/metrics" else (404, "no")
+
+        with Served(answer) as server, RunFolder(tmp_path).recorder() as recorder:
+            pages = (("argo", f"{server.url}/metrics"), ("kfp", f"{server.url}/nothing"))
+            collector = scraping.open_collector(observation(tmp_path, recorder, metrics=pages))
+            assert collector is not None
+            stop = threading.Event()
+            stop.set()
+            collector.collect(stop)
+        folder = RunFolder(tmp_path)
+        assert {sample.metric for sample in folder.records(Sample)} >= {"argo_queue_depth"}
+        assert [(e.reason, e.object) for e in folder.records(Event)] == [("NotReachable", "metrics of kfp")]
+
+
+class Counted:
+    """A page whose counter and histogram grow by the clock, ten a second."""
+
+    def __init__(self) -> None:
+        self._begun_s = time.time()
+
+    def __call__(self, _path: str, _query: dict[str, str]) -> Answer:
+        count = 10 * (time.time() - self._begun_s)
+        lines = [
+            f"run_server_create_requests {count!r}",
+            "run_server_run_count 42",
+            f'grpc_server_handled_total{{grpc_method="CreateRun",grpc_code="OK",pod="a"}} {count!r}',
+            f'grpc_server_handled_total{{grpc_method="CreateRun",grpc_code="OK",pod="b"}} {count!r}',
+        ]
+        for bound, share in (("0.1", 0.0), ("0.5", 0.5), ("1", 1.0), ("+Inf", 1.0)):
+            lines.append(
+                f'grpc_server_handling_seconds_bucket{{grpc_method="CreateRun",le="{bound}"}} {share * count!r}'
+            )
+        return 200, "\n".join(lines) + "\n"
+
+
+@contextmanager
+def real_prometheus(tmp_path: Path, target: str, **how: object) -> Iterator[str]:
+    """A Prometheus that scrapes `target` every second; `how` are more settings of the scrape."""
+    program = shutil.which("prometheus")
+    if program is None:
+        pytest.skip("there is no program 'prometheus' (Debian's package prometheus has it)")
+    config = tmp_path / "prometheus.yml"
+    scrape = {
+        "job_name": "x",
+        "scrape_interval": "1s",
+        "static_configs": [{"targets": [target.rpartition("//")[2]]}],
+        **how,
+    }
+    config.write_text(yaml.safe_dump({"scrape_configs": [scrape]}))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [program, f"--config.file={config}", f"--storage.tsdb.path={tmp_path / 'tsdb'}", f"--web.listen-address=127.0.0.1:{port}"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    url = f"http://127.0.0.1:{port}"
+    try:
+        until(lambda: _answers(f"{url}/-/ready"), "Prometheus")
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=1) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def test_a_real_prometheus_is_asked_for_what_exists_and_each_sample_is_recorded_once(tmp_path: Path) -> None:
+    with (
+        Served(Counted()) as served,
+        real_prometheus(tmp_path, served.url) as url,
+        RunFolder(tmp_path).recorder() as recorder,
+    ):
+        about = observation(tmp_path, recorder, prometheus=url, scrape_every_s=1.0)
+        collector = prometheus.open_collector(about)
+        assert collector is not None
+        stop = threading.Event()
+        thread = threading.Thread(target=collector.collect, args=(stop,), daemon=True)
+        thread.start()
+        folder = RunFolder(tmp_path)
+        until(
+            lambda: sum(s.metric == "kfp_create_runs_per_s" for s in folder.records(Sample)) >= 6,
+            "six samples of a rate",
+        )
+        stop.set()
+        thread.join(20)
+        again = prometheus.open_collector(replace(about, plan=about.plan))  # an observer that is started again
+        assert again is not None
+        again.collect(stop)
+    found = folder.records(Sample)
+    assert {sample.metric for sample in found} == {
+        "kfp_create_runs_per_s",
+        "kfp_runs",
+        "kfp_requests_per_s",
+        "kfp_request_seconds",
+    }
+    keys = [(sample.metric, sample.at, tuple(sorted(sample.labels.items()))) for sample in found]
+    assert len(keys) == len(set(keys))
+    last = {(s.metric, s.labels.get("quantile", "")): s for s in found}
+    assert last["kfp_create_runs_per_s", ""].value == pytest.approx(10, rel=0.25)
+    assert last["kfp_requests_per_s", ""].value == pytest.approx(20, rel=0.25)
+    assert last["kfp_requests_per_s", ""].labels == {"grpc_method": "CreateRun", "grpc_code": "OK"}
+    # Half of the observations lie up to 0.5 s, the others between 0.5 s and 1 s: linear within the bucket.
+    assert last["kfp_request_seconds", "0.5"].value == pytest.approx(0.5, abs=0.01)
+    assert last["kfp_request_seconds", "0.99"].value == pytest.approx(0.99, abs=0.01)
+    assert {s.value for s in found if s.metric == "kfp_runs"} == {42.0}
+    assert not [event for event in folder.records(Event) if event.kind == "Observer"]
+
+
+def test_long_ranges_are_asked_for_in_chunks_and_no_point_twice() -> None:
+    asked: list[tuple[int, int]] = []
+
+    def answer(_path: str, query: dict[str, str]) -> Answer:
+        start, end, step = int(query["start"]), int(query["end"]), int(query["step"])
+        asked.append((start, end))
+        assert (end - start) // step < 11_000
+        values = [[at, "1"] for at in range(start, end + 1, step)]
+        return 200, {
+            "status": "success",
+            "data": {"resultType": "matrix", "result": [{"metric": {}, "values": values}]},
+        }
+
+    from harness.collectors.http import Http, Timeouts
+
+    with Served(answer) as server:
+        journal = Journal.__new__(Journal)
+        journal.count = lambda _endpoint: None  # type: ignore[method-assign]
+        api = prometheus.PrometheusApi(Http("prometheus", server.url, "", Timeouts(5, 5), journal.count))
+        stamps = [at for _, at, _ in api.series("up", 1000, 1000 + 25_000 * 15, 15)]
+    assert len(asked) == 3
+    assert stamps == [(1000 + 15 * k) * 10**9 for k in range(25_001)]
+
+
+def test_a_prometheus_that_is_not_there_is_said(tmp_path: Path) -> None:
+    stop = threading.Event()
+    stop.set()
+    with RunFolder(tmp_path).recorder() as recorder:
+        collector = prometheus.open_collector(observation(tmp_path, recorder, prometheus="http://127.0.0.1:1"))
+        assert collector is not None
+        collector.collect(stop)
+    assert [(e.reason, e.object) for e in RunFolder(tmp_path).records(Event)] == [("NotReachable", "prometheus")]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"<html>Sign in", "and no JSON"),
+        (b"[]", "answered 200"),
+        (b'{"status": "error", "error": "too many samples"}', "too many samples"),
+    ],
+)
+def test_who_answers_as_no_prometheus_does_is_out_of_reach(body: bytes, said: str) -> None:
+    api = prometheus.PrometheusApi(lambda _request: HttpAnswer(200, body))
+    with pytest.raises(UnreachableError, match=said):
+        api.existing(["up"])
+
+
+def test_a_prometheus_that_scrapes_a_real_api_server_is_asked_by_a_profile_of_ones_own(
+    real_cluster: RealCluster, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.yaml"
+    requests = {
+        "name": "apiserver_requests_per_s",
+        "any_of": ["apiserver_request_total"],
+        "kind": "counter",
+        "by": ["verb"],
+    }
+    seconds = {
+        "name": "apiserver_seconds",
+        "any_of": ["apiserver_request_duration_seconds"],
+        "kind": "histogram",
+        "by": ["verb"],
+    }
+    own.write_text(yaml.safe_dump({"title": "the API server", "metrics": [requests, seconds]}))
+    how = {
+        "scheme": "https", "authorization": {"credentials": real_cluster.token},
+        "tls_config": {"ca_file": str(real_cluster.ca)},
+    }  # fmt: skip
+    with (
+        real_prometheus(tmp_path, real_cluster.url, **how) as url,
+        RunFolder(tmp_path).recorder() as recorder,
+    ):
+        collector = prometheus.open_collector(
+            observation(tmp_path, recorder, prometheus=url, scrape_every_s=1.0, profiles=(str(own),))
+        )
+        assert collector is not None
+        until(lambda: collector._api.existing(["apiserver_request_total"]), "the first scrape")
+        stop = threading.Event()
+        thread = threading.Thread(target=collector.collect, args=(stop,), daemon=True)
+        thread.start()
+        folder = RunFolder(tmp_path)
+        until(lambda: {"GET", "LIST"} <= _verbs(folder, "apiserver_requests_per_s"), "rates by verb")
+        until(lambda: _verbs(folder, "apiserver_seconds"), "quantiles")
+        stop.set()
+        thread.join(20)
+    assert all(0 <= sample.value < 1000 for sample in folder.records(Sample))
+
+
+def _verbs(folder: RunFolder, metric: str) -> set[str]:
+    return {sample.labels["verb"] for sample in folder.records(Sample) if sample.metric == metric}

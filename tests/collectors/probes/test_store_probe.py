@@ -1,0 +1,177 @@
+"""The probe of the artifact store, against a real S3 server on a file system with little room."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from harness.collectors.collector import Observation, ObserverSettings
+from harness.collectors.journal import Journal
+from harness.collectors.probes.s3 import Bucket, signed_headers
+from harness.collectors.probes.store_probe import StoreProbe, open_collector
+from harness.model import ConfigError, Event, Plan, Sample
+from harness.model.phases import STORE_FULL, STORE_PROBE_SECONDS, STORE_WRITABLE
+from harness.store import RunFolder
+from harness.targets.kfp import KfpTarget
+from tests.support.servers import Served, fill, small_file_system, until
+
+KEY, SECRET = "probe-key", "probe-secret-of-the-test"
+ENVIRONMENT = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
+
+
+class Scene:
+    def __init__(self, path: Path, endpoint: str, secret: str = SECRET) -> None:
+        environment = {**ENVIRONMENT, "AWS_SECRET_ACCESS_KEY": secret, "AWS_ENDPOINT_URL": endpoint}
+        bucket = Bucket.parse("s3://mlpipeline/v2/probes", environment)
+        settings = ObserverSettings("http://x", store_probe=bucket, connect_timeout_s=1.0, answer_timeout_s=2.0)
+        self.folder = RunFolder.create(path, "run")
+        journal = Journal(self.folder.recorder())
+        plan = Plan("kfp", "http://x", {}, 1, 0, False)
+        probe = open_collector(Observation(self.folder, plan, KfpTarget({}), settings, journal))
+        assert isinstance(probe, StoreProbe)
+        self.probe = probe
+
+    def attempt(self) -> None:
+        self.probe._polling.attempt()
+
+    def writable(self) -> list[float]:
+        return [sample.value for sample in self.folder.records(Sample) if sample.metric == STORE_WRITABLE]
+
+    def said(self) -> list[str]:
+        return [event.reason for event in self.folder.records(Event)]
+
+
+@contextmanager
+def object_store(path: Path) -> Iterator[str]:
+    """An S3 server over a folder."""
+    rclone = shutil.which("rclone", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if rclone is None:
+        pytest.skip("there is no rclone, which serves S3")
+    command = [
+        rclone,
+        "serve",
+        "s3",
+        "--addr",
+        "127.0.0.1:0",
+        "--auth-key",
+        f"{KEY},{SECRET}",
+        "--vfs-cache-mode",
+        "off",
+        str(path),
+    ]
+    log = path.with_suffix(".log")
+    with log.open("wb") as told:
+        process = subprocess.Popen(command, stderr=told, stdout=told)
+    try:
+        until(lambda: "http://127.0.0.1:" in log.read_text(), "the S3 server")
+        yield "http://" + log.read_text().split("http://", 1)[1].split("/", 1)[0].split()[0].rstrip('/"]')
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def test_a_real_store_that_fills_up_and_recovers(tmp_path: Path) -> None:
+    with small_file_system(tmp_path / "disk") as disk:
+        (disk / "mlpipeline").mkdir()
+        with object_store(disk) as endpoint:
+            scene = Scene(tmp_path, endpoint)
+            scene.attempt()
+            assert scene.said() == []
+            filler = disk / "mlpipeline" / "artifact"
+            fill(filler)
+            scene.attempt()
+            scene.attempt()
+            assert scene.probe.live() == {"store_writable": False}
+            filler.unlink()
+            scene.attempt()
+            left = [each.name for each in disk.rglob("*") if each.is_file()]
+    assert scene.writable() == [1.0, 0.0, 0.0, 1.0]
+    assert scene.said() == [STORE_FULL, "StoreWritable"]
+    assert scene.folder.records(Event)[0].message.startswith("PUT answered 500")
+    assert left == []
+    timed = [s for s in scene.folder.records(Sample) if s.metric == STORE_PROBE_SECONDS]
+    assert [s.labels["operation"] for s in timed] == ["PUT", "HEAD", "DELETE", "PUT", "PUT", "PUT", "HEAD", "DELETE"]
+
+
+def test_a_wrong_secret_is_no_full_store_and_no_secret_is_recorded(tmp_path: Path) -> None:
+    (tmp_path / "disk" / "mlpipeline").mkdir(parents=True)
+    with object_store(tmp_path / "disk") as endpoint:
+        scene = Scene(tmp_path, endpoint, secret="another-secret-of-the-test")
+        scene.attempt()
+    assert scene.writable() == []
+    (event,) = scene.folder.records(Event)
+    assert (event.reason, "403" in event.message) == ("NotReachable", True)
+    assert all(b"secret-of" not in path.read_bytes() for path in scene.folder.path.rglob("*") if path.is_file())
+
+
+def xml(code: str) -> str:
+    return f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>of the store</Message></Error>"
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "bucket", "full"),
+    [
+        (507, "XMinioStorageFull", 200, True),  # MinIO
+        (403, "QuotaExceeded", 200, True),  # Ceph's gateway
+        (500, "InternalError", 200, True),  # rclone, SeaweedFS
+        (500, "InternalError", 500, False),  # broken altogether
+        (503, "SlowDown", 200, False),  # overloaded
+        (403, "AccessDenied", 200, False),
+        (404, "NoSuchBucket", 404, False),
+    ],
+)
+def test_what_counts_as_full(tmp_path: Path, status: int, code: str, bucket: int, full: bool) -> None:
+    def answer(path: str, _: dict[str, str]) -> tuple[int, str]:
+        return (bucket, "") if path == "/mlpipeline" else (status, xml(code))
+
+    with Served(answer) as store:
+        scene = Scene(tmp_path, store.url)
+        scene.attempt()
+    assert scene.writable() == ([0.0] if full else [])
+    assert scene.said() == [STORE_FULL if full else "NotReachable"]
+    assert code in scene.folder.records(Event)[0].message
+
+
+def test_a_store_that_is_away_is_out_of_reach_and_it_ends_in_time(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "http://127.0.0.1:9")
+    stop = threading.Event()
+    stop.set()
+    scene.probe.collect(stop)
+    assert scene.said() == ["NotReachable"]
+
+
+def test_temporary_credentials_are_part_of_what_is_signed() -> None:
+    lasting = Bucket("http://s3.example:9000", "b", "", "us-east-1", KEY, SECRET)
+    moment = datetime(2026, 11, 21, tzinfo=UTC)
+    plain = signed_headers(lasting, "PUT", "/b/o", b"", moment)
+    temporary = signed_headers(replace(lasting, session="token"), "PUT", "/b/o", b"", moment)
+    assert "SignedHeaders=host;x-amz-content-sha256;x-amz-date," in plain["authorization"]
+    assert "SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token," in temporary["authorization"]
+    assert temporary["x-amz-security-token"] == "token"
+    assert SECRET not in str(temporary)
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "says"),
+    [
+        ("mlpipeline", ENVIRONMENT, "no bucket"),
+        ("s3://", ENVIRONMENT, "no bucket"),
+        ("s3://mlpipeline", {"AWS_ACCESS_KEY_ID": KEY}, "no credentials"),
+    ],
+)
+def test_what_can_not_work_is_told(text: str, environment: dict[str, str], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        Bucket.parse(text, environment)
+
+
+def test_without_an_endpoint_the_store_is_that_of_aws() -> None:
+    bucket = Bucket.parse("s3://b/p/q/", {**ENVIRONMENT, "AWS_REGION": "eu-central-1"})
+    assert (bucket.endpoint, bucket.name, bucket.prefix) == ("https://s3.eu-central-1.amazonaws.com", "b", "p/q/")

@@ -1,0 +1,98 @@
+"""Which runs are asked for their tasks, and what is recorded of them."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from harness.collectors.runs.details import RunDetails
+from harness.model import Event, Span, TargetUnreachableError
+from harness.model.http import Exchange, HttpAnswer, HttpRequest
+from harness.model.phases import CACHED, FAILED, SUCCEEDED, TASK
+from harness.targets.target import ListedRun, TaskDetail
+from tests.support import listing
+from tests.support.listing import T0, Platform
+
+
+class Telling(Platform):
+    """A platform that also tells of a run's tasks."""
+
+    def __init__(self) -> None:
+        super().__init__(page_size=200)
+        self.asked: list[str] = []
+
+    def read_tasks(self, exchange: Exchange, run: str) -> tuple[TaskDetail, ...]:
+        exchange(HttpRequest("GET", f"/runs/{run}"))
+        self.asked.append(run)
+        if run == "mute":
+            raise TargetUnreachableError("not found")
+        end = T0 + 9 * 10**9
+        return (
+            TaskDetail("d", "train-driver", SUCCEEDED, T0, T0),
+            TaskDetail("t", "train", "SKIPPED", T0, end, cached=True),
+            TaskDetail("e", "evaluate", FAILED, T0, end, "out of memory"),
+        )
+
+
+class Scene(listing.Scene):
+    """Whose platform tells."""
+
+    platform: Telling
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, Telling(), intended=0)
+        self.details = RunDetails(self.observation, lambda _: HttpAnswer(200, b"{}"))
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def over(name: str, state: str) -> ListedRun:
+    return ListedRun(name, name, state, T0, T0)
+
+
+def test_failed_runs_come_first_and_no_more_than_a_few_are_asked_for(scene: Scene) -> None:
+    for k in range(100):
+        scene.details.offer(over(f"good{k}", SUCCEEDED))
+        scene.details.offer(over(f"bad{k}", FAILED))
+    assert scene.details.wanted == 30
+    while scene.details.wanted:
+        scene.details.read()
+    assert scene.platform.asked == [*(f"bad{k}" for k in range(20)), *(f"good{k}" for k in range(10))]
+
+
+def test_tasks_are_recorded_with_why_they_failed_and_what_came_from_the_cache(scene: Scene) -> None:
+    scene.details.offer(over("r", FAILED))
+    scene.details.read()
+    spans = scene.folder.records(Span)
+    assert [(span.task, span.phase) for span in spans] == [("train-driver", TASK), ("train", TASK), ("evaluate", TASK)]
+    events = [(e.kind, e.object, e.reason, e.message, e.run) for e in scene.folder.records(Event)]
+    assert events == [("Task", "train", CACHED, "", "r"), ("Task", "evaluate", FAILED, "out of memory", "r")]
+
+
+def test_a_run_that_is_not_told_of_does_not_keep_the_next_from_being_asked_for(scene: Scene) -> None:
+    scene.details.offer(over("mute", FAILED))
+    scene.details.offer(over("r", FAILED))
+    scene.details.read()
+    scene.details.read()
+    assert scene.platform.asked == ["mute", "r"]
+    assert [e.reason for e in scene.folder.records(Event)] == ["NotReachable", CACHED, FAILED]
+
+
+def test_at_the_end_of_a_small_test_one_run_is_asked_for_a_failed_one_if_there_is_any(scene: Scene) -> None:
+    for k in range(9):
+        scene.platform.put(f"r{k}", FAILED if k == 5 else SUCCEEDED, k, k + 1)
+    stop = threading.Event()
+    stop.set()
+    scene.runs.collect(stop)
+    assert scene.platform.asked == ["r5"]
+
+
+def test_during_a_large_test_they_are_asked_for_as_can_be_afforded(scene: Scene) -> None:
+    for k in range(600):
+        scene.platform.put(f"r{k}", FAILED, k, k + 1)
+    for _ in range(14):
+        scene.runs._try()
+    assert len(scene.platform.asked) == 7  # a quarter of 5 % of 600

@@ -1,0 +1,241 @@
+from array import array
+from dataclasses import replace
+from itertools import count
+from types import SimpleNamespace
+
+import gevent
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.drive import distributed
+from harness.drive import load_generator as crew_module
+from harness.drive.distributed import CLOCK, CLOCK_IS, DONE, GO, MORE, ROWS, STOP, DistributedGenerator
+from harness.model import ConfigError, Outcome, PipeswarmError, Plan, Scenario, Submission
+from harness.model.phases import GENERATOR_CPU
+from harness.model.records import Sample
+from harness.plan.assignment import Assignment
+from harness.store.folder import encode
+from harness.targets.target import RejectedError
+
+SCENARIOS = [Scenario(str(k), "s", {"rows": k}, {}) for k in range(3)]
+PLAN = Plan("kfp", "http://h", {"name": "burst"}, 3, 7, simulated=True, target_options={"experiment": "e"})
+
+
+def order(offsets=(0.0, 0.5, 0.5)):
+    return Assignment("run", PLAN, SCENARIOS, array("d", offsets), 10**18)
+
+
+@given(st.lists(st.floats(0, 100), max_size=60).map(sorted), st.integers(1, 7))
+def test_stripes_hold_every_arrival_exactly_once(offsets, count):
+    whole = order(offsets)
+    stripes = [list(whole.stripe(index, count).arrivals()) for index in range(count)]
+    together = sorted((a for one in stripes for a in one), key=lambda a: a.seq)
+    assert together == list(whole.arrivals())
+    assert [a.due_at for a in together] == [10**18 + round(o * 1e9) for o in offsets]
+    assert len({a.scenario.run_name for a in together}) == len(offsets), "run names are distinct"
+    assert max(map(len, stripes)) - min(map(len, stripes)) <= 1
+
+
+def test_an_order_survives_locusts_messages():
+    sent = order().stripe(1, 2)
+    received = Assignment.unpack(msgpack.loads(msgpack.dumps(sent.pack())))
+    assert list(received.arrivals()) == list(sent.arrivals())
+    assert received.plan.limits == PLAN.limits
+    assert received.plan.target_options == PLAN.target_options
+
+
+def test_an_order_of_another_version_is_refused():
+    with pytest.raises(ConfigError, match=r"the master is Pipeswarm 0\.0"):
+        Assignment.unpack({**order().pack(), "version": "0.0"})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"target": "0" * 64}, "kfp is another one"),
+        ({"t0_at": 5}, "not the one that was sent"),
+        ({"offsets": b""}, "sent"),
+    ],
+)
+def test_an_order_that_means_something_else_here_is_refused(change, said):
+    with pytest.raises(ConfigError, match=said):
+        Assignment.unpack({**order().pack(), **change})
+
+
+class Echo:
+    """A platform that repeats in its error what it was sent."""
+
+    def submit(self, scenario, exchange):  # a target's signature
+        raise RejectedError(400, f"bad key {scenario.values['key']}; token t0ken-of-mine")
+
+
+def test_what_a_platform_repeats_of_hidden_values_is_not_recorded(monkeypatch):
+    monkeypatch.setattr(crew_module, "find", lambda _: SimpleNamespace(from_plan=lambda _: Echo()))
+    scenarios = [Scenario("1", "s", {"key": "s3cret-key"}, {"key": "s3cret-key"})]
+    plan = replace(PLAN, redact=("key",))
+    hidden = Assignment("run", plan, scenarios, array("d", [0.0]), 0, hidden=("s3cret-key",))
+    rows = []
+    crew_module.Worker(hidden, "t0ken-of-mine", rows.append).run()
+    (row,) = [row for row in rows if isinstance(row, Submission)]
+    assert row.error == "bad key ***; token ***"
+
+
+class Runner:
+    """The master's runner as far as a crew knows it."""
+
+    def __init__(self, *ids):
+        self.clients = {id_: SimpleNamespace(id=id_, state="ready") for id_ in ids}
+        self.sent = []
+
+    def send_message(self, kind, data, client):
+        self.sent.append((kind, client, data))
+
+
+def row(seq):
+    return encode(Submission(seq, "s", "n", 0, 0, 0, Outcome.ACCEPTED, f"r{seq}", 0, 200, None))
+
+
+@pytest.fixture
+def spooled(tmp_path, monkeypatch):
+    monkeypatch.setattr(distributed.tempfile, "gettempdir", lambda: str(tmp_path))
+    return lambda index: distributed.spool("run", index)
+
+
+def staffed(*ids):
+    booked, lost = [], []
+    runner = Runner(*ids)
+
+    def book(lines):
+        if b"outcome" in lines:
+            booked.append(lines)
+        return lines.count(b"outcome")
+
+    crew = DistributedGenerator(runner, book, lambda *who: lost.append(who))
+    crew.start(order())
+    return crew, runner, booked, lost
+
+
+def message(client, kind, **data):
+    return SimpleNamespace(node_id=client, type=kind, data=data)
+
+
+def test_each_worker_gets_its_own_stripe(spooled):
+    _, runner, _, _ = staffed("a", "b")
+    stripes = [Assignment.unpack(data) for kind, _, data in runner.sent if kind == GO]
+    assert [(o.index, o.count, list(o.offsets)) for o in stripes] == [(0, 2, [0.0, 0.5]), (1, 2, [0.5])]
+
+
+def test_the_crew_is_finished_when_every_worker_says_so(spooled):
+    crew, _, booked, lost = staffed("a", "b")
+    crew.receive(message("a", ROWS, lines=row(0)))
+    crew.receive(message("a", DONE, error=""))
+    assert not crew.finished()
+    crew.receive(message("b", DONE, error=""))
+    assert crew.finished()
+    assert (booked, lost) == ([row(0)], [])
+
+
+def test_a_dead_workers_spool_is_read_from_where_its_messages_ended(spooled):
+    crew, runner, booked, lost = staffed("a", "b")
+    crew.receive(message("b", ROWS, lines=row(1)))
+    spooled(1).write_bytes(row(1) + row(3) + row(5)[:10])
+    runner.clients["b"].state = "missing"
+    crew.receive(message("a", DONE, error=""))
+    assert crew.finished()
+    assert (booked, lost) == ([row(1), row(3)], [(1, "b", 0)])
+    assert not spooled(1).exists()
+
+
+def test_a_worker_that_locust_forgot_is_lost_too(spooled):
+    crew, runner, _, lost = staffed("a")
+    del runner.clients["a"]
+    assert crew.finished()
+    assert lost == [(0, "a", 0)]
+
+
+def test_a_worker_that_refuses_ends_the_test(spooled):
+    crew, _, _, _ = staffed("a")
+    crew.receive(message("a", DONE, error="another version"))
+    with pytest.raises(PipeswarmError, match="another version"):
+        crew.finished()
+
+
+def test_stopping_tells_every_busy_worker(spooled):
+    crew, runner, _, _ = staffed("a", "b")
+    crew.receive(message("a", DONE, error=""))
+    crew.stop("enough")
+    assert [client for kind, client, _ in runner.sent if kind == STOP] == ["b"]
+
+
+def test_rows_of_a_stranger_are_not_booked(spooled):
+    crew, _, booked, _ = staffed("a")
+    crew.receive(message("stranger", ROWS, lines=row(0)))
+    assert booked == []
+
+
+def test_a_worker_that_connects_later_gets_nothing(spooled):
+    crew, runner, booked, _ = staffed("a")
+    runner.clients["late"] = SimpleNamespace(id="late", state="ready")
+    crew.send([(0, 0.0), (1, 0.1)], last=True)
+    crew.stop("enough")
+    assert {client for _, client, _ in runner.sent} == {"a"}
+    crew.receive(message("late", ROWS, lines=row(0)))
+    assert booked == []
+
+
+def test_without_a_worker_there_is_nobody_to_send(spooled):
+    with pytest.raises(PipeswarmError, match="no worker is connected"):
+        staffed()
+
+
+def test_clocks_are_compared_and_the_workers_order_says_by_how_much_its_own_is_ahead(spooled):
+    """A worker whose clock is five seconds ahead and whose answers take a while: the quickest answer counts."""
+    runner = Runner("a")
+    crew = DistributedGenerator(runner, len, lambda *_: None)
+
+    def answer(kind, data, client):
+        runner.sent.append((kind, client, data))
+        if kind == CLOCK:
+            crew.receive(message(client, CLOCK_IS, sent=data["sent"], here=data["sent"] + 5 * 10**9))
+
+    runner.send_message = answer
+    assert crew.sync_clocks()[0] == pytest.approx(5.0, abs=0.1)
+    crew.start(order())
+    (sent,) = [Assignment.unpack(data) for kind, _, data in runner.sent if kind == GO]
+    assert sent.ahead_ns / 1e9 == pytest.approx(5.0, abs=0.1)
+    crew.stop("enough")
+
+
+def test_arrivals_of_a_closed_schedule_are_dealt_in_turn_and_counted_when_their_worker_dies(spooled):
+    crew, runner, _, lost = staffed("a", "b")
+    crew.send([(0, 0.0), (1, 0.1), (2, 0.2), (3, 0.3)])
+    dealt = {client: [seq for seq, _ in data["dues"]] for kind, client, data in runner.sent if kind == MORE}
+    assert dealt == {"a": [0, 2], "b": [1, 3]}
+    crew.receive(message("a", ROWS, lines=row(0)))
+    runner.clients["a"].state = "missing"
+    crew.finished()
+    assert lost == [(0, "a", 1)]
+    crew.send([(4, 0.4), (5, 0.5)], last=True)
+    assert [data for kind, client, data in runner.sent if kind == MORE][-1]["dues"] == [(4, 0.4), (5, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "lead_s"), [([], 1.0), (range(0, 100, 10), 1.003), ([0.0] * 400, 2.2), ([0.0] * 9000, 4.0)]
+)
+def test_a_burst_is_ordered_so_early_that_its_connections_can_be_opened(offsets, lead_s):
+    assert crew_module.lead_s(offsets) == pytest.approx(lead_s)
+
+
+def test_a_busy_process_says_how_busy_it_is(monkeypatch):
+    used, passed = count(0.0, 0.25), count(0.0, 1.0)
+    clock = SimpleNamespace(process_time=lambda: next(used), monotonic=lambda: next(passed), time_ns=lambda: 7)
+    monkeypatch.setattr(crew_module, "time", clock)
+    monkeypatch.setattr(crew_module, "_CPU_EVERY_S", 0.001)
+    samples = []
+    watching = gevent.spawn(crew_module.watch_cpu, "3", samples.append)
+    while not samples:
+        gevent.sleep(0.001)
+    watching.kill()
+    assert samples[0] == Sample(GENERATOR_CPU, 7, 0.25, {"worker": "3"})

@@ -1,0 +1,234 @@
+"""What operators do with `kubectl`."""
+
+import json
+import re
+import subprocess
+import time
+from typing import Any
+
+import kfp
+import pytest
+from kubernetes import client as kubernetes
+from kubernetes.stream import stream
+
+from tests.simulator.conftest import Served
+from tests.support.kubectl import pods_of, started
+
+
+def test_kubectl_reads_what_operators_read(kubectl: Any, core: kubernetes.CoreV1Api, run: str) -> None:
+    pod = pods_of(core, run)[0].metadata.name
+    assert "Ready" in kubectl("get", "nodes", "-o", "wide")
+    assert re.search(rf"{pod}\s+0/2\s+Completed", kubectl("get", "pods"))
+    assert "20Gi" in kubectl("get", "pvc") or "30Gi" in kubectl("get", "pvc")
+    assert re.search(r"ml-pipeline\s+1/1", kubectl("get", "deployments"))
+    assert re.search(r"training-\w{5}\s+Succeeded", kubectl("get", "workflows"))
+    assert "Successfully assigned" in kubectl("get", "events")
+    assert "%" in kubectl("top", "nodes")
+    assert "seaweedfs" in kubectl("top", "pods")
+    described = kubectl("describe", "pod", pod)
+    assert "Started container main" in described
+    node = core.list_node().items[0].metadata.name
+    described = kubectl("describe", "node", node)
+    assert "Allocatable" in described
+    assert re.search(rf"HolderIdentity:\s+{node}\s", described)
+    assert re.search(r"RenewTime:\s+\w{3}, ", described)
+    assert "started" in kubectl("logs", pod, "-c", "main")
+
+
+def test_kubectl_describes_what_bounds_and_holds_the_platform(kubectl: Any, run: str) -> None:
+    assert re.search(r"workflows\s+\S+\s+pods: \d+/500", kubectl("get", "quota"))
+    assert re.search(r"pods\s+\d+\s+500", kubectl("describe", "quota", "workflows"))
+    namespace = kubectl("describe", "namespace", "kubeflow")
+    assert re.search(r"Resource Quotas\s+Name:\s+workflows", namespace)
+    assert re.search(r"Used By:\s+mysql-", kubectl("describe", "pvc", "mysql-pv-claim"))
+    assert "1 desired | 1 updated" in kubectl("describe", "deployment", "mysql")
+    assert re.search(r"system-cluster-critical\s+2000000000\s+false", kubectl("get", "priorityclasses"))
+    assert re.search(r"workflow-controller\s+\d+m\s+\d+Mi", kubectl("top", "pods", "--containers"))
+
+
+def test_kubectl_scales_a_node_pool(kubectl: Any) -> None:
+    assert re.search(r"pool\s+simulated\s+2\s+2", kubectl("get", "machinedeployments", "-n", "kube-system"))
+    kubectl("scale", "machinedeployment", "pool", "-n", "kube-system", "--replicas", "3")
+    assert len(kubectl("get", "nodes", "-o", "name").split()) == 3
+    kubectl("scale", "machinedeployment", "pool", "-n", "kube-system", "--replicas", "2")
+    assert len(kubectl("get", "nodes", "-o", "name").split()) == 2
+
+
+def test_kubectl_scales_the_api_server(kubectl: Any) -> None:
+    kubectl("scale", "deployment", "ml-pipeline", "--replicas", "2")
+    kubectl("wait", "deployment/ml-pipeline", "--for=jsonpath={.status.readyReplicas}=2", "--timeout=20s")
+    assert re.search(r"ml-pipeline\s+2/2", kubectl("get", "deployments"))
+    kubectl("scale", "deployment", "ml-pipeline", "--replicas", "1")
+    assert kubectl("get", "pods", "-l", "app=ml-pipeline", "-o", "name").count("pod/") <= 2
+
+
+def refused(platform: Served, *arguments: str) -> str:
+    """What `kubectl` says when it ends with an error."""
+    done = subprocess.run(
+        ["kubectl", "--kubeconfig", platform.kubeconfig, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode, done.stdout
+    return done.stderr
+
+
+def test_kubectl_shows_events_and_pods_as_it_is_told_to(kubectl: Any, core: kubernetes.CoreV1Api, run: str) -> None:
+    stamps = kubectl("get", "events", "--sort-by=.metadata.creationTimestamp", "-o", "jsonpath={..creationTimestamp}")
+    assert stamps.split() == sorted(stamps.split())
+    label = f"pipeline/runid={run}"
+    printed = kubectl("get", "pods", "-l", label, "-o", "custom-columns=NAME:.metadata.name,PHASE:.status.phase")
+    rows = [row.split() for row in printed.splitlines()]
+    assert rows[0] == ["NAME", "PHASE"]
+    assert {row[1] for row in rows[1:]} == {"Succeeded"}
+    names = kubectl("get", "pods", "-l", label, "-o", "jsonpath={.items[*].metadata.name}").split()
+    assert sorted(names) == sorted(pod.metadata.name for pod in pods_of(core, run))
+    assert run in kubectl("get", "pods", "-L", "pipeline/runid", "-l", label)
+    assert "No resources found" not in kubectl("top", "pods", "-l", "app=mysql", "--containers")
+
+
+def test_kubectl_knows_what_it_may_do_and_what_there_is(kubectl: Any) -> None:
+    assert kubectl("auth", "can-i", "delete", "nodes", "-A").strip() == "yes"
+    assert "simulated" in kubectl("auth", "whoami")
+    assert re.search(r"pods\s.*\[delete .*watch\]", kubectl("auth", "can-i", "--list"))
+    assert "is running at" in kubectl("cluster-info")
+    names = kubectl("api-resources", "-o", "name").split()
+    assert {"pods", "services", "replicasets.apps", "workflows.argoproj.io", "pods.metrics.k8s.io"} <= set(names)
+    assert re.search(r"ml-pipeline\s+ClusterIP\s+10\.0\.0\.\d+\s+<none>\s+8888/TCP,8887/TCP", kubectl("get", "svc"))
+    everything = kubectl("get", "all")
+    assert "deployment.apps/mysql" in everything
+    assert "replicaset.apps/mysql-" in everything
+    assert "service/mysql" in everything
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "node", "pod", "deployment", "replicaset", "service", "pvc", "namespace", "event", "workflow", "quota",
+        "priorityclass", "machinedeployment", "lease", "configmap", "storageclass", "endpointslice",
+    ],
+)  # fmt: skip
+def test_kubectl_describes_every_kind(kubectl: Any, run: str, what: str) -> None:
+    namespace = {"machinedeployment": "kube-system", "lease": "kube-node-lease"}.get(what, "kubeflow")
+    assert re.search(r"^Name:\s+\S", kubectl("describe", what, "-n", namespace), re.MULTILINE)
+
+
+def test_kubectl_restarts_a_deployment(kubectl: Any, core: kubernetes.CoreV1Api) -> None:
+    (before,) = core.list_namespaced_pod("kubeflow", label_selector="app=mysql").items
+    kubectl("rollout", "restart", "deployment/mysql")
+    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/mysql", "--timeout=20s")
+    kubectl("wait", f"pod/{before.metadata.name}", "--for=delete", "--timeout=40s")
+    (after,) = core.list_namespaced_pod("kubeflow", label_selector="app=mysql").items
+    assert after.metadata.owner_references[0].name != before.metadata.owner_references[0].name
+    assert re.search(r"^2 ", kubectl("rollout", "history", "deployment/mysql"), re.MULTILINE)
+    described = kubectl("describe", "deployment", "mysql")
+    assert f"NewReplicaSet:   {after.metadata.owner_references[0].name} (1/1 replicas created)" in described
+
+
+def test_kubectl_sets_a_components_environment_and_takes_it_back(kubectl: Any, core: kubernetes.CoreV1Api) -> None:
+    def environment() -> str:
+        return str(kubectl("set", "env", "deployment/ml-pipeline", "--list"))
+
+    assert "CLIENTQPS" not in environment()
+    kubectl("set", "env", "deployment/ml-pipeline", "CLIENTQPS=50")
+    assert "successfully rolled out" in kubectl("rollout", "status", "deployment/ml-pipeline", "--timeout=20s")
+    assert "CLIENTQPS=50" in environment()
+    (pod,) = (
+        each
+        for each in core.list_namespaced_pod("kubeflow", label_selector="app=ml-pipeline").items
+        if each.metadata.deletion_timestamp is None
+    )
+    assert {each.name: each.value for each in pod.spec.containers[0].env}["CLIENTQPS"] == "50"
+    kubectl("rollout", "undo", "deployment/ml-pipeline")
+    kubectl("rollout", "status", "deployment/ml-pipeline", "--timeout=20s")
+    assert "CLIENTQPS" not in environment()
+
+
+def test_kubectl_adds_arguments_to_the_workflow_controller(kubectl: Any) -> None:
+    place = "/spec/template/spec/containers/0/args/-"
+    patch = json.dumps([{"op": "add", "path": place, "value": "--qps=100"}])
+    kubectl("patch", "deployment", "workflow-controller", "--type=json", "-p", patch)
+    described = kubectl("describe", "deployment/workflow-controller")
+    assert re.search(r"Args:\s+--configmap\s+workflow-controller-configmap\s", described)
+    assert re.search(r"\s--qps=100\s", described)
+
+
+def test_the_controllers_configuration_bounds_how_many_workflows_run(kubectl: Any) -> None:
+    printed = kubectl("get", "cm")
+    assert re.search(r"workflow-controller-configmap\s+3\s", printed)
+    kubectl("patch", "cm", "workflow-controller-configmap", "-p", '{"data": {"namespaceParallelism": "7"}}')
+    assert 'namespaceParallelism: "7"' in kubectl("get", "cm", "workflow-controller-configmap", "-o", "yaml")
+    kubectl("patch", "cm", "workflow-controller-configmap", "-p", '{"data": {"namespaceParallelism": null}}')
+
+
+def test_mysql_answers_in_its_pod(platform: Served, core: kubernetes.CoreV1Api, run: str) -> None:
+    name = core.list_namespaced_pod("kubeflow", label_selector="app=mysql").items[0].metadata.name
+
+    def asked(*command: str) -> Any:
+        streamed = stream(
+            core.connect_get_namespaced_pod_exec, name, "kubeflow", command=list(command), stdin=False, tty=False,
+            stdout=True, stderr=True, _preload_content=False,
+        )  # fmt: skip
+        streamed.run_forever(timeout=20)
+        code = streamed.returncode
+        return streamed.read_all(), code
+
+    rows, code = asked("mysql", "-u", "root", "mlpipeline", "-e", "SELECT COUNT(*) FROM run_details")
+    assert code == 0
+    assert int(rows.splitlines()[1]) >= 1
+    assert asked("mysql", "-u", "root", "-e", "SHOW VARIABLES LIKE 'max_c%'")[0].startswith("Variable_name\tValue\n")
+    said, code = asked("mysql", "-u", "root", "-e", "SELECT * FROM run_details")
+    assert (said[:22], code) == ("ERROR 1064 (42000) at ", 1)
+    assert asked("ls")[1] == 127
+
+
+def test_kubectl_reads_logs_as_it_is_told_to(
+    kubectl: Any, platform: Served, core: kubernetes.CoreV1Api, run: str
+) -> None:
+    pod = next(pod.metadata.name for pod in pods_of(core, run) if "impl" in pod.metadata.name)
+    whole = kubectl("logs", pod).splitlines()
+    assert len(whole) == 2
+    assert kubectl("logs", pod, "--tail=1").splitlines() == whole[1:]
+    assert kubectl("logs", pod, "--tail=0") == ""
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ time=", kubectl("logs", pod, "--timestamps"))
+    assert kubectl("logs", pod, "--limit-bytes=7") == whole[0][:7]
+    assert kubectl("logs", pod, "--since=1h").splitlines() == whole
+    assert "wait started" in kubectl("logs", pod, "-c", "wait")
+    assert len(kubectl("logs", pod, "--all-containers").splitlines()) == 8
+    assert "previous terminated container" in refused(platform, "logs", pod, "--previous")
+    assert "not valid for pod" in refused(platform, "logs", pod, "-c", "none")
+    assert '"none" not found' in refused(platform, "logs", "none")
+
+
+def test_kubectl_follows_a_log_to_its_end(
+    kubectl: Any, core: kubernetes.CoreV1Api, pipelines: kfp.Client, training: Any
+) -> None:
+    run_id, deadline = started(pipelines, training), time.monotonic() + 20
+    while not (
+        alive := [p for p in pods_of(core, run_id) if p.status.phase == "Running" and "impl" in p.metadata.name]
+    ):
+        assert time.monotonic() < deadline
+    assert kubectl("logs", "-f", alive[0].metadata.name).splitlines()[-1].endswith('msg="exit code 0"')
+
+
+def test_kubectl_is_told_what_can_not_be(kubectl: Any, platform: Served) -> None:
+    for arguments, said in (
+        (("get", "pod", "none"), 'pods "none" not found'),
+        (("get", "nothing"), "doesn't have a resource type"),
+        (("get", "pods", "--field-selector=colour=red"), "field label not supported: colour"),
+        (("get", "pods", "-l", "a in"), "unable to parse requirement"),
+        (("delete", "deployment", "mysql"), "keeps its own installation"),
+        (("set", "image", "deployment/mysql", "mysql=mysql:9"), "keeps its own installation"),
+        (("set", "env", "deployment/ml-pipeline", "CLIENTQPS=many"), "could not convert string"),
+        (("patch", "cm", "workflow-controller-configmap", "-p", '{"data":{"parallelism":"x"}}'), "invalid literal"),
+        (("annotate", "deployment", "mysql", "a=b"), "can't change metadata.annotations"),
+        (("label", "service", "mysql", "a=b"), "can't change metadata.labels"),
+        (("create", "namespace", "new"), "does not allow this method"),
+        (("scale", "deployment", "mysql", "--current-replicas=5", "--replicas=2"), "Expected replicas to be 5"),
+        (("wait", "deployment/mysql", "--for=condition=Nothing", "--timeout=1s"), "timed out waiting"),
+        (("top", "pod", "none"), '"none" not found'),
+    ):
+        assert said in refused(platform, *arguments), arguments
+    assert json.loads(kubectl("get", "deployment", "mysql", "-o", "json"))["spec"]["replicas"] == 1

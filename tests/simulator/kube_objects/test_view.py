@@ -1,0 +1,189 @@
+"""The installation's deployments: pods that go are replaced, and only a node can start them."""
+
+from typing import Any
+
+import pytest
+
+from harness.model.errors import ConfigError
+from harness.model.units import parse_quantity
+from harness.simulator.cluster import Pod
+from harness.simulator.distributions import fixed
+from harness.simulator.faults import parse_fault, plant
+from harness.simulator.kfp.view import Calendar
+from harness.simulator.kube_objects.actions import ClusterActions
+from harness.simulator.kube_objects.deployments import render_deployment
+from harness.simulator.kube_objects.nodes import LEASES
+from harness.simulator.kube_objects.view import KubernetesView
+from harness.simulator.platform import Platform
+from harness.simulator.profile import Step
+from tests.support.platforms import pool, profile, submit, upload
+
+ORIGIN_AT = 1_790_000_000 * 10**9
+
+
+def shown(nodes: int) -> tuple[Platform, KubernetesView, ClusterActions]:
+    view = KubernetesView(Calendar(ORIGIN_AT))
+    platform = Platform(profile(pool(cpu=4.0, initial=nodes)), 1, view)
+    view.follow(platform)
+    platform.loop.run(1.0)
+    return platform, view, ClusterActions(view, lambda: None)
+
+
+def mysql(view: KubernetesView) -> Pod:
+    (pod,) = view.deployments.pods["mysql"]
+    return pod
+
+
+def ready(view: KubernetesView) -> int:
+    status = render_deployment(view.deployments["mysql"], view.calendar.stamp)["status"]
+    return int(status.get("readyReplicas", 0))
+
+
+def drain(platform: Platform, actions: ClusterActions, node: str) -> None:
+    platform.cluster.cordon(platform.cluster.nodes[node], cordoned=True)
+    for name in list(platform.cluster.nodes[node].pods):
+        actions.evict("kubeflow", name)
+    platform.loop.run(platform.loop.now + 60)
+
+
+def test_the_installation_runs_from_the_start() -> None:
+    _, view, _ = shown(1)
+    assert ready(view) == 1
+    assert all(pod.started == 0.0 for pods in view.deployments.pods.values() for pod in pods)
+
+
+def test_a_drained_nodes_pods_are_replaced_on_another() -> None:
+    platform, view, actions = shown(2)
+    before = mysql(view)
+    assert before.node is not None
+    drain(platform, actions, before.node.name)
+    after = mysql(view)
+    assert after.name != before.name
+    assert after.node is not None
+    assert after.node.name != before.node.name
+    assert ready(view) == 1
+    assert before.name not in platform.cluster.pods
+
+
+def test_without_another_node_the_replacement_is_pending() -> None:
+    platform, view, actions = shown(1)
+    node = mysql(view).node
+    assert node is not None
+    drain(platform, actions, node.name)
+    pod = mysql(view)
+    assert (pod.phase, pod.node, ready(view)) == ("Pending", None, 0)
+    assert pod.unschedulable is not None
+    platform.cluster.cordon(node, cordoned=False)
+    platform.loop.run(platform.loop.now + 60)
+    assert (pod.phase, ready(view)) == ("Running", 1)
+
+
+def test_a_node_that_is_lost_takes_no_deployment_with_it() -> None:
+    platform, view, _ = shown(2)
+    node = mysql(view).node
+    assert node is not None
+    platform.cluster.remove_node(node)
+    platform.loop.run(platform.loop.now + 60)
+    assert all(len(pods) == 1 and pods[0].started is not None for pods in view.deployments.pods.values())
+
+
+def test_fewer_replicas_are_not_made_again() -> None:
+    platform, view, _ = shown(1)
+    view.deployments.scale("mysql", 3)
+    platform.loop.run(platform.loop.now + 60)
+    assert ready(view) == 3
+    view.deployments.scale("mysql", 1)
+    platform.loop.run(platform.loop.now + 60)
+    assert (len(view.deployments.pods["mysql"]), ready(view)) == (1, 1)
+
+
+def test_every_node_has_a_lease() -> None:
+    platform, view, _ = shown(3)
+    lease = next(each for each in view.store.resources if each.plural == "leases")
+    for name in platform.cluster.nodes:
+        found = view.store.get(lease, LEASES, name)
+        assert found is not None
+        assert lease.render(found.snapshot)["spec"]["holderIdentity"] == name
+
+
+# --- quotas and priorities --------------------------------------------------------------------------------------------
+
+
+def objects(view: KubernetesView, plural: str) -> list[dict[str, Any]]:
+    resource = next(each for each in view.store.resources if each.plural == plural and each.listing is None)
+    return [resource.render(each.snapshot) for each in view.store.objects(resource)]
+
+
+def test_a_quota_is_an_object_from_when_it_is_there_and_tells_what_is_used() -> None:
+    platform, view, _ = shown(1)
+    assert objects(view, "resourcequotas") == []
+    version = upload(platform)
+    submit(platform, version, 3)
+    plan = parse_fault("quota@2s:2")
+    assert plan is not None
+    plant(platform, plan)
+    used = []
+    while platform.loop.pending and platform.loop.now < 60:
+        platform.loop.run(platform.loop.next_at)
+        for quota in objects(view, "resourcequotas"):
+            assert quota["spec"]["hard"] == quota["status"]["hard"] == {"requests.cpu": "2"}
+            asked = sum(pod.shape.cpu for pod in platform.cluster.pods.values() if pod.role and not pod.over)
+            assert parse_quantity(quota["status"]["used"]["requests.cpu"]) == pytest.approx(asked / 1000)
+            assert quota["metadata"]["creationTimestamp"] == view.calendar.stamp(2.0)
+            used.append(asked)
+    assert max(used) > 0
+
+
+def test_pods_name_their_priority_class_and_the_cluster_has_it() -> None:
+    view = KubernetesView(Calendar(ORIGIN_AT))
+    urgent = Step(duration=fixed(1.0), output=fixed(0.0), priority_class="urgent")
+    platform = Platform(profile(step=urgent, priority_classes={"urgent": 500}), 1, view)
+    view.follow(platform)
+    submit(platform, upload(platform))
+    platform.loop.run(2.0)
+    values = {each["metadata"]["name"]: each["value"] for each in objects(view, "priorityclasses")}
+    assert values == {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000, "urgent": 500}
+    pods = {each["metadata"]["name"]: each["spec"] for each in objects(view, "pods")}
+    for pod in platform.cluster.pods.values():
+        spec = pods[pod.name]
+        named = "urgent" if pod.role == "executor" else None if pod.role else spec.get("priorityClassName")
+        assert spec.get("priorityClassName") == named
+        assert spec["priority"] == values.get(named or "", 0)
+
+
+def test_a_step_can_only_have_a_class_that_there_is() -> None:
+    with pytest.raises(ConfigError, match=r"steps\[0\].priority_class: there is no class 'urgent'"):
+        Platform(profile(step=Step(priority_class="urgent")), 1)
+
+
+# --- node pools -------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_pool_is_scaled_as_cluster_apis_machine_deployments_are() -> None:
+    platform, view, actions = shown(2)
+    (pool_before,) = objects(view, "machinedeployments")
+    assert (pool_before["spec"]["replicas"], pool_before["status"]["readyReplicas"]) == (2, 2)
+    actions.patch("machinedeployments", "kube-system", "pool", {"spec": {"replicas": 5}})
+    (growing,) = objects(view, "machinedeployments")
+    assert (growing["spec"]["replicas"], growing["status"]["readyReplicas"]) == (5, 2)
+    assert growing["status"]["phase"] == "ScalingUp"
+    platform.loop.run(platform.loop.now + 120)
+    (grown,) = objects(view, "machinedeployments")
+    assert (grown["status"]["readyReplicas"], grown["status"]["phase"]) == (5, "Running")
+    assert len(objects(view, "nodes")) == 5
+    actions.patch("machinedeployments", "kube-system", "pool", {"spec": {"replicas": 1}})
+    platform.loop.run(platform.loop.now + 120)
+    assert len(objects(view, "nodes")) == 1
+    assert all(pods[0].started is not None for pods in view.deployments.pods.values())  # moved to the node that is left
+
+
+def test_a_pod_that_was_deleted_after_its_end_stays_away_when_its_workflow_ends() -> None:
+    platform, view, actions = shown(1)
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(platform.loop.now + 1.5)  # the first step is over, the second is not
+    over = next(pod for pod in platform.cluster.pods.values() if pod.over and pod.task == "prepare")
+    actions.delete("pods", over.namespace, over.name, None)
+    platform.loop.run(platform.loop.now + 10)
+    assert run.state == "SUCCEEDED"
+    assert ("pods", over.namespace, over.name) not in view
+    assert over.name not in platform.cluster.pods

@@ -1,0 +1,94 @@
+"""A service that answers each submission with its result, and a locustfile for it: the smallest platform there is."""
+
+import asyncio
+import itertools
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+PLATFORM = """
+import json
+
+from harness.model.http import HttpRequest
+from harness.targets import CompletedRun, Prepared, SetUp
+
+OPTIONS, DEFAULTS, HOST_VARIABLE = (), {}, "ANSWERING_ENDPOINT"
+
+
+class Answering:
+    def set_up(self, exchange):
+        return SetUp({}, ())
+
+    def submit(self, scenario, exchange):
+        body = json.dumps({"name": scenario.run_name}).encode()
+        return CompletedRun(json.loads(exchange(HttpRequest("POST", "/", body)).body)["id"], "SUCCEEDED")
+
+
+prepare, from_plan = (lambda texts, simulated: Prepared({}, "answering", ())), (lambda plan, package=None: Answering())
+"""
+LOCUSTFILE = """
+from harness.drive.user import PipelineUser
+
+
+class AnsweringRuns(PipelineUser):
+    platform = "answering"
+"""
+
+
+@dataclass
+class Service:
+    """What was answered: the runs' ids by connection, in order."""
+
+    url: str = ""
+    answered: dict[int, list[str]] = field(default_factory=dict)
+
+    def runs(self):
+        return [run for runs in self.answered.values() for run in runs]
+
+    def acknowledged(self):
+        """Runs whose answer was read for certain: their connection carried another request afterwards."""
+        return {run for runs in self.answered.values() for run in runs[:-1]}
+
+
+@contextmanager
+def answering(delay_s=0.02):
+    """A service in a thread of its own."""
+    service, ready, ids = Service(), threading.Event(), itertools.count()
+    loop = asyncio.new_event_loop()
+
+    async def answer(reader, writer):
+        runs = service.answered.setdefault(next(ids), [])
+        while True:
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+            except (asyncio.IncompleteReadError, ConnectionError):
+                break
+            length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+            await reader.readexactly(int(length.split(b":")[1]))
+            await asyncio.sleep(delay_s)
+            run = f"run-{next(ids)}"
+            body = json.dumps({"id": run}).encode()
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+            runs.append(run)
+        writer.close()
+
+    async def serve():
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        service.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        ready.set()
+
+    thread = threading.Thread(target=lambda: (loop.create_task(serve()), loop.run_forever()), daemon=True)
+    thread.start()
+    assert ready.wait(10)
+    yield service
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(10)
+
+
+def locustfile(place, scenarios=50):
+    """Write platform, locustfile and scenarios into `place`; returns the options that name them."""
+    (place / "answering.py").write_text(PLATFORM)
+    (place / "answering_load.py").write_text(LOCUSTFILE)
+    (place / "few.csv").write_text("id,scenario_name\n" + "".join(f"{k},s\n" for k in range(scenarios)))
+    return ["-f", str(place / "answering_load.py"), "--scenarios", "few.csv"]

@@ -1,0 +1,293 @@
+"""The simulated platform once more, as one would write it on simpy: the oracle of ours, and what ours is measured by.
+
+A run, a pod, the scheduler and each report are processes; workers are resources, the scheduler's queue is a store.
+Whatever passes no time is the simulator's own: graphs, a workflow's bookkeeping, free amounts, token buckets, names,
+distributions, and the random streams. So both do the same work, and must agree on every instant.
+
+Left out is what a test with this model has to leave out, too: the autoscaler, evictions, deletions, priorities, faults.
+"""
+
+from collections.abc import Sequence
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import simpy
+
+from harness.simulator.cluster import Pod
+from harness.simulator.cluster.kubelet import SIGKILLED
+from harness.simulator.cluster.objects import Node
+from harness.simulator.cluster.quota import Quota
+from harness.simulator.cluster.ranking import Ranks
+from harness.simulator.events import EventLoop
+from harness.simulator.kfp.database import Database
+from harness.simulator.kfp.graph import EXECUTOR
+from harness.simulator.kfp.records import Run
+from harness.simulator.kfp.server import Server
+from harness.simulator.kfp.steps import Steps
+from harness.simulator.kfp.templates import Templates
+from harness.simulator.kfp.workflow import FAILED, PENDING, RUNNING, SUCCEEDED, Step, Workflow
+from harness.simulator.profile import Profile
+from harness.simulator.queues import TokenBucket
+from tests.support.simpy_parts import Process, Scheduler, Search, Shared
+
+
+class OnSimpy:
+    """One platform with runs of one pipeline that come at the instants `due`.
+
+    Attributes:
+        runs: in the order of `due`, with their workflows and all pods, as the simulator's own.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        package: bytes,
+        due: Sequence[float],
+        seed: int = 0,
+        ranks: type[Ranks | Search] = Search,
+    ) -> None:
+        self.profile, self.env = profile, simpy.Environment()
+        self.kubelet_random, self.driver_random = Random(f"{seed}/kubelet"), Random(f"{seed}/drivers")
+        self.step_random = Random(f"{seed}/steps")
+        # The simulator's server and steps know pipelines, names and models; they are not asked to do anything.
+        self.workflows: dict[str, Workflow] = {}
+        self.server = Server(EventLoop(), profile, str(seed), SimpleNamespace(workflows=self.workflows))  # type: ignore[arg-type]
+        (self.version,) = self.server.catalogue.versions_of(
+            self.server.catalogue.create_pipeline("", "", "", package).id
+        )
+        self.steps = Steps(profile.steps, self.step_random, None, None, {})  # type: ignore[arg-type]
+        self.database, self.quota = Database(profile.database, Random()), Quota(profile.quota)
+        self.api = TokenBucket(profile.api.qps, profile.api.burst)
+        self.calls = TokenBucket(profile.controller.qps, profile.controller.burst)
+        self.workers = simpy.Resource(self.env, profile.controller.workers)
+        self.agents = simpy.Resource(self.env, profile.agent.workers)
+        self.scheduler = Scheduler(self.env, profile.scheduler, ranks(packing=profile.scheduler.packing))
+        self.processors: dict[str, Shared] = {}
+        self.link, self.stored = Shared(self.env, profile.store.bytes_per_s), profile.store.used
+        self.templates = Templates(profile.controller, self.steps)
+        self.woken: dict[str, simpy.Event] = {}
+        self.pods: dict[str, Pod] = {}
+        self.runs: list[Run] = []
+        self.left, self.over = len(due), self.env.event()
+        self.add_nodes()
+        for number, at in enumerate(due):
+            self.env.process(self.run(number, at))
+
+    def add_nodes(self) -> None:
+        index = 0
+        for pool in self.profile.pools:
+            for _ in range(pool.initial):
+                index += 1
+                node = Node(f"{pool.name}-{index}", index, pool, EventLoop())
+                node.ready = 0.0
+                self.scheduler.ranks.nodes[node.name] = node
+                self.scheduler.ranks.changed(node)
+                self.processors[node.name] = Shared(self.env, pool.cpu)
+
+    # --- API server ---------------------------------------------------------------------------------------------
+
+    def run(self, number: int, due: float) -> Process:
+        env, server = self.env, self.server
+        yield env.timeout(due)
+        run = server.prepare_run(f"r{number}", "", self.version, {}, by_reference=True)
+        run.created = env.now
+        self.runs.append(run)
+        assert server._random.random() >= self.profile.api.error_rate
+        allowed, takes = self.api.take(env.now), server.latency_s()
+        yield env.timeout(allowed - env.now)
+        self.database.connect()
+        yield env.timeout(takes)
+        self.database.disconnect()
+        self.database.insert()
+        workflow = run.workflow = Workflow(
+            run.id, server._workflow_name(run), self.profile.namespace,
+            graph=self.version.graph, parameters=run.parameters, created=env.now,
+        )  # fmt: skip
+        self.workflows[workflow.name] = workflow
+        run.enter("PENDING", run.created)
+        self.changed(run)
+        yield env.process(self.reconcile(run, workflow))
+
+    # --- workflow controller ------------------------------------------------------------------------------------
+
+    def reconcile(self, run: Run, workflow: Workflow) -> Process:
+        env, controller = self.env, self.profile.controller
+        while True:
+            worker = self.workers.request()
+            yield worker
+            yield env.timeout(controller.operation_s)
+            if workflow.started is None:
+                workflow.started, workflow.phase = env.now, RUNNING
+            for pod in workflow.news:
+                self.assess(workflow, pod)
+            workflow.news.clear()
+            due, workflow.due = workflow.due, []
+            for index in due:
+                step = workflow.steps[index] = workflow.steps[index] or Step(env.now)
+                step.attempts += 1
+                workflow.active += 1
+                env.process(self.pod(workflow, index, self.calls.take(env.now)))
+            if workflow.active == 0 and not workflow.due:
+                workflow.finished = env.now
+                workflow.phase = FAILED if workflow.failed else SUCCEEDED
+            env.process(self.release(worker, self.calls.take(env.now)))
+            self.changed(run)
+            if workflow.finished is not None:
+                return
+            woken = self.woken[workflow.name] = env.event()
+            yield woken
+            yield env.timeout(controller.requeue_s)
+
+    def release(self, worker: Any, at: float) -> Process:
+        yield self.env.timeout(at - self.env.now)
+        self.workers.release(worker)
+
+    def wake(self, workflow: Workflow) -> None:
+        woken = self.woken[workflow.name]
+        if not woken.triggered:
+            woken.succeed()
+
+    def assess(self, workflow: Workflow, pod: Pod) -> None:
+        step, container = workflow.steps[pod.index], workflow.graph.plans[pod.index].container
+        assert step is not None
+        if pod.phase == "Succeeded":
+            workflow.end_step(pod.index, SUCCEEDED, self.env.now)
+        elif step.attempts <= container.retries:
+            workflow.active += 1
+            delay = min(container.backoff_s * container.backoff_factor ** (step.attempts - 1), container.backoff_max_s)
+            self.env.process(self.again(workflow, pod.index, delay))
+        else:
+            workflow.end_step(pod.index, FAILED, self.env.now, pod.reason)
+
+    def again(self, workflow: Workflow, index: int, delay: float) -> Process:
+        yield self.env.timeout(delay)
+        workflow.active -= 1
+        workflow.due.append(index)
+        self.wake(workflow)
+
+    # --- persistence agent --------------------------------------------------------------------------------------
+
+    def changed(self, run: Run) -> None:
+        assert run.workflow is not None
+        if not run.workflow.unreported:
+            run.workflow.unreported = True
+            self.env.process(self.report(run, run.workflow))
+
+    def report(self, run: Run, workflow: Workflow) -> Process:
+        env, agent = self.env, self.profile.agent
+        yield env.timeout(agent.lag_s)
+        with self.agents.request() as turn:
+            yield turn
+            workflow.unreported = False
+            phase, done_at = workflow.phase, env.now
+            if workflow.finished is not None:
+                done_at = self.api.take(env.now, self.profile.api.tokens_per_report)
+            run.reported = env.now
+            yield env.timeout(done_at - env.now + agent.report_s)
+        run.enter(phase.upper(), env.now)
+        if phase in {SUCCEEDED, FAILED}:
+            run.finished = workflow.finished
+            self.left -= 1
+            if not self.left:
+                self.over.succeed()
+
+    # --- a pod --------------------------------------------------------------------------------------------------
+
+    def pod(self, workflow: Workflow, index: int, at: float) -> Process:
+        env = self.env
+        yield env.timeout(at - env.now)
+        step = workflow.steps[index]
+        assert step is not None
+        pod = self.templates.pod(workflow, index, step.attempts)
+        while self.quota.refusal(pod):
+            yield env.timeout(max(1.0, self.profile.controller.requeue_s))
+            yield env.timeout(self.calls.take(env.now) - env.now)
+        self.quota.take(pod)
+        step.pods.append(pod)
+        step.state = PENDING
+        pod.created = env.now
+        self.pods[pod.name] = pod
+        node = yield self.scheduler.placed(pod)
+        ready = self.images_ready(node, pod)
+        if ready > env.now:
+            yield env.timeout(ready - env.now)
+        pod.pulled = env.now
+        yield env.timeout(self.profile.kubelet.start.sample(self.kubelet_random, {}))
+        pod.started, pod.phase = env.now, "Running"
+        if pod.role == EXECUTOR:
+            yield from self.compute(pod, workflow, node)
+        else:
+            yield self.processors[node.name].add(
+                self.profile.controller.driver.sample(self.driver_random, {}), pod.usage_cpu
+            )
+            pod.main_ended, pod.reason = env.now, "Completed"
+        pod.finished = env.now
+        pod.phase = "Failed" if pod.exit_code else "Succeeded"
+        node.give_back(pod)
+        self.scheduler.room_made(node)
+        workflow.active -= 1
+        self.quota.give_back(pod)
+        workflow.news.append(pod)
+        self.wake(workflow)
+
+    def images_ready(self, node: Node, pod: Pod) -> float:
+        """Each image is pulled once on a node, one after the other."""
+        kubelet = self.profile.kubelet
+        for image in pod.images:
+            if image not in node.images:
+                size = kubelet.images.get(image, kubelet.image_bytes)
+                begins = max(self.env.now, node.pull_free)
+                node.pull_free = begins + kubelet.pull_overhead_s + size / kubelet.pull_bytes_per_s
+                node.images[image] = node.pull_free
+        return max(node.images[image] for image in pod.images)
+
+    def compute(self, pod: Pod, workflow: Workflow, node: Node) -> Process:
+        """Read the inputs, compute, write the outputs."""
+        env, store, random = self.env, self.profile.store, self.step_random
+        parts = (workflow.steps[each] for each in workflow.graph.plans[pod.index].reads)
+        size = sum(part.output for part in parts if part is not None)
+        if size:
+            yield self.link.add(store.request_s + size / store.stream_bytes_per_s, store.stream_bytes_per_s)
+        model = self.steps.model(pod.task)
+        takes = model.duration.sample(random, workflow.parameters)
+        cpu = model.cpu.sample(random, workflow.parameters)
+        output = model.output.sample(random, workflow.parameters)
+        fails = random.random() < model.failing
+        memory = model.memory.sample(random, workflow.parameters)
+        limit = pod.limit_cpu / 1000
+        if limit and cpu > limit:
+            takes, cpu = takes * cpu / limit, limit
+        processor = self.processors[node.name]
+        if pod.limit_memory and memory > pod.limit_memory:
+            yield processor.add(takes * 0.6, cpu)
+            pod.exit_code, pod.reason = SIGKILLED, "OOMKilled"
+        else:
+            yield processor.add(takes, cpu)
+            pod.exit_code, pod.reason = (1, "Error") if fails else (0, "Completed")
+        pod.main_ended = env.now
+        if pod.exit_code:
+            return
+        if self.full_for(output):
+            yield env.timeout(store.timeout_s)
+            if self.full_for(output):
+                pod.exit_code, pod.reason = 1, "Error"
+                return
+        self.stored += output
+        yield self.link.add(store.request_s + output / store.stream_bytes_per_s, store.stream_bytes_per_s)
+        step = workflow.steps[pod.index]
+        assert step is not None
+        step.output = output
+
+    def full_for(self, size: float) -> bool:
+        store = self.profile.store
+        return self.stored + size > store.capacity * (1 - store.min_free)
+
+
+def simulated(
+    profile: Profile, package: bytes, due: Sequence[float], seed: int = 0, ranks: type[Ranks | Search] = Search
+) -> list[Run]:
+    """The runs when all are over."""
+    model = OnSimpy(profile, package, due, seed, ranks)
+    model.env.run(until=model.over)
+    return model.runs

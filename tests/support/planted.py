@@ -1,0 +1,326 @@
+"""Tests with one thing wrong in them each: what a cluster would show of it, written by hand."""
+
+import re
+from collections.abc import Callable
+from math import isfinite
+
+from harness.model import Outcome
+from harness.model.findings import Evidence
+from harness.model.phases import (
+    CACHED,
+    COMPUTING,
+    FAILED,
+    GENERATOR_CPU,
+    LIST_SECONDS,
+    LOADING,
+    NODE_CPU_CORES,
+    PULLING,
+    QUEUED,
+    RUNNING,
+    RUNS_IN_FLIGHT,
+    SCHEDULING,
+    SENDING,
+    STARTING,
+    STORE_AVAILABLE_BYTES,
+    STORE_CAPACITY_BYTES,
+    STORING,
+    SUCCEEDED,
+    UNSCHEDULABLE,
+)
+from tests.support.timelines import GIB, Story, burst
+
+NODES = tuple(f"node-{k}" for k in range(6))
+
+
+def plausible(evidence: Evidence) -> bool:
+    """A number that can be, and no time or share below none in what is said."""
+    value = evidence.value
+    possible = value is None or (isfinite(value) and (value >= 0 or "before the test" in evidence.statement))
+    return possible and not re.search(r"(?<![\w.:-])-\d|\bnan\b|\binf\b", evidence.statement)
+
+
+def steady(
+    count: int = 80,
+    every: float = 2.0,
+    *,
+    gap: Callable[[int], float] = lambda _: 0.3,
+    first: Callable[[int], float] = lambda _: 0.5,
+    pull: float = 0.3,
+    work: float = 8.0,
+    store: float = 0.2,
+    room: float = 0.0,
+    driver: float = 0.3,
+    publish: Callable[[int], float] = lambda _: 0.5,
+    service: Callable[[int], float] = lambda _: 0.03,
+    lag: float = 0.001,
+    skew: float = 0.0,
+    fails: Callable[[int], str] = lambda _: "",
+) -> Story:
+    """A load the platform is up to: a run every two seconds, two steps each. The arguments make it less so."""
+    story = Story(intended=count)
+    for name in NODES:
+        story.node(name, -900, -890)
+    for seq in range(count):
+        due, node = every * seq, NODES[seq % len(NODES)]
+        run = story.submit(seq, due=due, lag=lag, service=service(seq))
+        created = due + service(seq) + skew
+        now = created + first(seq)
+        message = fails(seq)
+        for task in ("prepare", "train"):
+            pod = story.pod(
+                run,
+                f"{task}-driver",
+                node,
+                (STARTING, now, now + driver / 2),
+                (RUNNING, now + driver / 2, now + driver),
+            )
+            now += driver + gap(seq)
+            stretches = [(UNSCHEDULABLE, room)] if room and task == "prepare" else []
+            stretches += [(SCHEDULING, 0.1), (PULLING, pull), (STARTING, 0.4), (RUNNING, work), (STORING, store)]
+            placed = []
+            for phase, length in stretches:
+                placed.append((phase, now, now + length))
+                now += length
+            pod = story.pod(run, task, node, *placed)
+            if message:
+                story.event(now, "Pod", pod, "Error", message, run=run, type="Warning")
+                break
+            now += gap(seq)
+        over = now + 0.2
+        story.run(run, float(int(created)), over, FAILED if message else SUCCEEDED, message)
+        end = story.records[-1]
+        story.records[-1] = type(end)(
+            **{**{f: getattr(end, f) for f in end.__slots__}, "at": round(end.at + publish(seq) * 1e9)}
+        )
+    return story
+
+
+def with_volume(story: Story, share: float = 0.7) -> Story:
+    for second in range(0, 160, 10):
+        labels = {"volume": "seaweedfs-pvc", "namespace": "kubeflow"}
+        story.sample(second, STORE_CAPACITY_BYTES, 20.0 * GIB, **labels)
+        story.sample(second, STORE_AVAILABLE_BYTES, 20.0 * GIB * share, **labels)
+    return story
+
+
+def api_throttled() -> Story:
+    story = burst(120, pool=12, slots=20)
+    story.records = [r for r in story.records if type(r).__name__ != "Submission"]
+    for seq in range(120):
+        story.submit(seq, lag=0.0004 * seq, service=max(0.03, (seq - 10) / 5) + 0.03)
+    return story
+
+
+def api_errors() -> Story:
+    story = steady()
+    for seq in range(80, 100):
+        story.submit(seq, due=2.0 * seq, outcome=Outcome.REJECTED, status=503, error="upstream connect error")
+    story.intended = 100
+    return story
+
+
+def store_unreachable() -> Story:
+    words = "unable to write outputs: Put http://seaweedfs:9000/: dial tcp: i/o timeout: timed out waiting for the condition"
+    story = with_volume(steady(fails=lambda seq: words if seq % len(NODES) < 2 else ""))
+    story.records = [r for r in story.records if getattr(r, "name", "") not in NODES[2:]]
+    for name in NODES[2:]:
+        story.node(name, -60, -50)
+    return story
+
+
+def autoscaled(message: str, *, reason: str = "TriggeredScaleUp", ready: float = 12.0, over: float = 40.0) -> Story:
+    """Pods wait from 1 s to `over` for nodes; the first new node is ready at `ready`."""
+    story = steady(60, every=0.01, work=4.0, room=over)
+    story.event(2.0, "Pod", "p", reason, message)
+    story.node("new-0", ready - 1, ready)
+    return story
+
+
+def db(message: str) -> Story:
+    story = steady()
+    for seq in range(80, 110):
+        story.submit(seq, due=2.0 * seq, outcome=Outcome.REJECTED, status=500, error=message)
+    story.intended = 110
+    return story
+
+
+def spot() -> Story:
+    story = steady(work=20.0)
+    story.records = [r for r in story.records if getattr(r, "name", "") not in NODES[:2]]
+    for name in NODES[:2]:
+        story.node(name, -900, -890, gone=60.0, spot=True)
+    evicted = [
+        r
+        for r in story.records
+        if getattr(r, "phase", "") == RUNNING and r.node in NODES[:2] and r.task in {"prepare", "train"}
+    ]
+    ends = round(60.0 * 1e9) + story.plan().started_at
+    for span in evicted:
+        if span.started_at < ends < span.ended_at:
+            story.records.append(type(span)(**{**{f: getattr(span, f) for f in span.__slots__}, "ended_at": ends}))
+            story.event(60.0, "Pod", span.step, "Failed", "node is shutting down", run=span.run)
+    return story
+
+
+def quota() -> Story:
+    story = steady()
+    words = 'pods "x-1" is forbidden: exceeded quota: compute, requested: requests.cpu=1, used: requests.cpu=20, limited: requests.cpu=20'
+    story.event(20.0, "Pod", "x-1", "FailedCreate", words)
+    return story
+
+
+def generator_lag() -> Story:
+    story = steady(lag=0.08)
+    story.sample(30.0, GENERATOR_CPU, 0.97, worker="0")
+    return story
+
+
+def missed() -> Story:
+    story = steady()
+    story.intended = 100
+    for seq in range(80, 100):
+        story.submit(
+            seq, due=170.0, lag=None, outcome=Outcome.MISSED, status=None, error="100 requests were in flight already"
+        )
+    return story
+
+
+def censored() -> Story:
+    story = steady()
+    story.intended = 90
+    for seq in range(80, 90):
+        run = story.submit(seq, due=160.0)
+        story.pod(run, "train", NODES[0], (RUNNING, 160.5, None))
+    story.event(400.0, "Test", "test", "DrainTimedOut")
+    return story
+
+
+def capped(most: int = 5) -> Story:
+    """60 runs at once, 5 of which may work."""
+    return steady(60, every=0.001, first=lambda seq: 0.5 + 20.5 * (seq // most))
+
+
+def observer_gaps() -> Story:
+    story = steady()
+    story.event(40.0, "Observer", "kubernetes", "Gap", "no answer for 31 s")
+    return story
+
+
+def busy_nodes() -> Story:
+    story = steady()
+    for second in range(0, 160, 5):
+        for name in NODES:
+            story.sample(second, NODE_CPU_CORES, 3.9 if second > 20 else 2.0, node=name)
+    return story
+
+
+def executed(
+    count: int = 120,
+    *,
+    replica: Callable[[int], int] = lambda seq: seq % 3,
+    queue: Callable[[int], float] = lambda _: 0.01,
+    loading: float = 0.2,
+    computing: Callable[[int], float] = lambda _: 0.5,
+    fails: Callable[[int], str] = lambda _: "",
+) -> Story:
+    """Executions by a service of three replicas, a second apart; the answer of each is its result."""
+    story = Story(intended=count, target="hetida")
+    for seq in range(count):
+        place = replica(seq)
+        jitter = 1 + (seq * 7 % 10) / 100
+        lengths = (
+            (QUEUED, queue(place)),
+            (LOADING, loading * jitter),
+            (COMPUTING, computing(place) * jitter),
+            (SENDING, 0.1),
+        )
+        sent = float(seq)
+        run = story.submit(seq, due=sent, lag=0.0, service=sum(length for _, length in lengths))
+        now, placed = sent, []
+        for phase, length in lengths:
+            placed.append((phase, now, now + length))
+            now += length
+        message = fails(seq)
+        if not message:
+            story.pod(run, "anomaly", f"runtime-{place}", *placed)
+        story.run(run, sent, now, FAILED if message else SUCCEEDED, message)
+    return story
+
+
+def adapter_errors() -> Story:
+    words = ("SENDING_DATA_TO_ADAPTERS · AdapterHandlingException: 503", "HTTP 500 · Internal Server Error")
+    return executed(fails=lambda seq: words[seq % 2] if seq % 5 < 2 else "")
+
+
+def overstated() -> Story:
+    """Pods wait for room on nodes that are hardly busy; two nodes come, so that it is not only their number."""
+    story = steady(60, every=0.01, work=4.0, room=30.0)
+    for second in range(0, 60, 5):
+        for name in NODES:
+            story.sample(second, NODE_CPU_CORES, 0.3, node=name)
+    return story
+
+
+def miscounted() -> Story:
+    """Five runs are in flight by their stamps, twelve by the listing."""
+    story = steady(80, every=4.0)
+    for second in range(10, 300, 10):
+        story.sample(float(second), RUNS_IN_FLIGHT, 12.0)
+    return story
+
+
+def listed(takes: Callable[[int], float]) -> Story:
+    """Runs that do well, on a platform whose listing takes so long at each second."""
+    story = steady(80)
+    for second in range(5, 80, 15):
+        story.sample(float(second), LIST_SECONDS, takes(second), endpoint="ListRuns")
+    return story
+
+
+def cached() -> Story:
+    """Of every third run the task details say that a task came from the cache."""
+    story = steady(60)
+    for seq in range(0, 60, 3):
+        story.event(90.0, "Task", "train", CACHED, run=f"run-{seq:04d}")
+    return story
+
+
+PLANTED: dict[str, Callable[[], Story]] = {
+    "store-full": lambda: burst(100, store_full_from=0.5),
+    "store-slow": lambda: steady(store=8.0),
+    "store-unreachable-from-old-nodes": store_unreachable,
+    "api-throttled": api_throttled,
+    "api-errors": api_errors,
+    "controller-backlog": lambda: steady(gap=lambda seq: 0.3 + seq / 5, first=lambda seq: 0.5 + seq / 8),
+    "parallelism-cap": capped,
+    "agent-lag": lambda: steady(publish=lambda seq: 2.0 + seq),
+    "nodes-exhausted": lambda: burst(100),
+    "autoscaler-at-max": lambda: autoscaled("pod triggered scale-up: [{steps 6->7 (max: 7)}]"),
+    "autoscaler-slow": lambda: autoscaled("pod triggered scale-up: [{steps 6->7 (max: 20)}]", ready=40.0),
+    "autoscaler-failing": lambda: autoscaled("no capacity in zone 2", reason="FailedToScaleUpGroup"),
+    "image-pull": lambda: steady(pull=9.0),
+    "quota": quota,
+    "oom": lambda: steady(fails=lambda seq: "OOMKilled: container main" if seq % 3 == 0 else ""),
+    "db-connections": lambda: db("Error 1040: Too many connections"),
+    "db-full": lambda: db("Error 1114: The table 'run_details' is full"),
+    "db-slow-listing": lambda: listed(lambda second: 0.1 + second / 20),
+    "cpu-starved": busy_nodes,
+    "spot-evictions": spot,
+    "driver-overhead": lambda: steady(driver=6.0, work=2.0),
+    "clock-skew": lambda: steady(skew=7.0),
+    "generator-lag": generator_lag,
+    "missed-arrivals": missed,
+    "caching": cached,
+    "censoring": censored,
+    "observer-gaps": observer_gaps,
+    "too-few-samples": lambda: steady(10),
+    "adapter-slow": lambda: executed(loading=1.5),
+    "adapter-errors": adapter_errors,
+    "slow-worker": lambda: executed(computing=lambda place: 2.0 if place == 1 else 0.5),
+    "lb-imbalance": lambda: executed(
+        replica=lambda seq: 0 if seq % 10 < 8 else 1 + seq % 2, queue=lambda place: 3.0 if place == 0 else 0.01
+    ),
+    "stranded-capacity": overstated,
+    "inconsistent-records": miscounted,
+    "failures": lambda: steady(fails=lambda seq: "exit code 3: no such column" if seq % 4 == 0 else ""),
+}

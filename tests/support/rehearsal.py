@@ -1,0 +1,169 @@
+"""A simulated platform on which a test is run, a finding's commands are typed, and the test is run again."""
+
+import asyncio
+import os
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+from aiohttp import web
+
+from benchmarks.planting.case import ORIGIN_AT, read_back
+from benchmarks.planting.packages import PACKAGE
+from harness.analysis.timeline import Timeline
+from harness.model import Plan, Scenario
+from harness.simulator import kube_api
+from harness.simulator.cluster import Change, ClusterListener, Node, Pod
+from harness.simulator.faults import parse_fault, plant
+from harness.simulator.kfp.fast import simulate_runs
+from harness.simulator.kfp.journal import Journal
+from harness.simulator.kfp.view import Calendar
+from harness.simulator.kube_objects.actions import ClusterActions
+from harness.simulator.kube_objects.execution import Executions
+from harness.simulator.kube_objects.logs import Logs
+from harness.simulator.kube_objects.view import KubernetesView
+from harness.simulator.platform import Platform
+from harness.simulator.profile import Profile
+from harness.simulator.records import Arrival, Stamps
+
+# Simulated time passes ten times as fast while commands are typed: nobody waits long for a rollout, and on a slow
+# machine an idle node is not yet taken away again.
+_TICK_S, _TICKS_WALL_S = 0.1, 0.01
+
+
+class _Witnesses:
+    """All of them see what one would."""
+
+    def __init__(self, *witnesses: ClusterListener) -> None:
+        self.all = list(witnesses)
+
+    def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
+        for each in self.all:
+            each.pod_changed(pod, change, detail)
+
+    def node_changed(self, node: Node, reason: str = "", message: str = "") -> None:
+        for each in self.all:
+            each.node_changed(node, reason, message)
+
+
+class Rehearsal:
+    """A platform that lasts from one test to the next."""
+
+    def __init__(self, profile: Profile, seed: int = 0) -> None:
+        self._view = KubernetesView(Calendar(ORIGIN_AT))
+        self._witnesses = _Witnesses(self._view)
+        self.platform = Platform(profile, seed, self._witnesses)
+        self._view.follow(self.platform)
+
+    def plant(self, fault: str) -> None:
+        """Let a fault begin five seconds from now."""
+        plan = parse_fault(fault)
+        assert plan is not None
+        self.platform.loop.after(5.0, plant, self.platform, plan)
+
+    def load(self, runs: int, over_s: float, package: bytes = PACKAGE) -> Timeline:
+        """Run a test of a pipeline, and read its run folder; the platform is at rest when it is over."""
+        loop, journal = self.platform.loop, Journal(ORIGIN_AT)
+        begun_s = loop.now
+        journal.platform = self.platform
+        for node in self.platform.cluster.nodes.values():
+            journal.node_changed(node)
+        self._witnesses.all.append(journal)
+        dues = [begun_s + 10.0 + over_s * number / runs for number in range(runs)]
+        arrivals = [Arrival(due, Scenario(str(number), "planted", {}, {})) for number, due in enumerate(dues)]
+        stamps = Stamps(ORIGIN_AT)
+        plan = Plan(
+            "kfp", "simulated", {"name": "constant"}, runs, 0, simulated=True, started_at=stamps.at(begun_s)
+        )  # fmt: skip
+        try:
+            return read_back(plan, simulate_runs(journal, package, arrivals, stamps, dues[-1] + 600.0))
+        finally:
+            self._witnesses.all.remove(journal)
+            for pipeline in list(self.platform.server.catalogue.pipelines):  # each test uploads its own
+                self.platform.server.catalogue.delete_pipeline(pipeline, cascade=True)
+
+    def objects(self, plural: str) -> list[dict[str, Any]]:
+        """The manifests of what the cluster has of a type."""
+        store = self._view.store
+        (resource,) = (each for each in store.resources if each.plural == plural and each.listing is None)
+        return [each.typed_manifest(resource) for each in store.objects(resource)]
+
+    @contextmanager
+    def shell(self, folder: Path) -> Iterator["Shell"]:
+        """A shell whose `kubectl` finds the cluster; time passes meanwhile."""
+        with _served(self._view) as url:
+            yield Shell.on(folder, url)
+
+
+class Shell:
+    """Types commands where `kubectl` knows one cluster."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    @classmethod
+    def on(cls, folder: Path, url: str) -> "Shell":
+        """With a kubeconfig for the address."""
+        path, name = folder / "kubeconfig", "simulated"
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": {"server": url}}],
+            "users": [{"name": name, "user": {}}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+            "current-context": name,
+        }
+        path.write_text(yaml.safe_dump(document))
+        return cls({"KUBECONFIG": str(path)})
+
+    def run(self, command: str, editor: str = "true") -> subprocess.CompletedProcess[str]:
+        """Run it as it stands; `editor` is what somebody does to a file that `kubectl edit` opens."""
+        return subprocess.run(
+            ["bash", "-o", "pipefail", "-c", command],
+            check=False,
+            env=os.environ | {**self._environment, "KUBE_EDITOR": editor},
+            capture_output=True,
+            text=True,
+            timeout=90,
+        )
+
+
+@contextmanager
+def _served(view: KubernetesView) -> Iterator[str]:
+    """The Kubernetes API of a view, from a thread in which its time passes; yields the address."""
+    loop = asyncio.new_event_loop()
+    urls: list[str] = []
+    ready, over = threading.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        clock = view.platform.loop
+        app = web.Application()
+        actions = ClusterActions(view, lambda: None)
+        Executions(view, lambda: None).mount(app)
+        Logs(view, lambda: None).mount(app)
+        kube_api.mount(app, view.store, actions, lambda: ORIGIN_AT + int(clock.now * 1e9))
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        urls.append(f"http://127.0.0.1:{runner.addresses[0][1]}")
+        ready.set()
+        while not over.is_set():
+            clock.run(clock.now + _TICK_S)
+            await asyncio.sleep(_TICKS_WALL_S)
+        await runner.cleanup()
+
+    thread = threading.Thread(target=partial(loop.run_until_complete, serve()), name="served", daemon=True)
+    thread.start()
+    assert ready.wait(20)
+    try:
+        yield urls[0]
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join(20)
+        loop.close()
