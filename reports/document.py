@@ -226,6 +226,11 @@ def _charges(report: Report) -> dict[str, Any] | None:
     return None if paid is None else asdict(paid) | {"overhead": paid.overhead, "wasted": paid.wasted}
 
 
+def _wasted_work(report: Report) -> dict[str, Any] | None:
+    lost = report.wasted_work
+    return None if lost is None else asdict(lost) | {"amplification": lost.amplification}
+
+
 def _pending(report: Report) -> dict[str, Any] | None:
     found = report.pending
     if found is None:

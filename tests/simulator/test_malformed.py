@@ -17,8 +17,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.simulator.conftest import QUICK, Serve, Served
 from tests.support.kfp_api import UNKNOWN
+from tests.support.serving import QUICK, Serve, Served
 
 ROOT = Path(__file__).parents[2]
 HETIDA = """

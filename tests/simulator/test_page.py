@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulator.conftest import Served
+from tests.support.serving import Served
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = Path("/usr/bin/chromium")

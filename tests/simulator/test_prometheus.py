@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from tests.e2e.conftest import free_port
-from tests.simulator.conftest import Served
 from tests.support.platforms import UNCACHED
+from tests.support.serving import Served
 
 BINARY = shutil.which("prometheus")
 SERVICES = "/api/v1/namespaces/kubeflow/services/{}/proxy/metrics"

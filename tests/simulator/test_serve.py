@@ -22,8 +22,8 @@ from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan
 from harness.simulator.profile_file import load_profile
 from harness.simulator.wall import WallClock
-from tests.simulator.conftest import QUICK, Serve, Served
 from tests.support.platforms import UNCACHED, pool, profile, submit, upload
+from tests.support.serving import QUICK, Serve, Served
 
 MODULE = [sys.executable, "-m", "harness.simulator"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import kfp
 
-from tests.simulator.conftest import Served
+from tests.support.serving import Served
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 OVER = {"SUCCEEDED", "FAILED", "CANCELED"}

@@ -9,7 +9,7 @@ from uuid import uuid4
 import kfp
 from kubernetes import client as kubernetes
 
-from tests.simulator.conftest import Served
+from tests.support.serving import Served
 
 
 def started(pipelines: kfp.Client, training: Path) -> str:

@@ -7,7 +7,7 @@ from uuid import uuid4
 import kfp
 import pytest
 
-from tests.simulator.conftest import Served
+from tests.support.serving import Served
 
 
 @pytest.fixture(scope="module")

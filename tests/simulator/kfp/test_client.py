@@ -12,8 +12,8 @@ import kfp
 import kfp_server_api
 import pytest
 
-from tests.simulator.conftest import Served
 from tests.support.kfp_api import UNKNOWN, call, ends
+from tests.support.serving import Served
 
 
 def test_the_client_finds_a_healthy_single_user_installation(client: kfp.Client) -> None:

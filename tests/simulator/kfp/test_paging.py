@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import kfp
 import pytest
 
-from tests.simulator.conftest import Served
 from tests.support.kfp_api import call, ends
+from tests.support.serving import Served
 
 RECORDED = json.loads(Path(__file__).with_name("recorded").joinpath("paging.json").read_text())["answers"]
 FIRST = {each["label"]: each for each in RECORDED if "page_token" not in each["query"]}

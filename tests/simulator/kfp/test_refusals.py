@@ -10,8 +10,8 @@ import kfp_server_api
 import pytest
 import yaml
 
-from tests.simulator.conftest import Served
 from tests.support.kfp_api import UNKNOWN, call, ends
+from tests.support.serving import Served
 
 
 def test_there_are_no_schedules_and_that_is_said(client: kfp.Client, training: Path, experiment: str) -> None:

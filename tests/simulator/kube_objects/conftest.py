@@ -12,8 +12,8 @@ import pytest
 from kubernetes import client as kubernetes
 from kubernetes import config
 
-from tests.simulator.conftest import QUICK, Serve, Served
 from tests.support.kubectl import finished
+from tests.support.serving import QUICK, Serve, Served
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 from kubernetes import client as kubernetes
 from kubernetes import watch
 
-from tests.simulator.conftest import Served
 from tests.support.kubectl import fetch, finished, pods_of, started
+from tests.support.serving import Served
 
 
 def test_a_runs_pods_are_found_by_its_label_and_named_as_argo_names_them(core: kubernetes.CoreV1Api, run: str) -> None:

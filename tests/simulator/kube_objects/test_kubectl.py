@@ -11,8 +11,8 @@ import pytest
 from kubernetes import client as kubernetes
 from kubernetes.stream import stream
 
-from tests.simulator.conftest import Served
 from tests.support.kubectl import pods_of, started
+from tests.support.serving import Served
 
 
 def test_kubectl_reads_what_operators_read(kubectl: Any, core: kubernetes.CoreV1Api, run: str) -> None:

@@ -15,7 +15,7 @@ from harness.simulator.kube_objects import metrics
 from harness.simulator.platform import Platform
 from harness.simulator.profile import ArtifactStore, Profile
 from harness.simulator.store_products import StoreProduct
-from tests.simulator.conftest import QUICK, Serve, Served
+from tests.support.serving import QUICK, Serve, Served
 
 SERVICE = "/api/v1/namespaces/kubeflow/services/{}/proxy{}"
 

@@ -1,0 +1,3 @@
+from tests.simulator.conftest import serve
+
+__all__ = ["serve"]
