@@ -21,7 +21,9 @@ def test_the_vineyard_example_gives_the_published_reductions(capsys):
     assert all(-0.25 <= change <= -0.14 for change in workflow)
     assert len(workflow) == 3
     assert not any(row["significant"] for row in rows)
-    assert all("proves nothing" in row["sentence"] for row in rows)
+    assert all("single test" in row["sentence"] for row in rows)
+    assert main(["compare", "--table", str(EXAMPLE)]) == 0
+    assert " ".join(capsys.readouterr().out.split()).count("A single test per variant cannot tell") == 1
 
 
 def test_run_folders_are_compared_by_variant_and_repetition(tmp_path, capsys):

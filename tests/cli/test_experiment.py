@@ -99,7 +99,7 @@ hooks: {{set_nodes: "echo set {{nodes}} >> {log}", before: "{before}", cool_down
 
 @pytest.mark.parametrize(
     ("before", "code", "said"),
-    [("exit 9", 2, "hook 'before' failed with 9"), ("sleep 30", 5, "was not over after 1 s")],
+    [("exit 9", 2, "hook 'before' failed with 9"), ("sleep 30", 5, "did not finish within 1 s")],
 )
 def test_hooks_that_fail_or_hang_end_the_experiment(tmp_path, capsys, before, code, said):
     path, log = tmp_path / "plan.yaml", tmp_path / "log"

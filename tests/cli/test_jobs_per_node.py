@@ -5,8 +5,8 @@ import pytest
 import yaml
 
 from harness.cli import main
-from harness.cli.jobs_per_node import run_room
-from harness.planning.jobs_per_node import Room
+from harness.planning.jobs_per_node import RunRequests
+from harness.planning.pipeline_requests import run_requests
 from harness.targets import kfp_pipeline
 
 TRAINING = Path(kfp_pipeline.__file__).with_name("training.yaml")
@@ -27,15 +27,15 @@ steps: [{match: train, duration: 2s, output: 1Mi}, {duration: 50ms, output: 1Mi}
 
 
 def test_one_run_asks_for_the_most_of_its_levels():
-    assert run_room(TRAINING.read_bytes()) == Room(1.0, 1024 * MI, 1)
+    assert run_requests(TRAINING.read_bytes()) == RunRequests(1.0, 1024 * MI, 1)
 
 
 def test_steps_that_wait_for_all_before_them_are_alone_on_their_level():
     names = [f"step-{k:02d}" for k in range(40)]
     tasks = {name: {"dependentTasks": names[:k]} for k, name in enumerate(names)}
-    room = run_room(yaml.dump({"root": {"dag": {"tasks": tasks}}}).encode())
-    assert room == Room(0.1, 64 * MI, 1)
-    assert run_room(yaml.dump({"root": {"dag": {"tasks": {name: {} for name in names}}}}).encode()).pods == 40
+    found = run_requests(yaml.dump({"root": {"dag": {"tasks": tasks}}}).encode())
+    assert found == RunRequests(0.1, 64 * MI, 1)
+    assert run_requests(yaml.dump({"root": {"dag": {"tasks": {name: {} for name in names}}}}).encode()).pods == 40
 
 
 @pytest.mark.parametrize(

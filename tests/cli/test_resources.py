@@ -3,7 +3,7 @@ from pathlib import Path
 
 from harness.analysis.cost.resources import Resources
 from harness.cli import main
-from harness.cli.resources import current_resources
+from harness.planning.pipeline_requests import requests_by_task
 from harness.targets import kfp_pipeline
 from tests.analysis.cost.test_resources import measured
 from tests.support.timelines import Story
@@ -13,7 +13,7 @@ MI = 2**20
 
 
 def test_requests_of_a_compiled_pipeline_are_read():
-    found = current_resources(TRAINING.read_bytes())
+    found = requests_by_task(TRAINING.read_bytes())
     assert found["train"] == Resources(1.0, 2.0, 1024 * MI, 1024 * MI)
     assert found["evaluate"].cpu_request == 0.25
 

@@ -1,4 +1,4 @@
-"""An answered question of capacity as a picture: which curves, tests and answers it shows, and the file it goes to."""
+"""An answered capacity question as a picture: which curves, tests and answers it shows, as .svg, .png or .html."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -6,35 +6,35 @@ from typing import TypeVar
 
 import numpy as np
 
-from generators.width_plot import picture_format
-from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Answer, Ask, Question, answer
-from harness.cli.capacity_answered import Answered, amount, interval, sentence
+from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Answer, Question, answer
+from harness.analysis.capacity.answered import Answered, amount, interval, sentence
 from harness.model.errors import ConfigError
 from harness.model.units import counted, format_duration
-from reports.capacity_plot import MOST_CURVES, CapacityPlot, Curve, Mark, Point, draw
+from harness.svg import encoder
+from reports.capacity_plot import MOST_CURVES, CapacityPlot, Curve, Mark, Test, draw
 
 T = TypeVar("T")
 _PLACES, _SIMULATED_PLACES = 60, 6  # along x; simulating one takes a second
-_FARTHEST = 3.0  # times the largest size asked for: the end of an interval that goes on
+_FARTHEST = 3.0  # times the largest size asked for: where an interval without an upper end is cut
 
 
-def file_maker(path: Path) -> Callable[[Answered, Ask | None], None]:
+def writer(path: Path) -> Callable[[Answered], None]:
     """What writes the picture, by the file's ending.
 
     Raises:
-        ConfigError: the ending is none of .svg, .png and .html, or what draws it is not installed.
+        ConfigError: the ending is none of .svg, .png and .html, or the library for it is not installed.
     """
     if path.suffix.lower() not in {".svg", ".png", ".html"}:
-        raise ConfigError(f"--plot {path}: the ending is none of .svg, .png and .html", "such as --plot capacity.svg")
+        raise ConfigError(f"--plot {path} ends in none of .svg, .png and .html", "for example: --plot capacity.svg")
     page = path.suffix.lower() == ".html"
-    made = str.encode if page else picture_format(path)
+    encode = str.encode if page else encoder(path)
 
-    def write(answered: Answered, ask: Ask | None) -> None:
-        svg = draw(picture(answered, ask))
+    def write(answered: Answered) -> None:
+        svg = draw(picture(answered))
         try:
-            path.write_bytes(_page(answered, svg) if page else made(svg))
+            path.write_bytes(_page(answered, svg) if page else encode(svg))
         except OSError as error:
-            raise ConfigError(f"--plot {path} can't be written: {error.strerror}", "name another file") from error
+            raise ConfigError(f"--plot {path} can't be written: {error.strerror}", "give another file") from error
 
     return write
 
@@ -63,37 +63,37 @@ def _page(answered: Answered, svg: str) -> bytes:
     )  # fmt: skip
 
 
-def picture(answered: Answered, ask: Ask | None) -> CapacityPlot:
-    """Time over nodes, a curve for each number of runs; where runs are asked, over runs and one for each of nodes."""
+def picture(answered: Answered) -> CapacityPlot:
+    """Time over nodes with a curve per number of runs; where runs are asked, over runs with a curve per size."""
     cells = _shown(answered)
     across = _across(cells)
     along = RUNS if across == NODES else NODES
     sizes = _some(sorted({float(getattr(cell, along)) for cell in cells}))
     seen = answered.model.fitted_on
     observed, sizes_observed = (seen.nodes, seen.runs) if across == NODES else (seen.runs, seen.nodes)
-    places = _places(cells, across, observed, _SIMULATED_PLACES if ask else _PLACES)
+    places = _places(cells, across, observed, _SIMULATED_PLACES if answered.ask else _PLACES)
     curves = []
     for size in sizes:
-        low, middle, high = _times(answered, ask, across, size, places)
+        low, middle, high = _times(answered, across, size, places)
         name = counted(size, along[:-1])
         within = sizes_observed[0] <= size <= sizes_observed[1]
         curves.append(Curve(name, places, low, middle, high, within))
     limits = () if answered.first.asked == WITHIN else (answered.first.within_s or 0.0,)
-    titles = {NODES: "How long runs take, by nodes", RUNS: "How long runs take, by their number"}
+    titles = {NODES: "Time until all runs finish, by nodes", RUNS: "Time until all runs finish, by runs"}
     return CapacityPlot(
-        titles[across], across, tuple(curves), tuple(_points(answered, across, sizes)),
+        titles[across], across, tuple(curves), tuple(_tests(answered, across, sizes)),
         tuple(_marks(cells, across, along, sizes)), limits, observed,
     )  # fmt: skip
 
 
 def _shown(answered: Answered) -> tuple[Answer, ...]:
-    """The grid; of several times that were given, the first: answers to all of them would hide each other."""
+    """The grid; of several time limits only the first, as the answers would hide each other."""
     first = answered.first
     return tuple(c for c in answered.grid if first.asked == WITHIN or c.within_s == first.within_s) or (first,)
 
 
 def _across(cells: Sequence[Answer]) -> str:
-    """What goes along x: the asked one, else nodes, unless there is one number of them for several of runs."""
+    """The quantity along x: the one asked for, else nodes unless they are fixed while runs vary."""
     if cells[0].asked in {RUNS, NODES}:
         return cells[0].asked
     nodes, runs = ({getattr(cell, name) for cell in cells} for name in (NODES, RUNS))
@@ -101,7 +101,7 @@ def _across(cells: Sequence[Answer]) -> str:
 
 
 def _some(sizes: list[float]) -> list[float]:
-    """At most as many as there are colours, the first and the last among them."""
+    """At most `MOST_CURVES`, with the first and the last among them."""
     chosen = np.unique(np.linspace(0, len(sizes) - 1, min(len(sizes), MOST_CURVES)).round().astype(int))
     return [sizes[k] for k in chosen]
 
@@ -118,31 +118,29 @@ def _places(cells: Sequence[Answer], across: str, observed: tuple[float, float],
     return tuple(whole.tolist())
 
 
-def _times(
-    answered: Answered, ask: Ask | None, across: str, size: float, places: tuple[float, ...]
-) -> tuple[tuple[float, ...], ...]:
+def _times(answered: Answered, across: str, size: float, places: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
     """Quantiles of the time along x: low, middle, high."""
 
     def sizes(x: T) -> tuple[T | float, T | float]:
         return (size, x) if across == NODES else (x, size)
 
-    if ask is None:
+    if answered.ask is None:
         runs, nodes = sizes(np.array(places))
         return tuple(map(tuple, answered.model.durations(runs, nodes, (0.05, 0.5, 0.95)).tolist()))
-    asked = [Question(runs=sizes(x)[0], nodes=sizes(x)[1]) for x in places]
-    told = [answer(answered.model, question, ask) for question in asked]
+    questions = [Question(runs=sizes(x)[0], nodes=sizes(x)[1]) for x in places]
+    found = [answer(answered.model, question, answered.ask) for question in questions]
     return tuple(
-        tuple(value or 0.0 for value in row) for row in zip(*((t.low, t.value, t.high) for t in told), strict=True)
+        tuple(value or 0.0 for value in row) for row in zip(*((a.low, a.value, a.high) for a in found), strict=True)
     )
 
 
-def _points(answered: Answered, across: str, sizes: Sequence[float]) -> Iterator[Point]:
-    for test in answered.source.observations:
+def _tests(answered: Answered, across: str, sizes: Sequence[float]) -> Iterator[Test]:
+    for test in answered.observations:
         x, size = (test.nodes, test.runs) if across == NODES else (test.runs, test.nodes)
         curve = sizes.index(size) if size in sizes else None
         tested = f"{counted(test.runs, 'run')} on {counted(test.nodes, 'node')}"
         label = f"tested: {tested} took {format_duration(test.duration_s)}"
-        yield Point(x, test.duration_s, label, curve)
+        yield Test(x, test.duration_s, label, curve)
 
 
 def _marks(cells: Sequence[Answer], across: str, along: str, sizes: Sequence[float]) -> Iterator[Mark]:

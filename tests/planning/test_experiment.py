@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.planning.plan import Experiment, Order, Point, Question, Result, answers, grid, next_point
+from harness.model.experiment import Experiment, Point, Question, Result, RunOrder
+from harness.planning.experiment import answers, grid, next_point
 
 
 def carried_out(experiment, meets, results=()):
@@ -32,7 +33,7 @@ def test_interleaved_variants_stay_together_and_rounds_follow_each_other():
 
 
 def test_a_random_order_mixes_rounds():
-    points = list(grid(Experiment(Question.GRID, ("a", "b"), (10, 20), (1, 2), 3, Order.RANDOM)))
+    points = list(grid(Experiment(Question.GRID, ("a", "b"), (10, 20), (1, 2), 3, RunOrder.RANDOM)))
     assert [p.repetition for p in points] != sorted(p.repetition for p in points)
 
 
