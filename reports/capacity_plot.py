@@ -4,66 +4,18 @@ Both axes are logarithmic: perfect scaling is a straight line, and equal relativ
 that were tested are on white; extrapolation is on grey, with dashed lines.
 """
 
-from dataclasses import dataclass
 from math import ceil, floor, log10
 
+from harness.analysis.capacity.picture import CapacityPlot, Curve, Mark
 from harness.model.units import format_duration
 from harness.svg import COLOURS, INK, MUTED, Plot, Scale
 
-MOST_CURVES = 6
 _SIZE, _MARGINS = (960, 560), (76, 128, 84, 62)
 _LINE = 17  # pixels between two labels
 _TIMES = (
     1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000,
 )  # fmt: skip
 _FAR = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """The median time with its 90 % interval, in seconds, along x; `observed` says whether its size was tested."""
-
-    name: str
-    x: tuple[float, ...]
-    low: tuple[float, ...]
-    middle: tuple[float, ...]
-    high: tuple[float, ...]
-    observed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Test:
-    """A completed test: its place, its tooltip, and the index of the curve it belongs to, if any."""
-
-    x: float
-    time_s: float
-    label: str
-    curve: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """An answer: its place on a curve and, where it is a number of nodes or runs, the interval along x."""
-
-    x: float
-    time_s: float
-    label: str
-    curve: int
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CapacityPlot:
-    """All that is drawn; `observed` is the range of x that was tested, `limits_s` the time limits asked about."""
-
-    title: str
-    x_name: str
-    curves: tuple[Curve, ...]
-    tests: tuple[Test, ...]
-    marks: tuple[Mark, ...]
-    limits_s: tuple[float, ...]
-    observed: tuple[float, float]
 
 
 def draw(plot: CapacityPlot) -> str:

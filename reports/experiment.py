@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import groupby
 
-from harness.analysis.stats.compare import SINGLE_TESTS, Comparison
+from harness.analysis.stats.compare import Comparison
 from harness.model.experiment import Answer, Experiment, Result
 from harness.model.units import format_duration
+
+SINGLE_TESTS = "Single tests can't show significance: repeat them."  # a footnote of comparisons
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class CompletedExperiment:
 
 def sentences(completed: CompletedExperiment) -> list[str]:
     """The answers of the searches, then how variants compare, for people."""
-    note = [SINGLE_TESTS] if any(each.single for each in completed.comparisons) else []
+    note = [SINGLE_TESTS] if any(min(c.counts) < 2 for c in completed.comparisons) else []
     return [*(a.sentence for a in completed.answers), *(c.sentence for c in completed.comparisons), *note]
 
 

@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Answer, plot, print."""
     from harness.cli.capacity_text import as_json, as_text
     from harness.planning.capacity import Evictions, Options, answer_from
-    from reports.capacity_picture import writer
+    from reports.capacity_page import writer
 
     question = _question(arguments)
     write = writer(arguments.plot) if arguments.plot else None

@@ -54,7 +54,7 @@ def _json(found: "Compared") -> str:
 
 
 def _text(found: "Compared") -> str:
-    from harness.analysis.stats.compare import SINGLE_TESTS
+    from reports.experiment import SINGLE_TESTS
 
     rows = [["metric", "scale", "before", "after", "change", "95% interval", "p", "n"]]
     for c in found.comparisons:
@@ -67,7 +67,7 @@ def _text(found: "Compared") -> str:
     for comparison in found.comparisons:
         lines += printing.wrapped(comparison.sentence)
     best = found.recommendation
-    if any(c.single for c in found.comparisons) and (best is None or best.repeated):
+    if any(min(c.counts) < 2 for c in found.comparisons) and (best is None or best.repeated):
         lines += ["", *printing.wrapped(SINGLE_TESTS)]
     for sentence in (*found.gains, *((best.sentence,) if best else ())):
         lines += ["", *printing.wrapped(sentence)]

@@ -16,7 +16,6 @@ import numpy as np
 
 from harness.analysis.timeline import Floats
 
-SINGLE_TESTS = "A single test per variant cannot tell a difference from noise: repeat the tests."
 ALPHA = 0.05
 POWER = 0.8
 _RESAMPLES = 2000
@@ -72,11 +71,6 @@ class Comparison:
         return self.p is not None and self.p <= ALPHA
 
     @property
-    def single(self) -> bool:
-        """A variant was tested only once: `SINGLE_TESTS` says what that means."""
-        return min(self.counts) < 2
-
-    @property
     def sentence(self) -> str:
         """For people."""
         where = f" at {self.scale}" if self.scale else ""
@@ -84,7 +78,7 @@ class Comparison:
             return f"{self.metric}{where}: {self.first} is 0, so no change in percent can be given."
         direction = "higher" if self.change > 0 else "lower"
         told = f"{self.metric}{where}: {self.variant} is {abs(self.change):.1%} {direction} than {self.first}"
-        if self.single:
+        if min(self.counts) < 2:
             return f"{told} (single test)."
         interval = f"95% interval {self.low:+.1%} to {self.high:+.1%}"
         if self.significant:

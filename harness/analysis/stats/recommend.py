@@ -6,8 +6,7 @@ from math import exp, log
 
 import numpy as np
 
-from harness.analysis.stats.compare import SINGLE_TESTS, Comparison, Measurement, compare
-from harness.model.units import counted
+from harness.analysis.stats.compare import Comparison, Measurement, compare
 
 _FAILED = "failed_ratio"
 _MOST_MORE_FAILED = 0.01
@@ -45,19 +44,15 @@ class Recommendation:
         """For people."""
         order = sorted(self.shortfall.items(), key=lambda item: item[1])
         told = ", ".join(f"{name} {times:.2f}" for name, times in order)
-        over = counted(self.compared, "comparison")
-        parts = [
-            f"Recommended: {self.variant}.",
-            f"Geometric-mean ratio to the best variant (1.00 = best), over {over}: {told}.",
-        ]
+        parts = [f"Recommended: {self.variant}. Times the best value, over {self.compared} comparisons: {told}."]
         if self.failing:
             parts.append(f"More runs fail with {', '.join(self.failing)}.")
         if not self.repeated:
-            parts.append(SINGLE_TESTS)
+            parts.append("One test of a variant proves nothing: repeat them.")
         elif self.better:
-            parts.append(f"It is significantly better than {self.next} in {', '.join(self.better)}.")
+            parts.append(f"Against {self.next} it is significantly better in {', '.join(self.better)}.")
         elif not self.worse:
-            parts.append(f"No difference from {self.next} is significant: take either, or run more tests.")
+            parts.append(f"Against {self.next} no difference is significant: more tests would tell, or take either.")
         if self.worse:
             parts.append(f"It is significantly worse in {', '.join(self.worse)}.")
         return " ".join(parts)

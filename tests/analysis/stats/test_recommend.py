@@ -37,8 +37,8 @@ def test_who_loses_runs_is_out():
 
 
 def test_single_tests_prove_nothing_and_few_are_not_significant():
-    assert "A single test per variant cannot tell" in recommended(measured("makespan (s)", 1, a=100, b=200)).sentence
-    assert "No difference from b is significant" in recommended(measured("makespan (s)", 2, a=100, b=200)).sentence
+    assert "proves nothing" in recommended(measured("makespan (s)", 1, a=100, b=200)).sentence
+    assert "no difference is significant" in recommended(measured("makespan (s)", 2, a=100, b=200)).sentence
 
 
 def test_without_a_metric_that_says_what_is_better_there_is_none():

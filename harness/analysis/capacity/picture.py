@@ -1,66 +1,66 @@
-"""An answered capacity question as a picture: which curves, tests and answers it shows, as .svg, .png or .html."""
+"""What a picture of capacity shows: curves of time, completed tests, and answers."""
 
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
 from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Answer, Question, answer
-from harness.analysis.capacity.answered import Answered, amount, interval, sentence
-from harness.model.errors import ConfigError
+from harness.analysis.capacity.answered import Answered, sentence
 from harness.model.units import counted, format_duration
-from harness.svg import encoder
-from reports.capacity_plot import MOST_CURVES, CapacityPlot, Curve, Mark, Test, draw
 
 T = TypeVar("T")
+_MOST_CURVES = 6
 _PLACES, _SIMULATED_PLACES = 60, 6  # along x; simulating one takes a second
 _FARTHEST = 3.0  # times the largest size asked for: where an interval without an upper end is cut
 
 
-def writer(path: Path) -> Callable[[Answered], None]:
-    """What writes the picture, by the file's ending.
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The median time with its 90 % interval, in seconds, along x; `observed` says whether its size was tested."""
 
-    Raises:
-        ConfigError: the ending is none of .svg, .png and .html, or the library for it is not installed.
-    """
-    if path.suffix.lower() not in {".svg", ".png", ".html"}:
-        raise ConfigError(f"--plot {path} ends in none of .svg, .png and .html", "for example: --plot capacity.svg")
-    page = path.suffix.lower() == ".html"
-    encode = str.encode if page else encoder(path)
-
-    def write(answered: Answered) -> None:
-        svg = draw(picture(answered))
-        try:
-            path.write_bytes(_page(answered, svg) if page else encode(svg))
-        except OSError as error:
-            raise ConfigError(f"--plot {path} can't be written: {error.strerror}", "give another file") from error
-
-    return write
+    name: str
+    x: tuple[float, ...]
+    low: tuple[float, ...]
+    middle: tuple[float, ...]
+    high: tuple[float, ...]
+    observed: bool
 
 
-def _page(answered: Answered, svg: str) -> bytes:
-    from markupsafe import Markup
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A completed test: its place, its tooltip, and the index of the curve it belongs to, if any."""
 
-    from reports.page import offline_page
+    x: float
+    time_s: float
+    label: str
+    curve: int | None
 
-    cells = answered.grid or (answered.first,)
-    asked = answered.first.asked
-    names = [name for name in (RUNS, NODES, WITHIN) if name != asked]
-    rows = [
-        (*(amount(name, getattr(c, name)) for name in names),
-         *(amount(asked, value) or "none" for value in (c.value, c.low, c.high)),
-         c.binding, "; ".join(c.warnings))
-        for c in cells
-    ]  # fmt: skip
-    titles = {RUNS: "Runs", NODES: "Nodes", WITHIN: "Time"}
-    heads = (*(titles[name] for name in names), titles[asked], "At least", "At most", "Binding", "Warnings")
-    return offline_page(
-        "capacity.html.j2", {}, headline=sentence(answered.first), answered=answered, heads=heads, rows=rows,
-        interval=interval(answered.first),
-        observations=counted(answered.model.fitted_on.observations, "observation"),
-        svg=Markup(svg),  # noqa: S704  # our own drawing, its texts escaped
-    )  # fmt: skip
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An answer: its place on a curve and, where it is a number of nodes or runs, the interval along x."""
+
+    x: float
+    time_s: float
+    label: str
+    curve: int
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityPlot:
+    """All that is drawn; `observed` is the range of x that was tested, `limits_s` the time limits asked about."""
+
+    title: str
+    x_name: str
+    curves: tuple[Curve, ...]
+    tests: tuple[Test, ...]
+    marks: tuple[Mark, ...]
+    limits_s: tuple[float, ...]
+    observed: tuple[float, float]
 
 
 def picture(answered: Answered) -> CapacityPlot:
@@ -101,8 +101,8 @@ def _across(cells: Sequence[Answer]) -> str:
 
 
 def _some(sizes: list[float]) -> list[float]:
-    """At most `MOST_CURVES`, with the first and the last among them."""
-    chosen = np.unique(np.linspace(0, len(sizes) - 1, min(len(sizes), MOST_CURVES)).round().astype(int))
+    """At most `_MOST_CURVES`, with the first and the last among them."""
+    chosen = np.unique(np.linspace(0, len(sizes) - 1, min(len(sizes), _MOST_CURVES)).round().astype(int))
     return [sizes[k] for k in chosen]
 
 
