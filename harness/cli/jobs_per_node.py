@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """The verb's options."""
     parser.epilog = (
-        "The pool must be empty, with one node or none, and its autoscaler must be allowed to add a second one. "
-        "The steps must go to this pool only (node selector)."
+        "The pool must be empty, with at most one node, and its autoscaler must be allowed to add a second one. "
+        "A node selector must bind the steps to this pool."
     )
     parser.add_argument("--host", help="address of Kubeflow Pipelines (default: KF_PIPELINES_ENDPOINT)")
     parser.add_argument("--pipeline", type=Path, help="compiled IR of the pipeline (default: the built-in example)")
-    parser.add_argument("--namespace", default="kubeflow", help="of the runs' pods (default: kubeflow)")
-    parser.add_argument("--kube-context", help="context of the kubeconfig (default: its current one)")
+    parser.add_argument("--namespace", default="kubeflow", help="namespace of the runs' pods (default: kubeflow)")
+    parser.add_argument("--kube-context", help="kubeconfig context (default: the current one)")
     parser.add_argument("--pool", default="", help="the node pool (default: the only one without taints)")
-    parser.add_argument("--most", type=count, metavar="K", help="never more runs (default: four times the estimate)")
+    parser.add_argument("--most", type=count, metavar="K", help="try at most K runs (default: four times the estimate)")
     parser.add_argument(
-        "--repetitions", type=count, default=3, metavar="R", help="of the trials that decide (default: 3)"
+        "--repetitions", type=count, default=3, metavar="R", help="repetitions of the deciding trials (default: 3)"
     )
     parser.add_argument(
-        "--trial", type=duration_above_0, default="1h", metavar="T", help="longest time for one trial (default: 1h)"
+        "--trial", type=duration_above_0, default="1h", metavar="T", help="time limit of one trial (default: 1h)"
     )
     parser.add_argument("--token-file", default="", help="file with the bearer token (or environment PIPESWARM_TOKEN)")
     parser.add_argument(
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     host = arguments.host or os.environ.get("KF_PIPELINES_ENDPOINT", "")
     if not host:
-        raise ConfigError("there is no platform to try it on", "give --host, or set KF_PIPELINES_ENDPOINT")
+        raise ConfigError("no platform is given", "give --host, or set KF_PIPELINES_ENDPOINT")
     token = read_token(arguments.token_file, os.environ)
     cluster = NodePools(arguments.kube_context, arguments.namespace)
     exchange = Http("kfp", host, token, Timeouts(10.0, 60.0), lambda _: None)

@@ -23,7 +23,7 @@ from harness.cli import main
         ("jobs-per-node --trial 0", "argument --trial: 0 is not above 0"),
         ("adapter serve --errors 2", "argument --errors: 2 is not a number from 0 to 1"),
         ("adapter serve --capacity=-1", "argument --capacity: -1 is below 0"),
-        ("adapter serve --latency 2s..1s", "argument --latency: 2s..1s is upside down"),
+        ("adapter serve --latency 2s..1s", "argument --latency: 2s..1s is reversed"),
         ("adapter serve --step 0s", "argument --step: 0s is not above 0"),
         ("adapter serve --port 65536", "argument --port: 65536 is not a port"),
         ("simulate run --caching maybe", "argument --caching: invalid choice: 'maybe'"),
