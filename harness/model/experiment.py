@@ -116,7 +116,8 @@ class Answer:
         low, high = self.interval
         notes = [counted(self.tests, "test")]
         if self.value and low != high:
-            notes.append(f"{low or 'fewer'} to {high or 'more'} possible")
+            span = f"at least {low}" if high is None else f"at most {high}" if low is None else f"{low} to {high}"
+            notes.append(f"{span} possible")
         if self.contradictions:
             notes.append(f"contradicted by the tests at {', '.join(map(str, self.contradictions))}")
         variant = "" if series.variant == "default" else f"{series.variant}, "

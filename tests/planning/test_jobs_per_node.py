@@ -19,7 +19,7 @@ from harness.planning.jobs_per_node import (
 NO_CPU = "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint {a: b}."
 
 
-def test_the_estimate_is_what_is_left_by_what_is_asked():
+def test_the_estimate_is_capacity_by_requests():
     assert estimate(NodeCapacity(3.86 - 0.3, 12, 110), RunRequests(1.0, 1, 1)) == 3
     assert estimate(NodeCapacity(8, 12, 110), RunRequests(1.0, 4, 1)) == 3
     assert estimate(NodeCapacity(8, 12, 5), RunRequests(1.0, 0, 2)) == 2
@@ -43,7 +43,7 @@ def test_a_snapshot_is_judged(snapshot, verdict):
     assert judge(2, snapshot) == verdict
 
 
-def test_what_is_lacking_is_named():
+def test_the_lacking_resource_is_named():
     assert lack([Blocked("train", "1 Insufficient memory, 1 Insufficient cpu.", 0)]) == "cpu, memory"
     assert lack([Blocked("train-driver", "1 Too many pods.", 0)]) == "driver pods: pods"
     assert lack([Blocked("train-driver", NO_CPU, 0), Blocked("train", NO_CPU, 0)]) == "cpu"
