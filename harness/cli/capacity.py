@@ -48,16 +48,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Answer, plot, print."""
     from harness.cli.capacity_text import as_json, as_text
-    from harness.planning.capacity import Evictions, Options, answer_from
+    from harness.planning.capacity import Evictions, answer_from
     from reports.capacity_page import writer
 
     question = _question(arguments)
     write = writer(arguments.plot) if arguments.plot else None
     evictions = Evictions(arguments.spot, arguments.step_time, arguments.replacement_time) if arguments.spot else None
-    options = Options(
-        arguments.grid, arguments.jobs_per_node, arguments.simulator or "", arguments.price, evictions
+    answered = answer_from(
+        arguments.sources, question, grid=arguments.grid, jobs_per_node=arguments.jobs_per_node,
+        simulator=arguments.simulator or "", price=arguments.price, evictions=evictions,
     )  # fmt: skip
-    answered = answer_from(arguments.sources, question, options)
     if write is not None:
         write(answered)
     printing.show(arguments, lambda: as_text(answered), lambda: as_json(answered))

@@ -63,16 +63,18 @@ def _text(found: "Compared") -> str:
         p = "" if c.p is None else f"{c.p:.2g}"
         counts = f"{c.counts[0]}+{c.counts[1]}{' pairs' if c.paired else ''}"
         rows.append([c.metric, c.scale, f"{c.before:,.6g}", f"{c.after:,.6g}", change, interval, p, counts])
-    lines = [*printing.table(rows), ""]
-    for comparison in found.comparisons:
-        lines += printing.wrapped(comparison.sentence)
+    # For a single test the table says it all.
+    repeated = [c.sentence for c in found.comparisons if min(c.counts) > 1]
     best = found.recommendation
-    if any(min(c.counts) < 2 for c in found.comparisons) and (best is None or best.repeated):
-        lines += ["", *printing.wrapped(SINGLE_TESTS)]
-    for sentence in (*found.gains, *((best.sentence,) if best else ())):
-        lines += ["", *printing.wrapped(sentence)]
+    notes = [*found.gains, *((best.sentence,) if best else ())]
+    if len(repeated) < len(found.comparisons) and (best is None or best.repeated):
+        notes.append(SINGLE_TESTS)
     if found.gains:
-        lines.append("Makespan, throughput and goodput depend on the schedule and are not part of the recommendation.")
-    for warning in found.warnings:
-        lines += printing.wrapped(warning, "warning: ")
-    return "\n".join(lines)
+        notes.append("Makespan, throughput and goodput depend on the schedule; the recommendation ignores them.")
+    blocks = [
+        printing.table(rows),
+        [line for sentence in repeated for line in printing.wrapped(sentence)],
+        *(printing.wrapped(note) for note in notes),
+        [line for warning in found.warnings for line in printing.wrapped(warning, "warning: ")],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block)

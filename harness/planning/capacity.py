@@ -34,32 +34,26 @@ class Evictions:
     replacement_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to answer.
-
-    Attributes:
-        grid: answer around a single size, too.
-        jobs_per_node: runs that fit one node, where known.
-        simulator: the profile of a simulated platform that answers instead of the model; "" is the model.
-        price: of one node, per hour; none is the recorded price.
-        evictions: none for nodes that stay.
-    """
-
-    grid: bool = False
-    jobs_per_node: int | None = None
-    simulator: str = ""
-    price: float | None = None
-    evictions: Evictions | None = None
-
-
-def answer_from(sources: Sequence[Path], question: Mapping[str, Sequence[float]], options: Options) -> "Answered":
+def answer_from(
+    sources: Sequence[Path],
+    question: Mapping[str, Sequence[float]],
+    *,
+    grid: bool = False,
+    jobs_per_node: int | None = None,
+    simulator: str = "",
+    price: float | None = None,
+    evictions: Evictions | None = None,
+) -> "Answered":
     """Answer a question, from run folders and tables.
 
     Args:
         sources: run folders and tables of observations.
         question: two of ``runs``, ``within_s`` and ``nodes``, with one value or several; several make a grid.
-        options: how to answer.
+        grid: answer around a single size, too.
+        jobs_per_node: runs that fit one node, where known.
+        simulator: the profile of a simulated platform that answers instead of the fitted model.
+        price: of one node, per hour; none is the recorded price.
+        evictions: none for nodes that stay.
 
     Raises:
         ConfigError: the sources or the options can't answer it.
@@ -71,23 +65,25 @@ def answer_from(sources: Sequence[Path], question: Mapping[str, Sequence[float]]
     from harness.analysis.capacity.check import leave_one_out
     from harness.analysis.capacity.fit import fit
 
-    cells = _cells(question, grid=options.grid)
+    cells = _cells(question, grid=grid)
     source = read(sources)
-    model = fit(source.observations, np.random.default_rng(_SEED), jobs_per_node=options.jobs_per_node)
+    model = fit(source.observations, np.random.default_rng(_SEED), jobs_per_node=jobs_per_node)
     warnings = source.warnings
-    if options.evictions:
-        factor, warning = _eviction_factor(options.evictions, source)
+    if evictions:
+        factor, warning = _eviction_factor(evictions, source)
         model, warnings = model.scaled(factor), (*warnings, warning)
-    ask = _simulator(sources, options).ask if options.simulator else None
+    if simulator and evictions:
+        raise ConfigError("--simulator has its own evictions", "give a profile with spot nodes instead of --spot")
+    ask = _simulator(sources, simulator).ask if simulator else None
     return Answered(
         model,
-        f"calibrated simulator ({options.simulator})" if ask else model.law.name,
+        f"calibrated simulator ({simulator})" if ask else model.law.name,
         answer(model, Question(**{quantity: values[0] for quantity, values in question.items()}), ask),
         tuple(answer(model, Question(**cell), ask) for cell in cells),
         source.observations,
         source.lacks,
         warnings,
-        source.price if options.price is None else options.price,
+        source.price if price is None else price,
         None if ask else leave_one_out(source.observations, np.random.default_rng(_SEED)),
         ask,
     )
@@ -111,7 +107,7 @@ def _axis(name: str, values: Sequence[float]) -> list[float]:
     return spread if name == "within_s" else sorted({float(max(1, round(value))) for value in spread})
 
 
-def _simulator(sources: Sequence[Path], options: Options) -> "CalibratedSimulator":
+def _simulator(sources: Sequence[Path], profile: str) -> "CalibratedSimulator":
     """The simulated platform, calibrated on the run folder."""
     from harness.analysis.capacity.recorded import recorded
     from harness.planning.simulated_burst import package
@@ -120,20 +116,15 @@ def _simulator(sources: Sequence[Path], options: Options) -> "CalibratedSimulato
     from harness.store.folder import PIPELINE
 
     folders = [path for path in sources if path.is_dir()]
-    if len(folders) != 1 or options.evictions:
-        raise ConfigError(
-            "--simulator is calibrated on one run folder, and has its own evictions",
-            "give one run folder with --from; for evictions, a profile with spot nodes",
-        )
+    if len(folders) != 1:
+        raise ConfigError("--simulator is calibrated on one run folder", "give one run folder with --from")
     timeline = timeline_of(folders[0])
     whole = [o for o in recorded(timeline).observations if not o.steady]
     if not whole:
         raise ConfigError(f"{folders[0]} has no complete test to calibrate on", "give the run folder of a burst")
     pipeline = folders[0] / PIPELINE
     try:
-        return calibrate(
-            timeline, whole[0], load_profile(options.simulator), package(pipeline if pipeline.is_file() else None)
-        )
+        return calibrate(timeline, whole[0], load_profile(profile), package(pipeline if pipeline.is_file() else None))
     except ValueError as error:
         raise ConfigError(f"{folders[0]} can't calibrate a simulator: {error}", "observe the cluster too") from error
 
