@@ -1,4 +1,4 @@
-"""How far to trust a capacity model on its own data: leave-one-out, size by size."""
+"""How far to trust a capacity model on its own data: each size foretold from all others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ class Check:
     def sentence(self) -> str:
         """For people."""
         return (
-            f"{self.coverage:.0%} of {self.tests} tests ({self.sizes} sizes) in the 90% interval, "
-            f"median error {self.error:.1%}"
+            f"{self.sizes} sizes, each foretold from the others: {self.coverage:.0%} of {self.tests} tests in the "
+            f"90% interval, median error {self.error:.1%}"
         )
 
 
 def leave_one_out(observations: Sequence[Observation], random: np.random.Generator) -> Check | None:
-    """Predict each size from the others, at most `_MOST_SIZES` evenly chosen ones; none when there is one size only.
+    """Foretell each size from the others, at most `_MOST_SIZES` evenly chosen ones; none when there is one size only.
 
     Raises:
         ValueError: an observation has a size or duration that is not above 0.
