@@ -138,6 +138,7 @@ def read_runs(variants: Sequence[str], *, force: bool) -> Measurements:
     names = _names(variants)
     arms = {names[variant]: [timeline_of(Path(path)) for path in variant.split(",")] for variant in variants}
     tests = [timeline for arm in arms.values() for timeline in arm]
+    warnings = _warnings(arms, tests, force=force)
     sizes = {timeline.plan.intended for timeline in tests}
     scale = f"{tests[0].plan.intended} runs" if len(sizes) == 1 else "different scales"
     rows = [
@@ -148,7 +149,7 @@ def read_runs(variants: Sequence[str], *, force: bool) -> Measurements:
     ]
     schedules = {name: in_words(arm[0].plan.schedule) for name, arm in arms.items()}
     starts = [[timeline.start_at for timeline in arm] for arm in arms.values()]
-    return Measurements(rows, _interleaved(starts), schedules, _warnings(arms, tests, force=force))
+    return Measurements(rows, _interleaved(starts), schedules, warnings)
 
 
 def _warnings(arms: "Mapping[str, Sequence[Timeline]]", tests: "Sequence[Timeline]", *, force: bool) -> tuple[str, ...]:
