@@ -114,7 +114,7 @@ def _read_runs(variants: Sequence[str], *, force: bool) -> Tests:
     from harness.analysis.stats.measures import measure
     from harness.analysis.validity import validity
     from harness.model.baseline import differences
-    from harness.model.schedule import in_words
+    from harness.model.schedules import in_words
 
     runs = [Path(path) for name in variants for path in name.split(",")]
     twice = next((path for path in runs if runs.count(path) > 1), None)

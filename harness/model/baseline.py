@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
-from harness.model.schedule import in_words
+from harness.model.schedules import in_words
 
 BATCHES = 20
 LEAST_BATCHES = 8  # that both tests have

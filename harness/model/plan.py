@@ -1,7 +1,8 @@
 """All that is needed to repeat a test: it goes into the run folder's manifest."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +13,29 @@ class Limits:
     max_in_flight: int = 10_000  # open requests per worker; what does not fit is missed
     connect_timeout_s: float = 10.0
     answer_timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ObserverPlan:
+    """What is observed beside the runs, and how it is reached; never a token, key or password.
+
+    Attributes:
+        platform_namespaces: where the platform itself runs, with its artifact store.
+        kube_context: of the kubeconfig; "" is the current one.
+        kube_requests_per_s: limit on requests to the Kubernetes API.
+        prometheus: its address; "" is none.
+        metric_profiles: to query it for; none is all.
+        metrics: (profile, address) of ``/metrics`` pages to scrape.
+        store_probe: bucket that probe objects are written to, as ``s3://NAME``; "" is none.
+    """
+
+    platform_namespaces: tuple[str, ...] = ("kubeflow",)
+    kube_context: str = ""
+    kube_requests_per_s: float = 20.0
+    prometheus: str = ""
+    metric_profiles: tuple[str, ...] = ()
+    metrics: tuple[tuple[str, str], ...] = ()
+    store_probe: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +63,27 @@ class Plan:
     verify_tls: bool = True
     redact: tuple[str, ...] = ()  # parameters whose values are hidden in what is recorded
     redacted: tuple[str, ...] = ()  # files kept without these values; their digests are of what was given
+    observer: ObserverPlan = field(default_factory=ObserverPlan)
+
+    @classmethod
+    def from_mapping(cls, raw: Mapping[str, Any]) -> Self:
+        """The plan of plain values, as JSON or Locust's messages carry them.
+
+        Fields of a newer version are left out; those that an older version lacks have their defaults.
+
+        Raises:
+            TypeError: a field is missing, or is not of its type.
+        """
+        known = _known(cls, raw)
+        observer = _known(ObserverPlan, known.get("observer", {}))
+        metrics = tuple((profile, url) for profile, url in observer.get("metrics", ()))
+        known["observer"] = ObserverPlan(**{**observer, "metrics": metrics})
+        return cls(**{**known, "limits": Limits(**_known(Limits, known.get("limits", {})))})
+
+
+def _known(kind: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of `kind` in `raw`; lists become tuples."""
+    if not isinstance(raw, Mapping):
+        raise TypeError(f"{raw!r} is not a mapping")
+    known = {each.name: raw[each.name] for each in fields(kind) if each.name in raw}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}

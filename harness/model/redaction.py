@@ -58,6 +58,11 @@ class Redaction:
         return text
 
 
+def without_credentials(url: str) -> str:
+    """An address without its user and password."""
+    return _URL_CREDENTIALS.sub(HIDDEN, url)
+
+
 def values_of(names: Iterable[str], rows: Iterable[Mapping[str, str]]) -> Iterator[str]:
     """The values of these columns of scenarios."""
     wanted = set(names)

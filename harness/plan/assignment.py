@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.errors import ConfigError
-from harness.model.plan import Limits, Plan
+from harness.model.plan import Plan
 from harness.model.scenario import Arrival, Scenario
 from harness.targets.target import find
 
@@ -99,7 +99,7 @@ class Assignment:
             raise ConfigError("the plan that came is not the one that was sent", "start master and workers again")
         return cls(
             raw["run"],
-            Plan(**{**raw["plan"], "limits": Limits(**raw["plan"]["limits"])}),
+            Plan.from_mapping(raw["plan"]),
             [Scenario(id_, name, values, {}) for id_, name, values in raw["scenarios"]],
             array("d", raw["offsets"]),
             raw["t0_at"],

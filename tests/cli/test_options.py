@@ -1,5 +1,6 @@
 import json
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,12 @@ def test_every_option_of_a_locustfile_is_listed_with_default_and_meaning(capsys)
     options = {option["name"]: option for option in json.loads(capsys.readouterr().out)["options"]}
     assert options["--schedule"]["default"] == "spread"
     assert {"constant", "burst", "replay"} <= set(options["--schedule"]["choices"])
+
+
+def test_the_reference_page_is_up_to_date(capsys):
+    assert main(["options", "--markdown"]) == 0
+    page = Path(__file__).parents[2] / "docs" / "options.md"
+    assert page.read_text(encoding="utf-8") == capsys.readouterr().out, "pipeswarm options --markdown > docs/options.md"
 
 
 def test_an_unknown_target_is_refused_with_the_list(capsys):

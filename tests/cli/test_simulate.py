@@ -92,7 +92,6 @@ def test_without_report_only_the_records_are_written(tmp_path: Path, capsys: pyt
     ("options", "said"),
     [
         (("--schedule", "concurrency"), "closed schedule"),
-        (("--schedule", "tides"), "no schedule 'tides'"),
         (("--fault", "store-fulll"), "did you mean 'store-full'"),
         (("--profile", "moon"), "no simulated platform 'moon'"),
         (("--schedule", "constant", "--rate", "1/h", "--for", "1s"), "no arrival"),
