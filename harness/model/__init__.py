@@ -1,4 +1,4 @@
-"""The nouns of Pipeswarm: values without I/O, clock or dependency.
+"""The nouns of Pipeswarm: values, with no I/O, clock or dependency.
 
 Instants are integer UTC nanoseconds and end in ``_at``; durations are float seconds and end in ``_s``.
 A missing end is ``None``: never 0, never 1970.

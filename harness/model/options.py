@@ -10,7 +10,6 @@ from typing import Any
 
 from harness.model.errors import ConfigError
 
-
 _MOST_IN_USAGE = 4  # choices; more would not fit the usage line
 
 
@@ -37,7 +36,7 @@ class Option:
         name: without dashes.
         default: "" is not given; False makes the option a switch.
         help: one phrase, for ``--help``, the web form and the reference.
-        parse: turns the text into its value; raises ConfigError, ArgumentTypeError or ValueError. None keeps the text.
+        parse: text to value; raises ConfigError, or ValueError if it is not a number. None keeps the text.
         choices: the only texts allowed; none allows any.
         repeatable: may be given several times; its value is a tuple.
         in_form: whether the web form shows it.
@@ -92,8 +91,6 @@ class Option:
             return self.parse(text)
         except ConfigError as error:
             raise ConfigError(f"{label}: {error.message}", error.hint) from error
-        except argparse.ArgumentTypeError as error:
-            raise ConfigError(f"{label}: {error}") from error
         except ValueError:
             number = "a whole number" if self.parse is int else "a number"
             raise ConfigError(f"{label}: '{text}' is not {number}", "write it in digits") from None

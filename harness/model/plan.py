@@ -1,4 +1,4 @@
-"""All that is needed to repeat a test: it goes into the run folder's manifest."""
+"""Everything needed to repeat a test: the run folder's manifest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -7,10 +7,10 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on what a test may do and how long it may wait."""
+    """Limits on what a test may do, and on how long it may wait."""
 
-    drain_s: float = 600.0  # waits so long for the last runs after the last arrival
-    max_in_flight: int = 10_000  # open requests per worker; what does not fit is missed
+    drain_s: float = 600.0  # wait for the last runs after the last arrival
+    max_in_flight: int = 10_000  # open requests per worker; arrivals beyond it are missed
     connect_timeout_s: float = 10.0
     answer_timeout_s: float = 60.0
 
@@ -43,7 +43,7 @@ class Plan:
     """Target, scenarios, schedule, limits: everything needed to repeat the test.
 
     `schedule` and `target_options` are plain values, so that the manifest can be read without Pipeswarm. `digests` are
-    SHA-256 of the pipeline, the scenarios and the schedule; workers refuse a plan whose digests differ from theirs.
+    SHA-256 of the pipeline, the scenarios and the schedule; `command` repeats the test.
     """
 
     target: str
@@ -57,7 +57,7 @@ class Plan:
     slos: tuple[str, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
-    command: tuple[str, ...] = ()  # how to repeat the test
+    command: tuple[str, ...] = ()
     started_at: int = 0
     workers: int = 1
     verify_tls: bool = True
