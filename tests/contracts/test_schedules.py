@@ -25,6 +25,7 @@ from harness.model.schedules import (
     schedule_options,
     to_mapping,
 )
+from harness.model.schedules import schedule as schedule_module
 from harness.plan.options import SCHEDULE, settings
 from harness.targets import kfp
 
@@ -130,3 +131,24 @@ def test_a_closed_schedule_comes_back_from_the_manifest(tmp_path: Path) -> None:
 def test_composition_is_associative(a: Schedule, b: Schedule, c: Schedule) -> None:
     assert a.then(b).then(c) == a.then(b.then(c))  # type: ignore[attr-defined]  # of `Open`
     assert a.then(b).length_s == pytest.approx(a.length_s + b.length_s)  # type: ignore[attr-defined]
+
+
+def test_a_third_partys_schedule_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Entry:
+        name = "tides"
+
+        def load(self) -> type[Constant]:
+            return Constant
+
+    monkeypatch.setattr(schedule_module, "entry_points", lambda group: [Entry()] * (group == "pipeswarm.schedules"))
+    kinds.cache_clear()
+    try:
+        assert find_kind("tides") is Constant
+        assert "tides" in {option.name: option for option in schedule_options()}["rate"].help
+    finally:
+        kinds.cache_clear()
+
+
+def test_an_unknown_schedule_is_refused_with_the_list() -> None:
+    with pytest.raises(ConfigError, match=r"no schedule 'moonlight'[^·]*spread, burst"):
+        find_kind("moonlight")
