@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _refuse_own_options(arguments: argparse.Namespace) -> None:
-    """The plan of a run says what is observed; ignoring options without a word would mislead.
+    """The plan of a run says what is observed; options on the command line would be ignored.
 
     Raises:
         ConfigError: naming the first option that does not go with ``--run``.

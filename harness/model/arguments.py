@@ -1,4 +1,4 @@
-"""Types of arguments, for argparse and `Option`: what is wrong is reported with the option's name."""
+"""Types of arguments, for argparse and `Option`; an error is reported with the name of the option."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Observing somebody else's load, against a served platform."""
+"""Observation without a load of ours, against a served platform."""
 
 import json
 import os
@@ -22,7 +22,7 @@ __all__ = ["platform"]
 
 
 def submit(served, count):
-    """Somebody else's load."""
+    """A load that is not ours."""
     exchange = Http("other", served.url, "", Timeouts(5, 30), lambda _request: None)
     texts = {option.name: option.default for option in kfp.OPTIONS} | {"namespace": "", "experiment": "nightly"}
     prepared = kfp.prepare(texts, simulated=True)
@@ -60,7 +60,7 @@ def folder_of(tmp_path):
     return find
 
 
-def test_somebody_elses_runs_get_a_folder_and_a_report(platform, tmp_path, folder_of):
+def test_observed_runs_get_a_folder_and_a_report(platform, tmp_path, folder_of):
     process = start(platform, tmp_path, "--json", "--slo", "failed_ratio <= 0", "--kube-requests", "10/s")
     try:
         folder = folder_of()
@@ -119,7 +119,9 @@ def test_the_time_ends_it(platform, tmp_path, folder_of):
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--token-file", "/absent"], "/absent can't be read", 2),
     ],
 )  # fmt: skip
-def test_what_can_not_work_is_told_before_anything_is_made(tmp_path, monkeypatch, capsys, options, says, code):
+def test_an_impossible_observation_is_refused_before_anything_is_made(
+    tmp_path, monkeypatch, capsys, options, says, code
+):
     monkeypatch.delenv("KF_PIPELINES_ENDPOINT", raising=False)
     assert main(["observe", *options, "--runs-dir", str(tmp_path / "runs")]) == code
     assert says in capsys.readouterr().err

@@ -32,7 +32,7 @@ def test_an_unknown_target_is_refused_with_the_list(capsys):
     assert "kfp" in capsys.readouterr().err
 
 
-def test_the_version_is_told_as_other_tools_tell_it(capsys):
+def test_the_version_is_printed_as_by_other_tools(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert ended.value.code == 0

@@ -109,9 +109,9 @@ def test_impossible_schedules_are_configuration_errors(make):
         (Stages((Burst(5), Constant(2.0, 30.0))), "burst, runs 5 then constant, duration 30 s, rate 2/s"),
     ],
 )
-def test_a_schedule_is_told_in_words(schedule, words):
+def test_a_schedule_in_words(schedule, words):
     assert in_words(to_mapping(schedule)) == words
 
 
-def test_where_there_is_no_schedule_runs_were_observed():
+def test_without_a_schedule_runs_were_observed():
     assert in_words({}) == "observed"

@@ -64,13 +64,13 @@ def test_options_that_the_schedule_ignores_are_named():
     assert parse("--schedule", "concurrency", "-u", "9", "--runs", "20").ignored_options() == ""
 
 
-def test_objectives_may_be_given_several_times():
+def test_objectives_are_repeatable():
     both = ("failed_ratio < 1%", "throughput > 2/h")
     assert parse("--slo", both[0], "--slo", both[1]).slos == both
     assert parse("--slo", "; ".join(both)).slos == both
 
 
-def test_what_the_observer_needs_is_parsed_with_the_load():
+def test_observer_options_are_parsed_with_the_load():
     found = parse(
         "--prometheus", "http://me:secret@p.example:9090", "--kube-requests", "60/m", "--metrics", "argo=http://a/metrics",
         "--platform-namespace", "a", "--platform-namespace", "b", "--insecure", "--redact", "password",
@@ -107,7 +107,7 @@ def test_limits_and_texts():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--runs", "many"], "--runs: 'many' is not a whole number"),
         (["--over", "soon"], "--over: 'soon' is not a duration"),
@@ -128,9 +128,9 @@ def test_limits_and_texts():
         (["--schedule", "replay", "--schedule-file", "none.csv"], "none.csv can't be read: there is no such file"),
     ],
 )
-def test_what_cannot_be_understood_names_the_option(arguments, said):
+def test_an_error_names_the_option(arguments, message):
     with pytest.raises(ConfigError) as raised:
         parse(
             *(f"{option}={value}" for option, value in zip(arguments[::2], arguments[1::2], strict=True))
         ).schedule_for(1)
-    assert said in str(raised.value)
+    assert message in str(raised.value)

@@ -11,7 +11,7 @@ def write(tmp_path, text):
     return path
 
 
-def test_stages_are_schedules_in_the_words_of_the_options(tmp_path):
+def test_a_stage_is_described_by_the_options_of_its_schedule(tmp_path):
     path = write(
         tmp_path,
         "- {schedule: constant, rate: 2/s, for: 10m}\n"
@@ -35,7 +35,7 @@ def test_a_replay_takes_its_times_from_a_csv_or_from_a_run(tmp_path):
     assert read_schedule("replay", folder.path).due_s == (0.0, 1.5, 1.5)
 
 
-def test_a_missing_file_says_where_it_was_named(tmp_path):
+def test_a_missing_file_names_the_option(tmp_path):
     for kind in ("stages", "replay", "concurrency"):
         with pytest.raises(ConfigError, match="--schedule-file"):
             read_schedule(kind, tmp_path / "none")
@@ -47,7 +47,7 @@ def test_levels_of_a_closed_schedule(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "said"),
+    ("kind", "text", "expected"),
     [
         ("stages", "a: [", "is not YAML"),
         ("stages", "", "is not a list of stages"),
@@ -73,9 +73,9 @@ def test_levels_of_a_closed_schedule(tmp_path):
         ("concurrency", "- {users: 3, for: soon}", "level 1: 'soon' is not a duration"),
     ],
 )
-def test_a_fault_names_the_file_and_its_place(tmp_path, kind, text, said):
+def test_an_error_names_the_file_and_the_place_in_it(tmp_path, kind, text, expected):
     path = write(tmp_path, text)
     with pytest.raises(ConfigError) as raised:
         read_schedule(kind, path)
-    assert said in raised.value.message
+    assert expected in raised.value.message
     assert str(path) in raised.value.message
