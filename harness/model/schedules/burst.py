@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from harness.model.errors import ConfigError
 from harness.model.options import Option
@@ -15,13 +15,13 @@ from harness.model.units import parse_duration
 class Burst(Open):
     """`runs` arrivals at once, or evenly within `ramp_in_s`; with `every_s`, `times` such bursts."""
 
-    OPTIONS: ClassVar[tuple[Option, ...]] = (
+    OPTIONS = (
         RUNS,
         Option("every", "", "time between bursts", parse_duration),
         Option("times", "1", "number of bursts", int),
         Option("ramp-in", "", "time within which each burst is sent (default: at once)", parse_duration),
     )
-    SUMMARY: ClassVar[str] = "all at once, as an orchestrator does; may repeat"
+    SUMMARY = "all at once, as an orchestrator does; may repeat"
 
     runs: int
     every_s: float = 0.0

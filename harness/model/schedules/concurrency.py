@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from harness.model.errors import ConfigError
 from harness.model.options import Option
@@ -27,12 +27,12 @@ class Concurrency:
     decides when a slot gets free, so a slow platform is asked less than an open schedule would ask it.
     """
 
-    OPTIONS: ClassVar[tuple[Option, ...]] = (
+    OPTIONS = (
         Option("runs", "", "number of runs (default: --for decides)", int),
         Option("for", "1m", "duration", parse_duration),
         Option("schedule-file", "", "YAML list of levels, as {users: 20, for: 10m}", file="yaml"),
     )
-    SUMMARY: ClassVar[str] = "closed model: as many runs in flight as users (-u), reached at -r per second"
+    SUMMARY = "closed model: as many runs in flight as users (-u), reached at -r per second"
 
     levels: tuple[Level, ...]
     spawn_rate: float = 1.0

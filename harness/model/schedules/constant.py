@@ -1,19 +1,17 @@
 """Arrivals at a constant rate."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
 
-from harness.model.options import Option
-from harness.model.schedules.schedule import FOR, RATE, Open, positive
+from harness.model.schedules.schedule import FOR, RATE, Lasting, positive
 
 
 @dataclass(frozen=True, slots=True)
-class Constant(Open):
+class Constant(Lasting):
     """`rate` arrivals a second, evenly spaced, for `duration_s`: the k-th is due at k / rate."""
 
-    OPTIONS: ClassVar[tuple[Option, ...]] = (RATE, FOR)
-    SUMMARY: ClassVar[str] = "evenly spaced, at a rate"
+    OPTIONS = (RATE, FOR)
+    SUMMARY = "evenly spaced, at a rate"
 
     rate: float
     duration_s: float
@@ -21,16 +19,6 @@ class Constant(Open):
 
     def __post_init__(self) -> None:
         positive(rate=self.rate, duration=self.duration_s)
-
-    @classmethod
-    def parse(cls, values: Mapping[str, Any]) -> Self:
-        """See `Kind.parse`."""
-        return cls(values["rate"], values["for"])
-
-    @property
-    def length_s(self) -> float:
-        """Its duration."""
-        return self.duration_s
 
     def offsets(self, seed: int) -> Iterator[float]:  # noqa: ARG002  # nothing random in it
         """Multiplied, never summed: no drift however long the test."""

@@ -1,20 +1,18 @@
 """Arrivals of many independent sources."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Any, ClassVar, Self
 
-from harness.model.options import Option
-from harness.model.schedules.schedule import FOR, RATE, Open, positive
+from harness.model.schedules.schedule import FOR, RATE, Lasting, positive
 
 
 @dataclass(frozen=True, slots=True)
-class Poisson(Open):
+class Poisson(Lasting):
     """A Poisson process: exponential gaps of mean 1 / rate, for `duration_s`."""
 
-    OPTIONS: ClassVar[tuple[Option, ...]] = (RATE, FOR)
-    SUMMARY: ClassVar[str] = "at random, as from many independent sources"
+    OPTIONS = (RATE, FOR)
+    SUMMARY = "at random, as from many independent sources"
 
     rate: float
     duration_s: float
@@ -22,16 +20,6 @@ class Poisson(Open):
 
     def __post_init__(self) -> None:
         positive(rate=self.rate, duration=self.duration_s)
-
-    @classmethod
-    def parse(cls, values: Mapping[str, Any]) -> Self:
-        """See `Kind.parse`."""
-        return cls(values["rate"], values["for"])
-
-    @property
-    def length_s(self) -> float:
-        """Its duration."""
-        return self.duration_s
 
     def offsets(self, seed: int) -> Iterator[float]:
         """Gaps are summed: a Poisson process is defined by its gaps."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from harness.model.errors import ConfigError
 from harness.model.options import Option
-from harness.model.schedules.schedule import FOR, Open, positive
+from harness.model.schedules.schedule import FOR, Lasting, positive
 from harness.model.units import parse_rate
 
 
@@ -19,17 +19,17 @@ def _parse_rates(text: str) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ramp(Open):
+class Ramp(Lasting):
     """The rate changes linearly from `start_rate` to `end_rate` within `duration_s`.
 
     By time t, N(t) = a t + (b - a) t² / 2d arrivals are due; the k-th comes when N(t) = k.
     """
 
-    OPTIONS: ClassVar[tuple[Option, ...]] = (
+    OPTIONS = (
         Option("rate", "1/s", "first and last arrival rate, as 1/s..10/s", _parse_rates),
         FOR,
     )
-    SUMMARY: ClassVar[str] = "at a rate that rises or falls linearly"
+    SUMMARY = "at a rate that rises or falls linearly"
 
     start_rate: float
     end_rate: float
@@ -49,11 +49,6 @@ class Ramp(Open):
         """See `Kind.parse`."""
         start_rate, end_rate = values["rate"]
         return cls(start_rate, end_rate, values["for"])
-
-    @property
-    def length_s(self) -> float:
-        """Its duration."""
-        return self.duration_s
 
     def offsets(self, seed: int) -> Iterator[float]:  # noqa: ARG002  # nothing random in it
         """The root of N(t) = k in the form that stays exact when the rate hardly changes."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite, nan
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from harness.model.errors import ConfigError
 from harness.model.options import Option
@@ -17,10 +17,8 @@ class Replay(Open):
     `scenarios` are the scenarios' ids by arrival, where the source names them; otherwise they are taken in turn.
     """
 
-    OPTIONS: ClassVar[tuple[Option, ...]] = (
-        Option("schedule-file", "", "CSV with a column due_s (seconds), or a run folder", file="arrivals"),
-    )
-    SUMMARY: ClassVar[str] = "at the due times of a CSV or of an earlier run, with the scenarios it names"
+    OPTIONS = (Option("schedule-file", "", "CSV with a column due_s (seconds), or a run folder", file="arrivals"),)
+    SUMMARY = "at the due times of a CSV or of an earlier run, with the scenarios it names"
 
     due_s: tuple[float, ...]
     source: str = ""

@@ -76,9 +76,15 @@ class Document:
 
 
 class Open:
-    """Mixin of open schedules: composition, and the form in a manifest."""
+    """Mixin of open schedules: parser, composition, and the form in a manifest."""
 
     __slots__ = ()
+    OPTIONS: ClassVar[tuple[Option, ...]]
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> Self:
+        """See `Kind.parse`; unless overridden, the options are the first fields, in their order."""
+        return cls(*(values[option.name] for option in cls.OPTIONS))
 
     def then(self: "Schedule", following: "Schedule") -> "Stages":
         """This schedule, followed by `following` when its length is over."""
@@ -95,6 +101,18 @@ class Open:
     def from_mapping(cls, values: Mapping[str, Any]) -> Self:
         """The schedule of these plain values."""
         return cls(**values)
+
+
+class Lasting(Open):
+    """Mixin of open schedules whose length is a field."""
+
+    __slots__ = ()
+    duration_s: float
+
+    @property
+    def length_s(self) -> float:
+        """Its duration."""
+        return self.duration_s
 
 
 def positive(**values: float) -> None:

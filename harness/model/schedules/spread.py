@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from harness.model.errors import ConfigError
 from harness.model.options import Option
@@ -15,12 +15,12 @@ from harness.model.units import parse_duration
 class Spread(Open):
     """`runs` arrivals evenly over `over_s`; `jitter` delays each by up to that share of the spacing."""
 
-    OPTIONS: ClassVar[tuple[Option, ...]] = (
+    OPTIONS = (
         RUNS,
         Option("over", "1m", "time over which the runs are spread evenly", parse_duration),
         Option("jitter", "0", "delays each arrival by up to this share of the spacing", float),
     )
-    SUMMARY: ClassVar[str] = "a number of runs, evenly over a time"
+    SUMMARY = "a number of runs, evenly over a time"
 
     runs: int
     over_s: float

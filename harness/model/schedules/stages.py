@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 from harness.model.errors import ConfigError
 from harness.model.options import Option
@@ -13,12 +13,12 @@ from harness.model.schedules.schedule import Document, Kind, Open, Schedule, fro
 class Stages(Open):
     """Schedules one after the other; each begins when the length of the one before it is over."""
 
-    OPTIONS: ClassVar[tuple[Option, ...]] = (
+    OPTIONS = (
         Option(
             "schedule-file", "", "YAML list of schedules, as {schedule: ramp, rate: 1/s..5/s, for: 10m}", file="yaml"
         ),
     )
-    SUMMARY: ClassVar[str] = "schedules one after the other"
+    SUMMARY = "schedules one after the other"
 
     parts: tuple[Schedule, ...]
     name: str = "stages"
