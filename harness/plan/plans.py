@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from harness.model.errors import ConfigError
 from harness.model.plan import ObserverPlan, Plan
-from harness.model.redaction import values_of
+from harness.model.redaction import values_of, without_credentials
 from harness.model.scenario import Scenario
 from harness.model.schedules import Concurrency, Schedule, to_mapping
 from harness.plan.validate import Checked, guard, scenarios_for, versions
@@ -54,7 +54,7 @@ def plan_load(
         limits=settings.limits,
         slos=settings.slos,
         versions=versions(),
-        command=tuple(command),
+        command=tuple(map(without_credentials, command)),
         started_at=started_at,
         workers=workers,
         verify_tls=settings.verify_tls,
