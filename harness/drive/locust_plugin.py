@@ -96,7 +96,7 @@ class LocustPlugin:
         """`init_command_line_parser`: our options beside Locust's own; the web UI asks for them, too."""
         if self._environment is None:
             signal.signal(signal.SIGINT, _leave)  # Locust would show where it was
-        register(parser, self._platform.OPTIONS, self._platform.DEFAULTS)
+        register(parser, self._platform)
 
     def open(self, environment: Any, runner: Any, web_ui: Any, **_: object) -> None:
         """`init`: register messages; without web UI check the configuration now, while nothing has been started."""
@@ -260,7 +260,7 @@ class LocustPlugin:
         if host == self._stand_in.url:
             host = ""
         host = host or os.environ.get(self._platform.HOST_VARIABLE, "")
-        given = settings(self._environment.parsed_options, host, self._platform.OPTIONS)
+        given = settings(self._environment.parsed_options, host, self._platform)
         return check(given, self._target, self._platform)
 
     def _means(self, checked: Checked) -> RunContext:
@@ -282,7 +282,7 @@ class LocustPlugin:
 
     def _profile(self, checked: Checked) -> tuple[str, str, int]:
         given = checked.settings
-        return given.text("simulate") or self._platform.DEFAULTS["simulate"], given.text("fault"), given.seed
+        return given.simulate, given.fault, given.seed
 
     def _crew_for(self, test: LoadTest, session: Session) -> LoadGenerator:
         """Who sends the arrivals, and how their rows get into the ledger and Locust's statistics."""

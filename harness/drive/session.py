@@ -19,9 +19,9 @@ from harness.drive.ledger import Finished
 from harness.drive.load_generator import LoadGenerator, lead_s
 from harness.drive.run_setup import LoadTest, RunContext, get_ready, open_test
 from harness.model.abort import Watch
-from harness.model.concurrency import Concurrency
 from harness.model.errors import ExitCode, PipeswarmError
 from harness.model.records import Outcome, Submission
+from harness.model.schedules import Concurrency
 from harness.plan.validate import Checked
 from harness.store.folder import RunFolder
 from harness.targets.cleaning import Cleaning, Cleanup, clean_up

@@ -129,7 +129,7 @@ def read_runs(variants: Sequence[str], *, force: bool) -> Measurements:
         ConfigError: a folder can't be read or is given twice, or tests differ in scale or target and not `force`.
     """
     from harness.analysis.stats.measures import measure
-    from harness.model.schedule import in_words
+    from harness.model.schedules import in_words
 
     runs = [Path(path) for variant in variants for path in variant.split(",")]
     twice = next((path for path in runs if runs.count(path) > 1), None)

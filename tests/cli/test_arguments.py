@@ -1,4 +1,4 @@
-"""The error for an invalid argument names its option, before anything is written."""
+"""An argument that can't be understood is told by its option's name, before anything is made."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from harness.cli import main
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "said"),
     [
         ("diagnose run --every 0s", "argument --every: 0s is not above 0"),
         ("diagnose run --every soon", "argument --every: 'soon' is not a duration: write it as 90s"),
@@ -23,26 +23,29 @@ from harness.cli import main
         ("jobs-per-node --trial 0", "argument --trial: 0 is not above 0"),
         ("adapter serve --errors 2", "argument --errors: 2 is not a number from 0 to 1"),
         ("adapter serve --capacity=-1", "argument --capacity: -1 is below 0"),
-        ("adapter serve --latency 2s..1s", "argument --latency: 2s..1s is reversed"),
+        ("adapter serve --latency 2s..1s", "argument --latency: 2s..1s is upside down"),
         ("adapter serve --step 0s", "argument --step: 0s is not above 0"),
         ("adapter serve --port 65536", "argument --port: 65536 is not a port"),
+        ("simulate run --schedule wave", "argument --schedule: invalid choice: 'wave'"),
         ("simulate run --caching maybe", "argument --caching: invalid choice: 'maybe'"),
         ("simulate serve --port=-1", "argument --port: -1 is not a port"),
     ],
 )
-def test_the_error_for_an_invalid_value_names_its_option(call, message, tmp_path, monkeypatch, capsys):
+def test_a_wrong_value_is_told_with_its_option(call, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         main(call.split())
     assert ended.value.code == 2
-    assert message in capsys.readouterr().err
+    assert said in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
-def test_the_error_for_an_unknown_schedule_lists_all_schedules(tmp_path, monkeypatch, capsys):
+def test_a_schedule_that_is_none_is_told_all_there_are(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["simulate", "run", "--schedule", "wave"]) == 2
-    message = capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        main(["simulate", "run", "--schedule", "wave"])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
     names = ("constant", "poisson", "ramp", "spread", "burst", "stages", "replay", "concurrency")
-    assert all(name in message for name in names)
+    assert all(name in said for name in names)
     assert not list(tmp_path.iterdir())

@@ -66,7 +66,7 @@ def start_what_cannot_be_done(page):
     dialog.get_by_role("button", name="Start").click()
     tab = page.get_by_role("region", name="Pipeline runs")
     tab.get_by_text("not started").wait_for(timeout=20_000)
-    assert "'many' is not a number" in tab.get_by_label("Verdict").inner_text()
+    assert "'many' is not a whole number" in tab.get_by_label("Verdict").inner_text()
     assert not tab.get_by_role("link", name="Open the report").is_visible()
 
 
