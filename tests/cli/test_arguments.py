@@ -1,4 +1,4 @@
-"""An argument that can't be understood is told by its option's name, before anything is made."""
+"""The error for an invalid argument names its option, before anything is written."""
 
 import pytest
 
@@ -23,7 +23,7 @@ from harness.cli import main
         ("jobs-per-node --trial 0", "argument --trial: 0 is not above 0"),
         ("adapter serve --errors 2", "argument --errors: 2 is not a number from 0 to 1"),
         ("adapter serve --capacity=-1", "argument --capacity: -1 is below 0"),
-        ("adapter serve --latency 2s..1s", "argument --latency: 2s..1s is upside down"),
+        ("adapter serve --latency 2s..1s", "argument --latency: 2s..1s is reversed"),
         ("adapter serve --step 0s", "argument --step: 0s is not above 0"),
         ("adapter serve --port 65536", "argument --port: 65536 is not a port"),
         ("simulate run --schedule wave", "argument --schedule: invalid choice: 'wave'"),
@@ -31,7 +31,7 @@ from harness.cli import main
         ("simulate serve --port=-1", "argument --port: -1 is not a port"),
     ],
 )
-def test_a_wrong_value_is_told_with_its_option(call, said, tmp_path, monkeypatch, capsys):
+def test_the_error_for_an_invalid_value_names_its_option(call, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         main(call.split())
