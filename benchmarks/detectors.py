@@ -7,7 +7,7 @@ platforms, loads, sizes and with gaps in the observation that are drawn at rando
 each fault, and as many clean ones in all. Last how often findings were right, by how sure they were.
 
 What is right is told by twins with the same seed: without the fault, and with the accused part mended; see
-`benchmarks.planting.judging`. What a detector reads passes through a run folder, as that of a real test does. The seeds
+`benchmarks.injected.judging`. What a detector reads passes through a run folder, as that of a real test does. The seeds
 are others than those that the detectors were tuned on.
 """
 
@@ -20,16 +20,16 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.planting.case import Case
-from benchmarks.planting.cases import CASES, CONTROLS, PAIRS
-from benchmarks.planting.judging import Answer, Verdict, judge
-from benchmarks.planting.seen import RUNS_ONLY
-from benchmarks.planting.wide import draw
+from benchmarks.injected.case import Case
+from benchmarks.injected.cases import CASES, CONTROLS, PAIRS
+from benchmarks.injected.judging import Answer, Verdict, judge
+from benchmarks.injected.seen import RUNS_ONLY
+from benchmarks.injected.wide import draw
 
 HELD_OUT = 9000  # the first seed of the benchmark; tests and tuning use those from 0 on
 _FEW = 2  # drawn tests of each fault
 _BAD = frozenset({Answer.WRONG, Answer.FALSE})
-Drawn = tuple[int, Case, Verdict]  # its number, see `benchmarks.planting.wide.draw`
+Drawn = tuple[int, Case, Verdict]  # its number, see `benchmarks.injected.wide.draw`
 
 
 def main() -> int:

@@ -23,8 +23,8 @@ class Finding:
     title: str  # one sentence a manager understands
     confidence: float  # 0..1
     evidence: tuple[Evidence, ...]
-    knob: str  # what to turn, in words
-    commands: tuple[str, ...] = ()  # that turn it, with names from the observed cluster
+    fix: str  # how to fix it, in words
+    commands: tuple[str, ...] = ()  # to fix it, with names from the observed cluster
     severity: float = 0.5  # 0..1, share of the runs or of the time that it cost
 
 

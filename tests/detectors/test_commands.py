@@ -8,12 +8,12 @@ from functools import cache
 
 import pytest
 
-from benchmarks.planting.case import simulated
-from benchmarks.planting.cases import CASES
+from benchmarks.injected.case import simulated
+from benchmarks.injected.cases import CASES
 from harness.detectors import diagnose
 from harness.simulator.faults import FAULTS, HETIDA_FAULTS
 from harness.simulator.profile_file import load_profile
-from tests.support.planted import PLANTED
+from tests.support.injected import INJECTED
 from tests.support.rehearsal import Rehearsal, Shell
 
 # As the platforms' own manifests name them.
@@ -52,9 +52,9 @@ def ran(shell, command):
     return (done.returncode == 0 or "grep" in command) and "error" not in done.stderr.lower(), done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", INJECTED)
 def test_every_command_is_one_for_a_shell_and_names_what_the_manifests_have(name, tmp_path):
-    for command in commands_of(PLANTED[name]().timeline(tmp_path)):
+    for command in commands_of(INJECTED[name]().timeline(tmp_path)):
         if not re.match(r"\w+\.set_", command):  # Python, for the pipeline's author
             subprocess.run(["bash", "-n", "-c", command], check=True)
         named = re.findall(r"\bdeploy(?:ment)?[/ ]([\w-]+)", command)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from benchmarks.planting.case import Case, profile_of, simulated
-from benchmarks.planting.cases import CASES, CONTROLS
-from benchmarks.planting.judging import HARMLESS, Answer, judge, outcomes
-from benchmarks.planting.mending import MENDED
-from benchmarks.planting.wide import draw, of_all
+from benchmarks.injected.case import Case, profile_of, simulated
+from benchmarks.injected.cases import CASES, CONTROLS
+from benchmarks.injected.fixing import FIXED
+from benchmarks.injected.judging import HARMLESS, Answer, judge, outcomes
+from benchmarks.injected.wide import draw, of_all
 from harness.detectors import detectors, diagnose
 from harness.simulator.faults import FAULTS
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
@@ -48,18 +48,18 @@ def test_other_platforms_loads_and_gaps_in_the_observation_seldom_mislead():
     assert {Answer.RIGHT, Answer.LARGER} <= set(answers)
 
 
-def test_what_helps_the_runs_is_told_by_a_twin_in_which_it_is_mended():
+def test_what_helps_the_runs_is_told_by_a_twin_in_which_it_is_fixed():
     case = Case(runs=60, over_s=60.0, profile="kfp-default-install", schedule="burst", step_s=20.0)
     verdict = judge(case, 1.0, seed=1)
     assert verdict.outcome is Answer.OTHER
     assert {each.name for each in verdict.named if each.right} >= {"nodes-exhausted"}
     here, plenty = (
-        outcomes(simulated(case, 1.0, 1, profile)) for profile in (None, MENDED["nodes-exhausted"](profile_of(case)))
+        outcomes(simulated(case, 1.0, 1, profile)) for profile in (None, FIXED["nodes-exhausted"](profile_of(case)))
     )
     assert here.harm(plenty) > 1
 
 
 def test_mending_is_known_for_every_finding_that_can_be_right_without_a_fault_of_its_name():
     planted_only = {"store-unreachable-from-old-nodes", "api-errors", "oom", "db-connections", "db-full", *HARMLESS}
-    assert set(MENDED) <= {detector.NAME for detector in detectors()}
-    assert set(CASES) - set(MENDED) == planted_only | {"adapter-errors", "slow-worker"}
+    assert set(FIXED) <= {detector.NAME for detector in detectors()}
+    assert set(CASES) - set(FIXED) == planted_only | {"adapter-errors", "slow-worker"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks.planting.packages import PACKAGE
+from benchmarks.injected.packages import PACKAGE
 from harness.analysis.timeline import Timeline
 from harness.detectors import diagnose
 from harness.simulator.profile import Quota

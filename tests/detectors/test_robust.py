@@ -7,13 +7,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.detectors import diagnose
-from harness.detectors.detector import DEFECT
+from harness.detectors.diagnosis import DEFECT
 from harness.model import Event, Node, Sample, Span, Submission
 from reports import build, document, summary
-from tests.support.planted import PLANTED, plausible, steady, with_volume
+from tests.support.injected import INJECTED, plausible, steady, with_volume
 from tests.support.timelines import Story, burst
 
-STORIES = {**PLANTED, "full": lambda: burst(40, store_full_from=0.6), "steady": lambda: with_volume(steady(30))}
+STORIES = {**INJECTED, "full": lambda: burst(40, store_full_from=0.6), "steady": lambda: with_volume(steady(30))}
 
 
 @cache

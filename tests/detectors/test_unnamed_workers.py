@@ -27,18 +27,18 @@ def test_work_that_is_left_to_some_workers_is_inferred_from_times_alone(tmp_path
     timeline = unnamed(tmp_path, monkeypatch, "hetida-pattern-1", "--schedule", "burst")
     (finding,) = lb_imbalance.detect(timeline)
     assert finding.confidence < 0.7
-    assert "inferred from times" in finding.evidence[0].statement
+    assert "inferred from timing" in finding.evidence[0].statement
     assert drain_tail(timeline).tail_s > 6 * drain_tail(timeline).computing_s
 
 
 def test_a_balancer_that_knows_who_is_free_leaves_no_tail(tmp_path, monkeypatch):
     timeline = unnamed(tmp_path, monkeypatch, "hetida-least-connections", "--schedule", "burst")
-    with pytest.raises(CannotJudgeError, match="times don't show any that were left to few workers"):
+    with pytest.raises(CannotJudgeError, match="timing shows no imbalance"):
         lb_imbalance.detect(timeline)
     assert drain_tail(timeline).level == pytest.approx(12, abs=2), "the workers that there are"
 
 
 def test_workers_that_are_not_loaded_tell_nothing(tmp_path, monkeypatch):
     timeline = unnamed(tmp_path, monkeypatch, "hetida-pattern-3", "--schedule", "spread", "--over", "3m")
-    with pytest.raises(CannotJudgeError, match="no answer says which replica"):
+    with pytest.raises(CannotJudgeError, match="no response names the replica"):
         lb_imbalance.detect(timeline)

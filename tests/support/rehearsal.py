@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 from aiohttp import web
 
-from benchmarks.planting.case import ORIGIN_AT, read_back
-from benchmarks.planting.packages import PACKAGE
+from benchmarks.injected.case import ORIGIN_AT, read_back
+from benchmarks.injected.packages import PACKAGE
 from harness.analysis.timeline import Timeline
 from harness.model import Plan, Scenario
 from harness.simulator import kube_api

@@ -1,9 +1,9 @@
 import pytest
 
-from benchmarks.planting.case import Case, simulated
-from benchmarks.planting.cases import CASES
+from benchmarks.injected.case import Case, simulated
+from benchmarks.injected.cases import CASES
 from harness.analysis.capacity.bounds import bounds
-from tests.support.planted import api_throttled, steady
+from tests.support.injected import api_throttled, steady
 from tests.support.timelines import Story, burst
 
 

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from harness.analysis.stats.trend import degradation, trend
-from tests.support.planted import steady
+from tests.support.injected import steady
 from tests.support.timelines import burst
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
-from benchmarks.planting.case import Case
-from benchmarks.planting.packages import PACKAGE, fan_out, on_gpus, single, tolerating_spot
-from benchmarks.planting.seen import RUNS_ONLY, SOURCES
+from benchmarks.injected.case import Case
+from benchmarks.injected.packages import PACKAGE, fan_out, on_gpus, single, tolerating_spot
+from benchmarks.injected.seen import RUNS_ONLY, SOURCES
 from harness.simulator.faults import FAULTS
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
 from harness.simulator.profile_file import load_profile

@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from benchmarks.planting.packages import PACKAGE
-from benchmarks.planting.seen import seen
+from benchmarks.injected.packages import PACKAGE
+from benchmarks.injected.seen import seen
 from harness.analysis.timeline import Timeline
 from harness.model import Event, Outcome, Plan, Scenario, Submission
 from harness.model.http import HttpAnswer
@@ -47,7 +47,7 @@ class Case:
         package: the pipeline.
         many: every run has parameter values of its own, and with them its own amount of data.
         whole: pods, nodes and runs carry stamps in whole seconds.
-        without: sources that nobody observed, see `benchmarks.planting.seen`.
+        without: sources that nobody observed, see `benchmarks.injected.seen`.
         drain_s: for how long the last runs are waited for.
     """
 

@@ -285,7 +285,7 @@ def cached() -> Story:
     return story
 
 
-PLANTED: dict[str, Callable[[], Story]] = {
+INJECTED: dict[str, Callable[[], Story]] = {
     "store-full": lambda: burst(100, store_full_from=0.5),
     "store-slow": lambda: steady(store=8.0),
     "store-unreachable-from-old-nodes": store_unreachable,

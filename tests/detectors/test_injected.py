@@ -2,16 +2,16 @@ import shlex
 
 import pytest
 
-from benchmarks.planting.seen import RUNS_ONLY, SOURCES, seen
+from benchmarks.injected.seen import RUNS_ONLY, SOURCES, seen
 from harness.detectors import detectors, diagnose, generator_lag
 from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES, REQUESTED_MEMORY_BYTES
-from tests.support.planted import NODES, PLANTED, plausible, steady, with_volume
+from tests.support.injected import INJECTED, NODES, plausible, steady, with_volume
 from tests.support.timelines import Story
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", INJECTED)
 def test_what_is_wrong_is_the_first_finding(name, tmp_path):
-    findings = diagnose(PLANTED[name]().timeline(tmp_path)).findings
+    findings = diagnose(INJECTED[name]().timeline(tmp_path)).findings
     assert findings, "nothing was found"
     assert findings[0].name == name, [(f.name, f.confidence, f.severity, f.title) for f in findings]
 
@@ -23,12 +23,12 @@ def test_a_platform_that_is_up_to_its_load_is_not_accused(count, tmp_path):
     assert diagnosis.findings == ()
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", INJECTED)
 def test_every_finding_can_be_looked_up_and_acted_on(name, tmp_path):
-    for finding in diagnose(PLANTED[name]().timeline(tmp_path)).findings:
+    for finding in diagnose(INJECTED[name]().timeline(tmp_path)).findings:
         assert finding.evidence
         assert [each for each in finding.evidence if not plausible(each)] == []
-        assert finding.knob.endswith(".")
+        assert finding.fix.endswith(".")
         assert 0 < finding.confidence <= 1
         assert 0 < finding.severity <= 1
         assert not finding.title.endswith(".")
@@ -43,11 +43,11 @@ def test_every_finding_can_be_looked_up_and_acted_on(name, tmp_path):
 def test_a_pod_that_is_stamped_before_its_runs_answer_was_waited_for_not_at_all(stamped, tmp_path):
     story = steady(40, gap=lambda _: 20.0, first=lambda _: -stamped)
     (finding,) = [each for each in diagnose(story.timeline(tmp_path)).findings if each.name == "controller-backlog"]
-    assert "typically 0 s before the first pod" in finding.evidence[1].statement
+    assert "median wait 0 s before the first pod" in finding.evidence[1].statement
 
 
 def test_every_detector_is_planted_somewhere():
-    assert {detector.NAME for detector in detectors()} == set(PLANTED)
+    assert {detector.NAME for detector in detectors()} == set(INJECTED)
 
 
 OF_KFP = {
@@ -143,7 +143,7 @@ def test_runs_shorter_than_their_stamps_can_tell_are_no_measure_of_a_lag(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("busy", "found"), [(1, []), (8, ["The load generator is short of CPU: it may be late to see answers"])]
+    ("busy", "found"), [(1, []), (8, ["The load generator is short of CPU: it may record responses late"])]
 )
 def test_a_busy_moment_of_the_generator_is_none_and_many_are(busy, found, tmp_path):
     story = steady(40)
@@ -165,13 +165,13 @@ def test_in_a_valid_test_what_slows_the_runs_comes_before_a_doubt_about_the_gene
     ("name", "missing"),
     [
         *((detector.NAME, need) for detector in detectors() for need in detector.NEEDS if need in SOURCES),
-        *((name, "all but runs") for name in PLANTED),
+        *((name, "all but runs") for name in INJECTED),
         *((name, "pod events") for name in ("autoscaler-slow", "quota")),  # they do without, if they must
     ],
 )
 def test_what_a_missing_source_hides_is_said_not_to_be_judged(name, missing, tmp_path):
     """Each detector × each source that it wants: it finds what is wrong without it, or says why it can't."""
-    story = PLANTED[name]()
+    story = INJECTED[name]()
     without = RUNS_ONLY if missing == "all but runs" else frozenset({missing})
     story.records = list(seen(story.records, without=without, whole=False))
     diagnosis = diagnose(story.timeline(tmp_path))
@@ -184,7 +184,7 @@ def test_what_a_missing_source_hides_is_said_not_to_be_judged(name, missing, tmp
 
 
 def test_a_step_that_needs_more_memory_is_given_twice_what_it_requested(tmp_path):
-    story = PLANTED["oom"]()
+    story = INJECTED["oom"]()
     story.sample(1.0, REQUESTED_MEMORY_BYTES, 512 * 2**20, task="prepare")
     (finding,) = [each for each in diagnose(story.timeline(tmp_path)).findings if each.name == "oom"]
     assert finding.commands == ('prepare.set_memory_request("1024Mi").set_memory_limit("1024Mi")',)
@@ -194,10 +194,10 @@ def test_a_part_of_the_platform_that_is_killed_for_memory_is_no_step(tmp_path):
     story = steady(40)
     story.event(20.0, "Pod", "ml-pipeline-7d9f", "OOMKilled", "container ml-pipeline ended with exit code 137")
     (finding,) = diagnose(story.timeline(tmp_path)).findings
-    assert finding.title == "Pods that work for no run ran out of memory: ml-pipeline-7d9f"
+    assert finding.title == "Pods outside the runs ran out of memory: ml-pipeline-7d9f"
 
 
 def test_what_adapters_break_is_not_called_unexplained_as_well(tmp_path):
-    names = [each.name for each in diagnose(PLANTED["adapter-errors"]().timeline(tmp_path)).findings]
+    names = [each.name for each in diagnose(INJECTED["adapter-errors"]().timeline(tmp_path)).findings]
     assert names[0] == "adapter-errors"
     assert "failures" not in names

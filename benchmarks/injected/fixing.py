@@ -6,7 +6,7 @@ from dataclasses import replace
 from harness.simulator.distributions import fixed
 from harness.simulator.profile import Profile, Quota
 
-Mend = Callable[[Profile], Profile]
+Fix = Callable[[Profile], Profile]
 _PLENTY = 1e9
 
 
@@ -81,7 +81,7 @@ def _adapters(profile: Profile) -> Profile:
 
 
 # By the name of the finding; a finding that is not here can be right only where it was planted.
-MENDED: Mapping[str, Mend] = {
+FIXED: Mapping[str, Fix] = {
     "store-full": _store_full,
     "store-slow": _store_slow,
     "api-throttled": _api,

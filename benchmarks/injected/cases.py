@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from benchmarks.planting.case import Case
+from benchmarks.injected.case import Case
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
 
 

@@ -14,8 +14,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from benchmarks.planting.case import Case, profile_of, simulated
-from benchmarks.planting.mending import MENDED
+from benchmarks.injected.case import Case, profile_of, simulated
+from benchmarks.injected.fixing import FIXED
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors import diagnose
 from harness.model.phases import SUCCEEDED
@@ -162,13 +162,13 @@ def _clean(case: Case, strength: float, seed: int) -> Outcomes:
 
 def _gain(case: Case, name: str, strength: float, seed: int, here: Outcomes) -> float:
     """How much better the runs would have done with that part mended, the planted fault of that name taken away."""
-    if name not in MENDED:
+    if name not in FIXED:
         return 0.0
     case = _observed(case)
     left = replace(case, faults=tuple(f for f in case.faults if f.partition("@")[0] != name))
-    return here.harm(_mended(left, name, strength if left.faults else 1.0, seed))
+    return here.harm(_fixed(left, name, strength if left.faults else 1.0, seed))
 
 
 @lru_cache(maxsize=64)
-def _mended(case: Case, name: str, strength: float, seed: int) -> Outcomes:
-    return outcomes(simulated(case, strength, seed, MENDED[name](profile_of(case))))
+def _fixed(case: Case, name: str, strength: float, seed: int) -> Outcomes:
+    return outcomes(simulated(case, strength, seed, FIXED[name](profile_of(case))))
