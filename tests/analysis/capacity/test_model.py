@@ -36,7 +36,7 @@ def universal(runs, nodes):
 
 
 @pytest.mark.parametrize(
-    ("truth", "name"), [(linear, "service"), (waves, "waves of 3 a node"), (universal, "service, usl")]
+    ("truth", "name"), [(linear, "service"), (waves, "waves of 3 per node"), (universal, "service, usl")]
 )
 def test_the_law_behind_exact_data_is_found_and_foretold(truth, name):
     model = fitted(measured(truth))
