@@ -1,1 +1,1 @@
-"""Tests with planted faults, simulated and judged against the truth: what the detectors' benchmark counts."""
+"""Simulated tests with injected faults, judged against the truth: the data of the detectors' benchmark."""

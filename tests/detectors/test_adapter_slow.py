@@ -49,8 +49,8 @@ def test_executions_that_mostly_compute_accuse_no_adapter(tmp_path):
     assert detect(executed(60, loading=0.3, computing=lambda _: 0.5).timeline(tmp_path)) == []
 
 
-@pytest.mark.parametrize(("planted", "named"), [(("adapter-slow@0s",), True), ((), False)])
-def test_a_burst_that_waits_for_data_is_told_from_one_that_waits_for_workers(planted, named):
+@pytest.mark.parametrize(("injected", "named"), [(("adapter-slow@0s",), True), ((), False)])
+def test_a_burst_that_waits_for_data_is_told_from_one_that_waits_for_workers(injected, named):
     """The workers compute at last all the same, so that it is asked what they do while there is work for all."""
-    burst = Case(planted, runs=100, over_s=1.0, profile="hetida-least-connections", schedule="burst")
+    burst = Case(injected, runs=100, over_s=1.0, profile="hetida-least-connections", schedule="burst")
     assert bool(detect(simulated(burst, 2.0, seed=0))) is named

@@ -41,7 +41,7 @@ def at_rest(profile):
     """The cluster before the tests whose findings name its parts: nodes, claims and deployments are called alike."""
     rehearsal = Rehearsal(load_profile(profile))
     for fault in ("quota", "parallelism-cap") if profile == "demo" else ():
-        rehearsal.plant(fault)
+        rehearsal.inject(fault)
     rehearsal.platform.loop.run(10.0)
     return rehearsal
 

@@ -14,12 +14,12 @@ from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
 _SMALL = 50  # runs
 
 
-def test_every_fault_that_can_be_planted_is_in_the_matrix():
+def test_every_fault_that_can_be_injected_is_in_the_matrix():
     assert set(CASES) == set(FAULTS) | set(OF_HETIDA)
 
 
 @pytest.mark.parametrize("fault", CASES)
-def test_a_planted_fault_takes_effect_and_is_named_first(fault):
+def test_an_injected_fault_takes_effect_and_is_named_first(fault):
     verdict = judge(CASES[fault], strength=1.0, seed=1)
     assert verdict.binding == (fault,)
     assert verdict.first == fault
@@ -60,6 +60,6 @@ def test_what_helps_the_runs_is_told_by_a_twin_in_which_it_is_fixed():
 
 
 def test_mending_is_known_for_every_finding_that_can_be_right_without_a_fault_of_its_name():
-    planted_only = {"store-unreachable-from-old-nodes", "api-errors", "oom", "db-connections", "db-full", *HARMLESS}
+    injected_only = {"store-unreachable-from-old-nodes", "api-errors", "oom", "db-connections", "db-full", *HARMLESS}
     assert set(FIXED) <= {detector.NAME for detector in detectors()}
-    assert set(CASES) - set(FIXED) == planted_only | {"adapter-errors", "slow-worker"}
+    assert set(CASES) - set(FIXED) == injected_only | {"adapter-errors", "slow-worker"}

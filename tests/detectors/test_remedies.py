@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl
 
 @dataclass(frozen=True)
 class Trouble:
-    """A planted fault under a load, and what an operator does besides typing the commands.
+    """An injected fault under a load, and what an operator does besides typing the commands.
 
     Attributes:
         fault: its name and strength; the finding has the same name.
@@ -74,7 +74,7 @@ def test_the_finding_is_gone_when_its_commands_have_been_typed(trouble: Trouble,
     profile = load_profile("demo")
     profile = replace(profile, store=replace(profile.store, product=trouble.product))
     rehearsal = Rehearsal(profile)
-    rehearsal.plant(trouble.fault)
+    rehearsal.inject(trouble.fault)
     before = {each.name: each for each in diagnose(rehearsal.load(trouble.runs, trouble.over_s)).findings}
     assert trouble.name in before
     with rehearsal.shell(tmp_path) as shell:
@@ -89,7 +89,7 @@ def test_the_finding_is_gone_when_its_commands_have_been_typed(trouble: Trouble,
 def test_steps_that_get_the_memory_they_were_told_to_are_not_killed(tmp_path: Path) -> None:
     """A step that is killed hides what comes after it: the pipeline's author may have to do so for each."""
     rehearsal, package, told = Rehearsal(load_profile("demo")), PACKAGE, list[str]()
-    rehearsal.plant("oom")
+    rehearsal.inject("oom")
     while commands := commands_of("oom", rehearsal.load(60, 60.0, package)):
         assert not set(commands) & set(told), "what was said before did not help"
         told += commands
@@ -132,7 +132,7 @@ def compiled(command: str, task: str, path: Path) -> dict[str, object]:
 
 def test_without_the_commands_the_finding_stays(tmp_path: Path) -> None:
     rehearsal = Rehearsal(load_profile("demo"))
-    rehearsal.plant("quota")
+    rehearsal.inject("quota")
     assert "quota" in {each.name for each in diagnose(rehearsal.load(90, 60.0)).findings}
     with rehearsal.shell(tmp_path) as shell:
         assert shell.run("kubectl get nodes").returncode == 0

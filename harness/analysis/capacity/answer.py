@@ -167,9 +167,7 @@ def _warnings(
     for name, value, (least, most) in (("run", known[RUNS], seen.runs), ("node", known[NODES], seen.nodes)):
         if value and value > _FAR * most:
             times = f"{value / most:,.0f}" if value > 10 * most else f"{value / most:.1f}"
-            found.append(
-                f"extrapolated: {counted(value, name)}, {times} times the largest observed value ({most:,.4g})"
-            )
+            found.append(f"extrapolated: {counted(value, name)}, {times} times the observed maximum ({most:,.4g})")
         elif value and value * _FAR < least:
             found.append(f"extrapolated: {counted(value, name)}, less than half the observed minimum ({least:,.4g})")
     if known[NODES] is None:

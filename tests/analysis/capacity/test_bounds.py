@@ -27,12 +27,12 @@ def test_a_token_bucket_shows_the_apis_bound(tmp_path):
     ("fault", "part", "per_hour"),
     [
         ("store-slow", "artifact store", None),
-        ("api-throttled", "API server", 5 * 3600),  # the planted rate
+        ("api-throttled", "API server", 5 * 3600),  # the injected rate
         ("controller-backlog", "controller", None),
         ("adapter-slow", "adapters", None),
     ],
 )
-def test_the_part_that_a_planted_fault_slows_is_the_one_that_binds(fault, part, per_hour):
+def test_the_part_that_an_injected_fault_slows_is_the_one_that_binds(fault, part, per_hour):
     timeline = simulated(CASES[fault], 1.0, seed=1)
     first = bounds(timeline)[0]
     assert first.part == part
