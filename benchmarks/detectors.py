@@ -67,13 +67,16 @@ def _drawn(fault: str, number: int) -> Drawn:
 def _matrix(single: dict[str, list[Verdict]], clean: list[Verdict], pairs: dict[str, list[Verdict]]) -> bool:
     print(f"{'injected':34}{'tests':>6}{'bind':>6}{'first':>8}{'in 3':>8}   named instead")
     rates = [_single(name, verdicts) for name, verdicts in single.items()]
-    accused = _clean(clean)
+    alarms = _clean(clean)
     both = [_pair(name, verdicts) for name, verdicts in pairs.items()]
     right, binding = sum(r for r, _ in rates), sum(b for _, b in rates)
     worst = min((r / b for r, b in rates if b), default=1.0)
     print(f"\nfirst finding right: {right}/{binding} = {right / max(binding, 1):.1%}, the worst fault {worst:.0%}")
-    print(f"clean controls with findings: {accused:.1%}; both of a pair in the top 3: {np.mean(both):.1%}", flush=True)
-    return right >= 0.9 * binding and worst >= 0.8 and accused <= 0.05
+    print(
+        f"clean controls with findings: {alarms:.1%}; both of a pair in the top 3: {np.mean(both):.1%}",
+        flush=True,
+    )
+    return right >= 0.9 * binding and worst >= 0.8 and alarms <= 0.05
 
 
 def _single(name: str, verdicts: list[Verdict]) -> tuple[int, int]:
@@ -82,16 +85,16 @@ def _single(name: str, verdicts: list[Verdict]) -> tuple[int, int]:
     close = sum(name in [each.name for each in v.named[:3]] for v in binding)
     instead = Counter(v.first or "none" for v in binding if v.first != name)
     idle = Counter(v.first or "none" for v in verdicts if not v.binding)
-    said = _counted(instead) + (f"   (not binding: {_counted(idle)})" if idle else "")
+    others = _counted(instead) + (f"   (not binding: {_counted(idle)})" if idle else "")
     of = max(len(binding), 1)
-    print(f"{name:34}{len(verdicts):6}{len(binding):6}{right / of:8.0%}{close / of:8.0%}   {said}")
+    print(f"{name:34}{len(verdicts):6}{len(binding):6}{right / of:8.0%}{close / of:8.0%}   {others}")
     return right, len(binding)
 
 
 def _clean(verdicts: list[Verdict]) -> float:
-    accused = [v.first for v in verdicts if v.named]
-    print(f"{'none':34}{len(verdicts):6}{'':6}{1 - len(accused) / len(verdicts):8.0%}   {_counted(Counter(accused))}")
-    return len(accused) / len(verdicts)
+    alarms = [v.first for v in verdicts if v.named]
+    print(f"{'none':34}{len(verdicts):6}{'':6}{1 - len(alarms) / len(verdicts):8.0%}   {_counted(Counter(alarms))}")
+    return len(alarms) / len(verdicts)
 
 
 def _pair(name: str, verdicts: list[Verdict]) -> float:
@@ -121,7 +124,7 @@ def _generalised(drawn: Sequence[Drawn]) -> bool:
     answers = Counter(verdict.outcome for *_, verdict in drawn)
     binding = sum(bool(verdict.binding) for *_, verdict in drawn)
     clean = [verdict.outcome for _, case, verdict in drawn if not case.faults]
-    idle, accused = len(drawn) - binding, clean.count(Answer.FALSE)
+    idle, alarms = len(drawn) - binding, clean.count(Answer.FALSE)
     known = binding - answers[Answer.UNJUDGED]
     good = (answers[Answer.RIGHT] + answers[Answer.LARGER]) / max(known, 1)
     print(
@@ -129,13 +132,13 @@ def _generalised(drawn: Sequence[Drawn]) -> bool:
         f"finding is the fault or one that costs as much in {good:.1%}, and a true one in "
         f"{1 - answers[Answer.WRONG] / max(known, 1):.1%}"
     )  # fmt: skip
-    print(f"false findings: {accused}/{len(clean)} = {accused / max(len(clean), 1):.1%} of the clean tests, "
+    print(f"false findings: {alarms}/{len(clean)} = {alarms / max(len(clean), 1):.1%} of the clean tests, "
           f"{answers[Answer.FALSE] / max(idle, 1):.1%} of all where nothing injected binds")  # fmt: skip
     for number, case, verdict in drawn:
         if verdict.outcome in _BAD:
             print(f"{verdict.outcome}: {_injected(case)} {number}, {verdict.first or 'none'} first")
     _reliability([verdict for *_, verdict in drawn])
-    return good >= 0.9 and accused <= 0.05 * len(clean)
+    return good >= 0.9 and alarms <= 0.05 * len(clean)
 
 
 def _injected(case: Case) -> str:

@@ -110,9 +110,9 @@ def outcomes(timeline: Timeline) -> Outcomes:
     """The outcomes of a test's runs."""
     runs = timeline.runs
     good = (runs["state"] == SUCCEEDED).to_numpy(dtype=bool)
-    said = np.fmax(floats(runs, "said_s"), floats(runs, "over_s"))
-    said = np.where(timeline.is_open, timeline.end_s, said)
-    taken = (said - floats(runs, "due_s"))[np.isfinite(said)]
+    reported = np.fmax(floats(runs, "said_s"), floats(runs, "over_s"))
+    reported = np.where(timeline.is_open, timeline.end_s, reported)
+    taken = (reported - floats(runs, "due_s"))[np.isfinite(reported)]
     waited = (floats(runs, "answered_s") - floats(runs, "due_s"))[np.isfinite(floats(runs, "answered_s"))]
     return Outcomes(
         lost=float(1 - good.mean()),
