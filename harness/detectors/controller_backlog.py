@@ -23,7 +23,7 @@ FAULTS = ("controller-backlog",)
 
 _SHARE = 0.15
 _ARGUMENTS = ("--qps=100", "--burst=150", "--workflow-workers=64")
-_SCALE_UP = (
+_TUNE = (
     "Raise QPS, burst and workers of the workflow controller (--qps, --burst, --workflow-workers), give it more CPU, "
     "and shorten the time to live of finished workflows, which it also checks."
 )
@@ -70,8 +70,8 @@ def detect(timeline: Timeline) -> list[Finding]:
                     late, "s", "spans",
                 ),
             ),
-            _SCALE_UP if grows else _REQUEUE + _SCALE_UP,
-            (*(() if grows else _requeue(timeline.namespace)), *_scale_up(timeline.namespace)),
+            _TUNE if grows else _REQUEUE + _TUNE,
+            (*(() if grows else _requeue(timeline.namespace)), *_tune(timeline.namespace)),
             slowed(share),
         )
     ]  # fmt: skip
@@ -81,7 +81,7 @@ def _requeue(namespace: str) -> tuple[str]:
     return (f"kubectl set env deployment/workflow-controller -n {namespace} DEFAULT_REQUEUE_TIME=2s",)
 
 
-def _scale_up(namespace: str) -> tuple[str, str]:
+def _tune(namespace: str) -> tuple[str, str]:
     place = "/spec/template/spec/containers/0/args/-"
     patch = json.dumps([{"op": "add", "path": place, "value": value} for value in _ARGUMENTS])
     controller = f"deployment workflow-controller -n {namespace}"

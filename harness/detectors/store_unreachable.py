@@ -9,6 +9,7 @@ from harness.detectors.capability import Capability
 from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke
 from harness.detectors.error_texts import STORE_FULL, UNREACHED, UNWRITTEN
 from harness.model.findings import Evidence, Finding
+from harness.model.units import counted
 
 NAME = "store-unreachable-from-old-nodes"
 NEEDS = (Capability.RUNS,)
@@ -41,31 +42,25 @@ class Side:
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Outputs could not be written though the volume had room: the store was unreachable, at least from some nodes."""
-    failed_runs = [f for f in failures(timeline) if f.says(UNWRITTEN) and not f.says(STORE_FULL)]
-    if not failed_runs or any(volume.full for volume in volumes(timeline)):
+    lost = [f for f in failures(timeline) if f.says(UNWRITTEN) and not f.says(STORE_FULL)]
+    if not lost or any(volume.full for volume in volumes(timeline)):
         return []
-    unreached = any(f.says(UNREACHED) for f in failed_runs)
-    if not unreached and not any(f.nodes for f in failed_runs):
+    unreached = any(f.says(UNREACHED) for f in lost)
+    if not unreached and not any(f.nodes for f in lost):
         raise CannotJudgeError("the nodes of the failed steps were not observed")
     bad, good = _sides(timeline)
-    share = len(failed_runs) / max(len(timeline.runs), 1)
+    share = len(lost) / max(len(timeline.runs), 1)
     split = bool(bad.nodes) and bad.rate >= _OFTEN and good.rate <= _SELDOM and good.runs > 0
-    example = next(t for f in failed_runs for t in f.texts if UNWRITTEN.search(t))
-    where = f" from {len(bad.nodes)} nodes" if split else ""
+    example = next(t for f in lost for t in f.texts if UNWRITTEN.search(t))
+    where = f" from {counted(len(bad.nodes), 'node')}" if split else ""
     facts = [
-        Evidence(
-            f"{len(failed_runs):,} runs failed with “{example[:220]}”",
-            float(len(failed_runs)),
-            "runs",
-            "events",
-            "kind = Run",
-        )
+        Evidence(f"{len(lost):,} runs failed with “{example[:220]}”", float(len(lost)), "runs", "events", "kind = Run")
     ]
     if split:
         facts.append(
             Evidence(
                 f"{bad.failed:,} of {bad.runs:,} runs on {', '.join(bad.nodes[:8])} failed this way; "
-                f"{good.failed:,} of {good.runs:,} on the {len(good.nodes)} other nodes",
+                f"{good.failed:,} of {good.runs:,} on the {counted(len(good.nodes), 'other node')}",
                 bad.rate, "share", "spans", "node",
             )
         )  # fmt: skip

@@ -17,7 +17,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A bottleneck or a doubt. `name` is the name under which the simulator plants the same fault."""
+    """A bottleneck, or a doubt about the test; the simulator's fault that injects it has the same `name`."""
 
     name: str
     title: str  # one sentence a manager understands
