@@ -37,7 +37,7 @@ def probed(story: Story, seconds: float, service: str = "adapter plants") -> Sto
         (lambda: probed(moving(), 0.9, "backend"), 0.5, "was not observed"),
     ],
 )
-def test_it_is_as_sure_as_the_evidence_allows(story, sure, said, tmp_path):
+def test_confidence_follows_the_evidence(story, sure, said, tmp_path):
     (finding,) = detect(story().timeline(tmp_path))
     assert finding.confidence == sure
     assert said in finding.evidence[-1].statement
@@ -45,12 +45,12 @@ def test_it_is_as_sure_as_the_evidence_allows(story, sure, said, tmp_path):
     assert "the runtime's own parsing" in finding.fix
 
 
-def test_executions_that_mostly_compute_accuse_no_adapter(tmp_path):
+def test_executions_that_mostly_compute_name_no_adapter(tmp_path):
     assert detect(executed(60, loading=0.3, computing=lambda _: 0.5).timeline(tmp_path)) == []
 
 
 @pytest.mark.parametrize(("injected", "named"), [(("adapter-slow@0s",), True), ((), False)])
-def test_a_burst_that_waits_for_data_is_told_from_one_that_waits_for_workers(injected, named):
+def test_a_burst_that_waits_for_data_is_distinguished_from_one_that_waits_for_workers(injected, named):
     """The workers compute at last all the same, so that it is asked what they do while there is work for all."""
     burst = Case(injected, runs=100, over_s=1.0, profile="hetida-least-connections", schedule="burst")
     assert bool(detect(simulated(burst, 2.0, seed=0))) is named

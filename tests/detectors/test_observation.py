@@ -13,7 +13,7 @@ def observed(story: Story, tmp_path, over: float | None):
     return story.timeline(tmp_path)
 
 
-def test_runs_of_others_that_go_on_are_not_blamed_on_our_waiting(tmp_path):
+def test_another_loads_runs_in_flight_are_not_attributed_to_our_drain(tmp_path):
     (finding,) = censoring.detect(observed(Story(intended=0), tmp_path, None))
     assert finding.title == "3 of the observed runs were still in flight when observation ended"
     assert "--for" in finding.fix
@@ -24,7 +24,7 @@ def test_runs_of_others_that_go_on_are_not_blamed_on_our_waiting(tmp_path):
     assert "--drain" in ours.fix
 
 
-def test_pods_of_another_cluster_are_a_finding_of_their_own(tmp_path):
+def test_pods_of_another_cluster_are_a_separate_finding(tmp_path):
     story = Story(intended=0)
     story.event(12.0, "Observer", "kubernetes pods", WRONG_CLUSTER, "4 runs ended well, and none of the pods …")
     (finding,) = observer_gaps.detect(observed(story, tmp_path, 9.0))
