@@ -99,7 +99,7 @@ def test_a_plain_difference_is_found_and_measured(random):
     assert f"B is {-found.change:.1%} lower than A" in found.sentence
 
 
-def test_pairs_find_what_drift_hides(random):
+def test_pairs_find_a_difference_that_drift_hides(random):
     drift = np.linspace(0, 200, 10)
     a = 100 + drift + random.normal(0, 0.5, 10)
     b = 1.05 * (100 + drift) + random.normal(0, 0.5, 10)
@@ -148,7 +148,7 @@ def test_a_single_test_gives_numbers_without_significance():
     assert "single test" in found.sentence
 
 
-def test_too_few_tests_can_not_tell():
+def test_too_few_tests_have_no_p_value():
     found = only([1, 2, 3], [11, 12, 13])
     assert found.p is None
     assert "too few" in found.sentence

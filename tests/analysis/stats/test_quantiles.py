@@ -13,7 +13,7 @@ def test_quantiles_are_the_inverse_of_the_empirical_distribution():
         assert quantile(values, level).value == np.quantile(values, level, method="inverted_cdf")
 
 
-def test_intervals_cover_the_true_quantile_as_often_as_they_say():
+def test_intervals_of_quantiles_have_their_nominal_coverage():
     random, hits, trials = np.random.default_rng(2), 0, 400
     truth = stats.lognorm(1.0).ppf(0.9)
     for _ in range(trials):
@@ -71,13 +71,13 @@ def test_censored_values_push_the_quantile_up_and_are_never_dropped():
     assert (summary.count, summary.censored, summary.mean) == (100, 20, None)
 
 
-def test_a_quantile_beyond_the_last_end_is_only_known_to_be_larger():
+def test_a_quantile_beyond_the_last_end_has_only_a_lower_bound():
     over = np.array([True] * 5 + [False] * 5)
     found = quantile(np.arange(1.0, 11.0), 0.9, over)
     assert (found.value, found.at_least) == (None, 10.0)
 
 
-def test_nothing_measured_is_nothing_known():
+def test_an_empty_sample_has_no_figures():
     summary = summarize(np.array([np.nan]))
     assert (summary.count, summary.mean, summary.at(0.5).value) == (0, None, None)
 
