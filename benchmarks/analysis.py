@@ -1,11 +1,11 @@
-"""What the analysis costs on a large run: seconds and peak memory, beside plain pandas for the same answers.
+"""The cost of the analysis of a large test in seconds and peak memory, against plain pandas for the same answers.
 
     python benchmarks/analysis.py [--runs 1000000] [--pods 6] [--alike 200000]
 
 Sealed run folders are drawn at random (a million runs of six pods with three stretches each are 19 million spans); each
-side works in a process of its own and starts from the Parquet files. First both sides give the same answers on
-`--alike` runs, which are compared: where the runs' time went, quantiles of their duration, throughput and pods at work
-by window, and how long pods took by task. Then everything that a report says is computed and written for `--runs` runs.
+side runs in its own process and starts from the Parquet files. First both sides compute the same answers on `--alike`
+runs, which are compared: where the runs' time went, quantiles of their duration, throughput and active pods by window,
+and pod durations by task. Then the full report of `--runs` runs is computed and written.
 """
 
 import argparse
@@ -38,7 +38,7 @@ Answers = Mapping[str, list[float]]
 
 
 def main() -> int:
-    """Print seconds and memory of both sides; 1 when more than is promised, or when they disagree."""
+    """Print seconds and memory of both sides; 1 when they exceed the limits or disagree."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1_000_000)
     parser.add_argument("--alike", type=int, default=200_000)
@@ -75,7 +75,7 @@ def main() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one side took, and what it answered."""
+    """The cost of one side, and its answers."""
 
     seconds: float
     cpu_s: float
@@ -92,7 +92,7 @@ def _side(side: str, folder: Path) -> Cost:
 
 
 def _measure(work: Callable[[Path], Answers], path: Path) -> int:
-    """One side, in this process: prints its seconds by the clock and of CPU, its peak memory in GB, and its answers."""
+    """Run one side in this process; print its wall and CPU seconds, peak memory in GB, and answers."""
     begun = time.perf_counter()
     answers = work(path)
     taken = time.perf_counter() - begun
@@ -102,7 +102,7 @@ def _measure(work: Callable[[Path], Answers], path: Path) -> int:
 
 
 def report(path: Path) -> Answers:
-    """Everything."""
+    """All reports; no answers to compare."""
     import reports
 
     reports.rebuild(RunFolder.open(path))
@@ -110,7 +110,7 @@ def report(path: Path) -> Answers:
 
 
 def with_numpy(path: Path) -> Answers:
-    """The answers by the analysis."""
+    """The answers of the analysis."""
     from harness.analysis.latency import latencies
     from harness.analysis.timeline import Timeline, floats
     from harness.analysis.timeline.curves import mean_active
@@ -137,7 +137,7 @@ def with_numpy(path: Path) -> Answers:
 
 
 def with_pandas(path: Path) -> Answers:
-    """The same answers, as one would write them with pandas alone."""
+    """The same answers in plain pandas."""
     import pandas as pd
 
     columns = ["run", "step", "phase", "task", "started_at", "ended_at"]
@@ -152,7 +152,7 @@ def with_pandas(path: Path) -> Answers:
     pods = spans[spans["step"] != ""]
     of_run = pods.groupby("run").agg(first=("started_at", "min"), last=("ended_at", "max"))
 
-    # Of what the pods of a run do at once, the furthest counts: sort beginnings and ends, count, and take the lengths.
+    # The most advanced phase among a run's concurrent pods counts: sort starts and ends, count, and take the lengths.
     begun = pods[["run", "phase", "started_at"]].rename(columns={"started_at": "at"}).assign(change=1)
     ended = pods[["run", "phase", "ended_at"]].rename(columns={"ended_at": "at"}).assign(change=-1)
     changes = pd.concat([begun, ended]).sort_values(["run", "at"])
@@ -185,7 +185,7 @@ SIDES: Mapping[str, Callable[[Path], Answers]] = {"report": report, "numpy": wit
 
 
 def draw(place: Path, runs: int, pods: int) -> Path:
-    """A sealed folder: runs evenly over time, pods one after the other, each on a node drawn at random."""
+    """A sealed run folder: runs evenly over time, sequential pods, each on a random node."""
     folder = RunFolder.create(place, "large")
     folder.write_plan(
         Plan("kfp", "simulated", {"name": "spread"}, runs, 7, simulated=True, started_at=ORIGIN_AT)
@@ -219,7 +219,7 @@ def draw(place: Path, runs: int, pods: int) -> Path:
 
 
 def _write_spans(tables, names, nodes, answered, lengths, ends, over, random) -> None:  # type: ignore[no-untyped-def]  # arrays
-    """Sorted by run and step as sealing leaves them: of each run its own span, then its pods' three stretches."""
+    """Spans sorted by run and step, as after sealing: each run's own span, then three stretches of each of its pods."""
     runs, pods = lengths.shape
     a_run = 1 + 3 * pods
     with pq.ParquetWriter(tables / "spans.parquet", schema(Span), compression="zstd") as writer:

@@ -1,10 +1,10 @@
-"""How true are capacity answers? Twins of known truth, the simulated platform as truth, and leave-one-out on files.
+"""How accurate are capacity answers? Against known laws, the simulated platform, and leave-one-out on files.
 
-And how true are searches and comparisons: the right number of nodes, and false alarms.
+Also the accuracy of searches (the right number of nodes) and of comparisons (false alarms).
 
-A twin is a platform with a law drawn at random (service or waves; linear, with contention, or with coherency), measured
-at a few sizes with noise. Each trial asks for a size beyond what was measured and looks at the next test's result: is
-it in the 90 % interval, and how far is the answer from the twin's true duration?
+A known law is drawn at random (service or waves; linear, with contention, or with coherency) and measured at a few
+sizes with noise. Each trial predicts a size beyond the measured range and checks the next test's result: is it in the
+90 % interval, and how far is the answer from the true duration?
 
     python benchmarks/capacity.py [--trials 200] [observations.csv …]
 """
@@ -29,8 +29,8 @@ from harness.simulator.profile_file import load_profile
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "observations.csv"
 NODES = (2, 4, 8, 16, 20)
-# Times the observed range, and the median error that the docs promise there: of a law that is among the model's, and of
-# the simulated platform, of which the model knows a single test at each size, and those differ by 10 %.
+# The median error that the docs promise, by multiple of the observed range: for a law that is among the model's, and
+# for the simulated platform, of which the model knows one test per size; tests differ by 10 %.
 TWINS, SIMULATED = {1.25: 0.05, 2.0: 0.15}, {1.25: 0.08, 2.0: 0.15}
 Truth = Callable[[float, float], float]
 
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def row(truth: str, beyond: float, covered: NDArray[np.bool_], error: NDArray[np.float64], promised: float) -> bool:
-    """Print a line; whether it is as promised. 200 trials of a perfect 90 % interval give 85 to 95 % themselves."""
+    """Print a row; true when it is as promised. 200 trials of a perfect 90 % interval cover 85 to 95 %."""
     coverage, median = float(np.mean(covered)), float(np.median(error))
     print(
         f"{truth:>12} {f'{beyond:g}×':>12} {len(covered):>7} {coverage:>9.1%} {median:>13.1%} "
@@ -61,7 +61,7 @@ def row(truth: str, beyond: float, covered: NDArray[np.bool_], error: NDArray[np
 
 
 def twins(trials: int) -> bool:
-    """Coverage and error at 1.25 and at 2 times the observed range."""
+    """Coverage and error at 1.25 and 2 times the observed range."""
     kept = True
     for beyond, promised in TWINS.items():
         found = [twin(np.random.default_rng((seed, int(beyond * 100))), beyond) for seed in range(trials)]
@@ -71,7 +71,7 @@ def twins(trials: int) -> bool:
 
 
 def twin(random: np.random.Generator, beyond: float) -> tuple[bool, float]:
-    """One trial: was the next test's result in the interval, and the answer's relative error."""
+    """One trial: whether the next test's result was in the interval, and the answer's relative error."""
     truth = draw_truth(random)
     noise = random.uniform(0.02, 0.08)
     observations = measure(truth, noise, random)
@@ -85,7 +85,7 @@ def twin(random: np.random.Generator, beyond: float) -> tuple[bool, float]:
 
 
 def draw_truth(random: np.random.Generator) -> Truth:
-    """A platform: the seconds that so many runs take on so many nodes."""
+    """A random platform: the seconds that a number of runs takes on a number of nodes."""
     run_s = random.uniform(60, 900)
     start_s = random.uniform(0, 0.6) * run_s
     jobs = int(random.integers(1, 7))
@@ -102,7 +102,7 @@ def draw_truth(random: np.random.Generator) -> Truth:
 
 
 def measure(truth: Truth, noise: float, random: np.random.Generator) -> list[Observation]:
-    """What a team would have: six to fifteen tests at sizes of its choice."""
+    """The data that a team would have: six to fifteen tests at sizes of its choice."""
     sizes = [(runs * nodes, nodes) for nodes in NODES for runs in (5, 12, 25)]
     chosen = random.choice(len(sizes), size=int(random.integers(6, len(sizes) + 1)), replace=False)
     noisy = np.exp(noise * random.standard_normal(chosen.size))
@@ -113,10 +113,10 @@ def measure(truth: Truth, noise: float, random: np.random.Generator) -> list[Obs
 
 
 def platform(trials: int) -> bool:
-    """The simulated platform as truth: fitted on one test at each of nine sizes, asked for 1.25 and 2 times as much.
+    """The simulated platform as truth: fitted on one test at each of nine sizes, predicting 1.25 and 2 times as much.
 
-    Its noise is its own: a few stragglers among lognormal steps make it. Trials draw their nine from a store of tests;
-    the tests foretold are all different ones.
+    Its noise is its own: a few stragglers among lognormal steps. Trials draw their nine tests from a pool; the
+    predicted tests are all different ones.
     """
     profile, pipeline = load_profile("aks-20-nodes"), simulated.package(None)
     random = np.random.default_rng(11)
@@ -142,7 +142,7 @@ def platform(trials: int) -> bool:
 
 
 def search(trials: int) -> bool:
-    """The fewest of 16 nodes for 300 runs, where tests differ by up to 10 %: found, and with how many tests?"""
+    """The fewest of 16 nodes for 300 runs, where tests differ by up to 10 %: is it found, and with how many tests?"""
     experiment = Experiment(Question.FEWEST_NODES, ("a",), (300,), tuple(range(1, 17)), 3)
     right = tests = 0
     for seed in range(trials):
@@ -157,8 +157,8 @@ def search(trials: int) -> bool:
         tests += len(results)
     share = tests / trials / (len(experiment.nodes) * experiment.repetitions)
     print(
-        f"search: {right / trials:.1%} of {trials} within a node of the truth (95 %), "
-        f"with {share:.0%} of the whole grid's tests (60 %)"
+        f"search: {right / trials:.1%} of {trials} within one node of the truth (at least 95 %), "
+        f"with {share:.0%} of the full grid's tests (at most 60 %)"
     )
     return right / trials >= 0.95 and share <= 0.6
 

@@ -1,14 +1,14 @@
-"""The diagnosis against the truth: faults planted in the simulated platform, and what is said of them.
+"""The diagnosis against the truth: faults injected into the simulated platform, and the findings about them.
 
     python benchmarks/detectors.py [--seeds 10] [--strengths 0.5 1 2] [--fault NAME …] [--wide 8] [--jobs 2]
 
-First every fault × seeds × strengths on one platform and load, clean controls, and pairs of faults. Then tests on
-platforms, loads, sizes and with gaps in the observation that are drawn at random: with `--wide` so many of
-each fault, and as many clean ones in all. Last how often findings were right, by how sure they were.
+First every fault × seeds × strengths on one platform and load, clean controls, and pairs of faults. Then tests with
+random platforms, loads, sizes and observation gaps: `--wide` tests of each fault, and as many clean ones in total. Last
+the calibration: how often findings were right, by their confidence.
 
-What is right is told by twins with the same seed: without the fault, and with the accused part mended; see
-`benchmarks.planting.judging`. What a detector reads passes through a run folder, as that of a real test does. The seeds
-are others than those that the detectors were tuned on.
+Twins with the same seed tell what is right: without the fault, and with the named bottleneck fixed; see
+`benchmarks.injected.judging`. Detectors read from a run folder, as in a real test. The seeds differ from those that the
+detectors were tuned on.
 """
 
 import argparse
@@ -20,23 +20,23 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.planting.case import Case
-from benchmarks.planting.cases import CASES, CONTROLS, PAIRS
-from benchmarks.planting.judging import Answer, Verdict, judge
-from benchmarks.planting.seen import RUNS_ONLY
-from benchmarks.planting.wide import draw
+from benchmarks.injected.case import Case
+from benchmarks.injected.cases import CASES, CONTROLS, PAIRS
+from benchmarks.injected.judging import Answer, Verdict, judge
+from benchmarks.injected.seen import RUNS_ONLY
+from benchmarks.injected.wide import draw
 
 HELD_OUT = 9000  # the first seed of the benchmark; tests and tuning use those from 0 on
 _FEW = 2  # drawn tests of each fault
 _BAD = frozenset({Answer.WRONG, Answer.FALSE})
-Drawn = tuple[int, Case, Verdict]  # its number, see `benchmarks.planting.wide.draw`
+Drawn = tuple[int, Case, Verdict]  # the number as in `benchmarks.injected.wide.draw`
 
 
 def main() -> int:
-    """Print the matrices; 1 when they are below what is promised."""
+    """Print the matrices; 1 when they miss the promised accuracy."""
     options = _options()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
-    # As many without a fault as with any.
+    # As many tests without a fault as with one.
     wanted = [(name, options.first_seed + n) for name in options.fault for n in range(options.wide)]
     wanted += [("", options.first_seed + n) for n in range(len(wanted))]
     with ProcessPoolExecutor(options.jobs) as pool:
@@ -45,7 +45,7 @@ def main() -> int:
             for name in options.fault
         }
         clean = [pool.submit(judge, case, 1.0, seed) for case in CONTROLS for seed in seeds]
-        pairs = {case.planted: [pool.submit(judge, case, 1.0, seed) for seed in seeds] for case in PAIRS}
+        pairs = {case.injected: [pool.submit(judge, case, 1.0, seed) for seed in seeds] for case in PAIRS}
         drawn = [pool.submit(_drawn, *each) for each in wanted]
         kept = not seeds or _matrix(
             {name: [each.result() for each in tests] for name, tests in single.items()},
@@ -65,15 +65,18 @@ def _drawn(fault: str, number: int) -> Drawn:
 
 
 def _matrix(single: dict[str, list[Verdict]], clean: list[Verdict], pairs: dict[str, list[Verdict]]) -> bool:
-    print(f"{'planted':34}{'tests':>6}{'bind':>6}{'first':>8}{'in 3':>8}   named instead")
+    print(f"{'injected':34}{'tests':>6}{'bind':>6}{'first':>8}{'in 3':>8}   named instead")
     rates = [_single(name, verdicts) for name, verdicts in single.items()]
-    accused = _clean(clean)
+    alarms = _clean(clean)
     both = [_pair(name, verdicts) for name, verdicts in pairs.items()]
     right, binding = sum(r for r, _ in rates), sum(b for _, b in rates)
     worst = min((r / b for r, b in rates if b), default=1.0)
     print(f"\nfirst finding right: {right}/{binding} = {right / max(binding, 1):.1%}, the worst fault {worst:.0%}")
-    print(f"clean controls accused: {accused:.1%}; pairs both in the first three: {np.mean(both):.1%}", flush=True)
-    return right >= 0.9 * binding and worst >= 0.8 and accused <= 0.05
+    print(
+        f"clean controls with findings: {alarms:.1%}; both of a pair in the top 3: {np.mean(both):.1%}",
+        flush=True,
+    )
+    return right >= 0.9 * binding and worst >= 0.8 and alarms <= 0.05
 
 
 def _single(name: str, verdicts: list[Verdict]) -> tuple[int, int]:
@@ -82,22 +85,22 @@ def _single(name: str, verdicts: list[Verdict]) -> tuple[int, int]:
     close = sum(name in [each.name for each in v.named[:3]] for v in binding)
     instead = Counter(v.first or "none" for v in binding if v.first != name)
     idle = Counter(v.first or "none" for v in verdicts if not v.binding)
-    said = _counted(instead) + (f"   (not binding: {_counted(idle)})" if idle else "")
+    others = _counted(instead) + (f"   (not binding: {_counted(idle)})" if idle else "")
     of = max(len(binding), 1)
-    print(f"{name:34}{len(verdicts):6}{len(binding):6}{right / of:8.0%}{close / of:8.0%}   {said}")
+    print(f"{name:34}{len(verdicts):6}{len(binding):6}{right / of:8.0%}{close / of:8.0%}   {others}")
     return right, len(binding)
 
 
 def _clean(verdicts: list[Verdict]) -> float:
-    accused = [v.first for v in verdicts if v.named]
-    print(f"{'none':34}{len(verdicts):6}{'':6}{1 - len(accused) / len(verdicts):8.0%}   {_counted(Counter(accused))}")
-    return len(accused) / len(verdicts)
+    alarms = [v.first for v in verdicts if v.named]
+    print(f"{'none':34}{len(verdicts):6}{'':6}{1 - len(alarms) / len(verdicts):8.0%}   {_counted(Counter(alarms))}")
+    return len(alarms) / len(verdicts)
 
 
 def _pair(name: str, verdicts: list[Verdict]) -> float:
-    both = [(v.planted, {each.name for each in v.named[:3]}) for v in verdicts if len(v.binding) == 2]
-    right = sum(named.issuperset(planted) for planted, named in both)
-    missing = Counter(name for planted, named in both for name in planted if name not in named)
+    both = [(v.injected, {each.name for each in v.named[:3]}) for v in verdicts if len(v.binding) == 2]
+    right = sum(named.issuperset(injected) for injected, named in both)
+    missing = Counter(name for injected, named in both for name in injected if name not in named)
     print(f"{name:58}{len(both):4}{right / max(len(both), 1):6.0%}   {_counted(missing)}")
     return right / len(both) if both else 1.0
 
@@ -111,8 +114,8 @@ def _counted(names: Counter[str]) -> str:
 
 def _generalised(drawn: Sequence[Drawn]) -> bool:
     columns = f"{'tests':>6}{'bind':>6}" + "".join(f"{answer.value:>9}" for answer in Answer)
-    print(f"\n{'drawn: planted':34}{columns}   instead")
-    for name, group in _grouped(drawn, _planted):
+    print(f"\n{'drawn: injected':34}{columns}   instead")
+    for name, group in _grouped(drawn, _injected):
         _row(name, group)
     for title, key in _KEYS.items():
         print(f"\n{title:34}{columns}   instead")
@@ -121,34 +124,34 @@ def _generalised(drawn: Sequence[Drawn]) -> bool:
     answers = Counter(verdict.outcome for *_, verdict in drawn)
     binding = sum(bool(verdict.binding) for *_, verdict in drawn)
     clean = [verdict.outcome for _, case, verdict in drawn if not case.faults]
-    idle, accused = len(drawn) - binding, clean.count(Answer.FALSE)
+    idle, alarms = len(drawn) - binding, clean.count(Answer.FALSE)
     known = binding - answers[Answer.UNJUDGED]
     good = (answers[Answer.RIGHT] + answers[Answer.LARGER]) / max(known, 1)
     print(
-        f"\nof {binding} binding faults {answers[Answer.UNJUDGED]} could not be judged; of the others the first "
-        f"finding is the fault, or one that costs as much, in {good:.1%}, and a true one in "
+        f"\nof {binding} binding faults {answers[Answer.UNJUDGED]} could not be judged; of the others, the first "
+        f"finding is the fault or one that costs as much in {good:.1%}, and a true one in "
         f"{1 - answers[Answer.WRONG] / max(known, 1):.1%}"
     )  # fmt: skip
-    print(f"false accusations: {accused}/{len(clean)} = {accused / max(len(clean), 1):.1%} of the clean tests, "
-          f"{answers[Answer.FALSE] / max(idle, 1):.1%} of all where nothing planted binds")  # fmt: skip
+    print(f"false findings: {alarms}/{len(clean)} = {alarms / max(len(clean), 1):.1%} of the clean tests, "
+          f"{answers[Answer.FALSE] / max(idle, 1):.1%} of all where nothing injected binds")  # fmt: skip
     for number, case, verdict in drawn:
         if verdict.outcome in _BAD:
-            print(f"{verdict.outcome}: {_planted(case)} {number}, {verdict.first or 'none'} first")
+            print(f"{verdict.outcome}: {_injected(case)} {number}, {verdict.first or 'none'} first")
     _reliability([verdict for *_, verdict in drawn])
-    return good >= 0.9 and accused <= 0.05 * len(clean)
+    return good >= 0.9 and alarms <= 0.05 * len(clean)
 
 
-def _planted(case: Case) -> str:
-    return " + ".join(case.planted) or "none"
+def _injected(case: Case) -> str:
+    return " + ".join(case.injected) or "none"
 
 
 _KEYS: dict[str, Callable[[Case], str]] = {
     "platform": lambda case: Path(case.profile).stem,
     "schedule": lambda case: case.schedule,
     "runs": lambda case: str(case.runs),
-    "a step takes": lambda case: "as the platform has it" if case.step_s is None else f"{case.step_s:g} s",
+    "step duration": lambda case: "as in the profile" if case.step_s is None else f"{case.step_s:g} s",
     "scenarios": lambda case: "many" if case.many else "one",
-    "stamps": lambda case: "whole seconds" if case.whole else "exact",
+    "timestamps": lambda case: "whole seconds" if case.whole else "exact",
     "not observed": lambda case: (
         "all but runs" if case.without == RUNS_ONLY else ", ".join(sorted(case.without)) or "-"
     ),
@@ -173,7 +176,7 @@ def _row(name: str, verdicts: list[Verdict]) -> None:
 def _reliability(verdicts: Iterable[Verdict]) -> None:
     """Of all findings, not only the first ones."""
     found = [each for verdict in verdicts for each in verdict.named]
-    print(f"\n{'how sure':34}{'findings':>9}{'stated':>9}{'right':>9}")
+    print(f"\n{'confidence':34}{'findings':>9}{'stated':>9}{'right':>9}")
     for low, high in ((0.0, 0.45), (0.45, 0.65), (0.65, 0.8), (0.8, 0.88), (0.88, 0.93), (0.93, 1.01)):
         _sure(
             f"{low:.0%} to {min(high, 1.0):.0%}", [(f.confidence, f.right) for f in found if low <= f.confidence < high]

@@ -157,7 +157,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
             {"statement": e.statement, "value": e.value, "unit": e.unit, "table": e.table, "filter": e.filter}
             for e in finding.evidence
         ],
-        "knob": finding.knob,
+        "knob": finding.fix,
         "commands": list(finding.commands),
     }
 

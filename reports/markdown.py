@@ -58,14 +58,14 @@ def _findings(report: Report) -> list[str]:
     top, *others = report.diagnosis.findings
     lines = ["## What held it back", "", *_finding(top)]
     if others:
-        lines += ["Also found:", "", *(f"- `{f.name}`: {cell(f.title)}. {cell(f.knob)}" for f in others), ""]
+        lines += ["Also found:", "", *(f"- `{f.name}`: {cell(f.title)}. {cell(f.fix)}" for f in others), ""]
     return lines
 
 
 def _finding(finding: Finding) -> list[str]:
     lines = [f"**{cell(finding.title)}** (`{finding.name}`, {finding.confidence:.0%} sure)", ""]
     lines += [f"- {cell(evidence.statement)}" for evidence in finding.evidence]
-    lines += ["", cell(finding.knob), ""]
+    lines += ["", cell(finding.fix), ""]
     if finding.commands:
         lines += ["```sh", *finding.commands, "```", ""]
     return lines

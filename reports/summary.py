@@ -95,7 +95,7 @@ def _finding(report: Report) -> list[str]:
     top, *others = report.diagnosis.findings
     lines = [f"Finding: {top.name} ({top.confidence:.0%} sure)"]
     lines += [f"  - {evidence.statement}" for evidence in top.evidence[:_MOST_EVIDENCE]]
-    lines.append(f"  What to turn: {top.knob.split('. ')[0].rstrip('.')}")
+    lines.append(f"  What to turn: {top.fix.split('. ')[0].rstrip('.')}")
     lines += [f"    {command}" for command in top.commands]
     if others:
         lines.append(f"  Also: {', '.join(dict.fromkeys(other.name for other in others))}")

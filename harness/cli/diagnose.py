@@ -91,7 +91,7 @@ def _told(finding: "Finding") -> dict[str, Any]:
         "title": finding.title,
         "confidence": finding.confidence,
         "evidence": [each.statement for each in finding.evidence],
-        "knob": finding.knob,
+        "knob": finding.fix,
         "commands": list(finding.commands),
     }
 

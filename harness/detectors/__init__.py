@@ -1,5 +1,6 @@
-"""One bottleneck per file: Timeline to findings, each with evidence and the knob to turn."""
+"""One bottleneck per file: a timeline in, findings out, each with its evidence and the fix."""
 
-from harness.detectors.detector import CannotJudgeError, Detector, detectors, diagnose
+from harness.detectors.detector import CannotJudgeError, Detector
+from harness.detectors.diagnosis import detectors, diagnose
 
 __all__ = ["CannotJudgeError", "Detector", "detectors", "diagnose"]

@@ -1,58 +1,60 @@
-"""Executions wait for the data of their adapters longer than they compute."""
+"""Executions wait longer for data from adapters than they compute."""
 
 import numpy as np
 
 from harness.analysis.services.executions import Executions, executions
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.timeline.curves import active, peak
-from harness.detectors import lb_imbalance
-from harness.detectors.detector import SERVICE, CannotJudgeError, quarters, slowed
+from harness.detectors.capability import Capability
+from harness.detectors.detector import quarters, slowed
+from harness.detectors.replicas import uneven, unnamed_tail
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import COMPUTING, LOADING, NODE_CPU_CORES, SERVICE_PROBE_SECONDS
 from harness.model.units import format_duration
 
 NAME = "adapter-slow"
-NEEDS = (SERVICE,)
+NEEDS = (Capability.EXECUTIONS,)
+FAULTS = ("adapter-slow",)
 
 _SHARE = 0.3
-_COMPUTING = 0.33  # of their time: with good adapters, workers that have enough to do compute more
-_QUEUES = 0.1  # of all time: less does not make loading longer
+_COMPUTING = 0.33  # of the workers' time: with fast adapters, fully loaded workers compute more than that
+_QUEUED = 0.1  # of all time: shorter queues do not prolong loading
 _FEW = 10  # loads of a replica
-_IDLE, _BUSY = 0.25, 0.75  # of the time that data moves, with the runtime's CPUs at work
+_IDLE, _BUSY = 0.25, 0.75  # share of the data transfer time in which the runtime's CPUs work
 _PROBED = 0.3  # of a load's time
 _SURE, _UNSURE, _HARDLY = 0.85, 0.5, 0.3
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Loading takes longer than computing, and the workers seldom compute.
+    """Loading takes longer than computing, and the workers rarely compute.
 
-    Loading lasts longer where a worker does something else meanwhile. So it is looked at where it is quickest, at the
-    replica whose loads take least, and at what its workers do while they have work: those that are merely overloaded
-    compute for a good part of the time. Without names, some of them may just have nothing to do.
+    Loading also takes longer when a worker does other work meanwhile. So the replica with the shortest loads counts,
+    and what its workers do while they have work: workers that are merely overloaded compute for much of the time.
+    Where replicas are not named and the work was spread unevenly, some workers may simply have been idle.
 
-    A runtime counts as loading what it does itself to read what an adapter sent. Its CPUs tell that apart, and an
-    adapter that is slow to answer even a probe; without either it may be the one or the other.
+    The loading phase includes the runtime's own parsing of what an adapter sent. The nodes' CPU usage separates the
+    two, and so does an adapter that is slow to answer even a probe; without either, both remain possible.
     """
     done = executions(timeline)
-    whole = float(done.inside.sum())
-    queued, moved = float(done.queued.sum()) / max(whole, 1e-9), float((done.loading + done.sending).sum())
-    share, loading, computing = moved / max(whole, 1e-9), _loading(done), float(np.median(done.computing))
+    whole = max(float(done.inside.sum()), 1e-9)
+    queued, share = float(done.queued.sum()) / whole, float((done.loading + done.sending).sum()) / whole
+    loading, computing = _loading(done), float(np.median(done.computing))
     if share < _SHARE or loading <= computing:
         return []
     busy = _computing(timeline, done) > _COMPUTING
-    if queued >= _QUEUES and (busy or (not done.replicas and _unbalanced(timeline))):
+    if queued >= _QUEUED and (busy or (not done.replicas and _unevenly_loaded(timeline))):
         return []
-    confidence, why = _guilt(timeline, done, loading)
+    confidence, reason = _attribution(timeline, done, loading)
     return [
         Finding(
             NAME,
-            ("The adapters are slow: executions" if confidence == _SURE else "Executions")
+            ("Adapters are slow: executions" if confidence == _SURE else "Executions")
             + f" spent {share:.0%} of their time loading and sending data",
             confidence,
-            (*_evidence(done), why),
-            "Make the adapter faster (more replicas, an index or a cache in front of its source), or bound how many "
-            "executions ask it at once: a load blocks its worker while it lasts. Ask for smaller time ranges: the "
-            "runtime's own reading of what it is sent counts as loading, too.",
+            (*_evidence(done), reason),
+            "Speed up the adapter (more replicas, an index or a cache in front of its data source), or limit the "
+            "executions that call it at once: a load blocks its worker. Request smaller time ranges: loading includes "
+            "the runtime's own parsing of the data.",
             (),
             slowed(share + queued),
         )
@@ -70,15 +72,15 @@ def _evidence(done: Executions) -> tuple[Evidence, ...]:
             loading, "s", "spans", where,
         ),
         Evidence(
-            f"loading went from {format_duration(early)} (first quarter of the executions) to "
-            f"{format_duration(late)} (last)",
+            f"loading took {format_duration(early)} in the first quarter of the executions and "
+            f"{format_duration(late)} in the last (medians)",
             late, "s", "spans", where,
         ),
     )  # fmt: skip
 
 
 def _loading(done: Executions) -> float:
-    """The median loading time in the later half of the test, of the replica where it is least."""
+    """The median loading time in the second half of the test, at the replica where it is shortest."""
     late = np.arange(done.row.size) >= done.row.size // 2
     replicas = [late & (done.replica == k) for k in range(len(done.replicas))]
     groups = [each for each in replicas if np.count_nonzero(each) >= _FEW] or [late]
@@ -86,9 +88,9 @@ def _loading(done: Executions) -> float:
 
 
 def _computing(timeline: Timeline, done: Executions) -> float:
-    """What workers computed while their replica had work for each of them, as a share of what they could have.
+    """The share of time that workers computed while their replica had work for each of them.
 
-    A replica's workers are as many as ever computed at once; where nobody is named, the service is one replica.
+    A replica has as many workers as ever computed at once; where replicas are not named, the service counts as one.
     """
     home = np.full(len(timeline.runs), -1)
     home[done.row] = done.replica
@@ -109,33 +111,31 @@ def _computing(timeline: Timeline, done: Executions) -> float:
     return spent / max(offered, 1e-9)
 
 
-def _unbalanced(timeline: Timeline) -> bool:
-    try:
-        return bool(lb_imbalance.detect(timeline))
-    except CannotJudgeError:
-        return False
+def _unevenly_loaded(timeline: Timeline) -> bool:
+    tail = unnamed_tail(timeline)
+    return tail is not None and uneven(tail)
 
 
-def _guilt(timeline: Timeline, done: Executions, loading: float) -> tuple[float, Evidence]:
-    """How sure it is that the adapters are slow, and not the runtime's own reading of their data; and why."""
+def _attribution(timeline: Timeline, done: Executions, loading: float) -> tuple[float, Evidence]:
+    """The confidence that the adapters are slow, not the runtime's own parsing of their data; and the reason."""
     own = _own_work(timeline, done)
     if own is not None and (own < _IDLE or own > _BUSY):
-        at = f"the nodes' CPUs were at work for {own:.0%} of the time that data moved"
-        text = f"{at}: the runtime waited" if own < _IDLE else f"{at}: much of it may be the runtime's own reading"
+        at = f"the nodes' CPUs were busy for {own:.0%} of the data transfer time"
+        text = f"{at}: the runtime waited" if own < _IDLE else f"{at}: much of it may be the runtime's own parsing"
         return _SURE if own < _IDLE else _HARDLY, Evidence(text, own, "share", "samples", f"metric = {NODE_CPU_CORES}")
     probes = timeline.metric(SERVICE_PROBE_SECONDS)
     probes = probes[probes["labels"].str.contains('"adapter ', regex=False)]
     if not len(probes):
-        text = "whether the adapters or the runtime's own reading took that long was not observed"
+        text = "whether the adapters or the runtime's own parsing took that long was not observed"
         return _UNSURE, Evidence(text)
     probed = float(np.median(floats(probes, "value")))
-    text = f"an adapter answered a request that costs it nothing within {format_duration(probed)} (median)"
+    text = f"an adapter answered a trivial request within {format_duration(probed)} (median)"
     fact = Evidence(text, probed, "s", "samples", f"metric = {SERVICE_PROBE_SECONDS}")
     return _SURE if probed > _PROBED * loading else _UNSURE, fact
 
 
 def _own_work(timeline: Timeline, done: Executions) -> float | None:
-    """CPU-seconds of the nodes beyond those of computing, a second in which data moved; none when not observed."""
+    """CPU seconds of the nodes beyond computing, per second of data transfer; none when not observed."""
     samples = timeline.metric(NODE_CPU_CORES)
     at = floats(samples, "at_s")
     if np.unique(at).size < 2:

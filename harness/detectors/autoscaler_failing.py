@@ -1,29 +1,31 @@
-"""The autoscaler asks for machines and does not get them."""
+"""The autoscaler requests machines and does not get them."""
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
-from harness.detectors.detector import NODES, POD_EVENTS, PODS, RUNS, slowed
-from harness.detectors.nodes_exhausted import SHARE, waiting_evidence
+from harness.detectors.capability import Capability
+from harness.detectors.detector import slowed
+from harness.detectors.node_waits import SHARE, waiting_evidence
 from harness.model.findings import Evidence, Finding
 
 NAME = "autoscaler-failing"
-NEEDS = (RUNS, PODS, NODES, POD_EVENTS)
+NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES, Capability.POD_EVENTS)
+NOT_INJECTED = "the simulator's profiles set it (autoscaler.failing), no fault does"
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """It said that a scale-up failed, and pods wait for room."""
-    found = scheduling_wait(timeline)
-    if found.share < SHARE or not found.refused:
+    """It reported a failed scale-up, and pods wait for nodes."""
+    wait = scheduling_wait(timeline)
+    if wait.share < SHARE or not wait.refused:
         return []
     return [
         Finding(
             NAME,
-            f"The autoscaler can't get machines: runs spent {found.share:.0%} of their time waiting for room",
+            f"The autoscaler can't get machines: runs spent {wait.share:.0%} of their time waiting for a node",
             0.9,
-            (Evidence(f"it said: “{found.refused}”", None, "", "events"), *waiting_evidence(timeline, found)),
-            "The cloud refuses: raise its quota, choose a machine type or zone with capacity, or let the autoscaler "
-            "fall back to another pool.",
+            (Evidence(f"autoscaler: “{wait.refused}”", None, "", "events"), *waiting_evidence(timeline, wait)),
+            "Raise the cloud quota, choose a machine type or zone with capacity, or let the autoscaler fall back to "
+            "another pool.",
             ("kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml",),
-            slowed(found.share),
+            slowed(wait.share),
         )
     ]

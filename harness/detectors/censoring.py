@@ -1,13 +1,15 @@
-"""Runs were still going on when the observation ended: how long they take is not known."""
+"""Runs were still in flight when observation ended: their durations are unknown (right-censored)."""
 
 from harness.analysis.ledger import ledger
 from harness.analysis.timeline import Timeline
-from harness.detectors.detector import SUBMISSIONS, slowed
+from harness.detectors.capability import Capability
+from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.units import format_duration
 
 NAME = "censoring"
-NEEDS = (SUBMISSIONS,)
+NEEDS = (Capability.SUBMISSIONS,)
+NOT_INJECTED = "it comes from the test's own limits"
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -22,27 +24,27 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            f"{counts.in_flight:,} runs were not over when the observation ended",
+            f"{counts.in_flight:,} runs were still in flight when observation ended",
             0.95,
             (
                 Evidence(f"{share:.1%} of the accepted runs have no end", share, "share", "submissions"),
-                Evidence(f"the test waited {format_duration(drain)} at most for the last runs", drain, "s"),
+                Evidence(f"the test waited up to {format_duration(drain)} for the last runs", drain, "s"),
             ),
-            "Wait longer for the last runs with --drain, or find out with the other findings why they hang.",
+            "Wait longer for the last runs with --drain, or check the other findings for why they hang.",
             (),
             slowed(0.2),
         )
     ]
 
 
-def _observed(going: int, share: float) -> Finding:
-    """Runs of somebody else's load, which nobody waits for."""
+def _observed(in_flight: int, share: float) -> Finding:
+    """Runs of another load, for which the observer does not wait."""
     return Finding(
         NAME,
-        f"{going:,} of the runs that were observed went on when the observation ended",
+        f"{in_flight:,} of the observed runs were still in flight when observation ended",
         0.95,
         (Evidence(f"{share:.1%} of the runs that began meanwhile have no end", share, "share", "spans"),),
-        "Observe longer with --for, until the last run is over; durations of long runs are underestimated else.",
+        "Observe longer with --for, until the last run has ended; otherwise long durations are underestimated.",
         (),
         slowed(0.2),
     )

@@ -1,16 +1,18 @@
-"""The platform's clock and the harness's differ: stretches between their stamps are off by that."""
+"""The platform's clock differs from the load generator's: durations between the two are off by that."""
 
 from harness.analysis.timeline import Timeline
-from harness.detectors.detector import RUNS, slowed
+from harness.detectors.capability import Capability
+from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.units import format_duration
 
 NAME = "clock-skew"
-NEEDS = (RUNS,)
+NEEDS = (Capability.RUNS,)
+FAULTS = ("clock-skew",)
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """A run is created between its submission's sending and its answer: each bounds the difference of the clocks."""
+    """A run is created between the submission and the response: both timestamps bound the difference of the clocks."""
     off = abs(timeline.skew_s)
     if not off:
         return []
@@ -19,17 +21,17 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"The platform's clock is at least {format_duration(off)} {'ahead of' if is_ahead else 'behind'} "
-            "the harness's",
+            "the load generator's",
             0.9,
             (
                 Evidence(
-                    f"runs carry creation stamps {format_duration(off)} "
-                    f"{'after their answer was here' if is_ahead else 'before they were sent'}",
+                    f"runs have creation timestamps {format_duration(off)} "
+                    f"{'after the response arrived' if is_ahead else 'before they were submitted'}",
                     off, "s", "spans", "phase = run",
                 ),
             ),
-            "Let both follow a time server (chrony, systemd-timesyncd). This report has set the "
-            "platform's stamps right by as much.",
+            "Synchronise both clocks with a time server (chrony, systemd-timesyncd). This report has corrected the "
+            "platform's timestamps by this difference.",
             ("timedatectl timesync-status",),
             slowed(0.2),
         )

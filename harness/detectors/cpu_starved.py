@@ -1,21 +1,23 @@
-"""Nodes work at the limit of their CPUs: steps get less than they could use."""
+"""Nodes run out of CPU: steps get less than they could use."""
 
 from harness.analysis.cost.node_use import node_use
 from harness.analysis.timeline import Timeline
-from harness.detectors.detector import NODE_CPU, NODES, slowed
+from harness.detectors.capability import Capability
+from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import NODE_CPU_CORES
 
 NAME = "cpu-starved"
-NEEDS = (NODES, NODE_CPU)
+NEEDS = (Capability.NODES, Capability.NODE_CPU)
+FAULTS = ("cpu-starved",)
 
 _BUSY = 0.9
 _SHARE = 0.25
-_AT_LIMIT, _SHARE_AT_LIMIT = 0.97, 0.1  # a node that is busy and has something left is well used, not starved
+_AT_LIMIT, _SHARE_AT_LIMIT = 0.97, 0.1  # a busy node with some CPU left is well used, not starved
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Nodes above 90 % of their allocatable CPU for a good part of the test."""
+    """Nodes above 90 % of their allocatable CPU for a quarter of the test or more."""
     use = node_use(timeline)
     use = use[use["at_s"] >= 0]
     if not len(use):
@@ -27,16 +29,16 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            f"Nodes were at the limit of their CPUs for {busy:.0%} of the time: steps run slower than they could",
+            f"Nodes were out of CPU for {busy:.0%} of the time: steps run slower than they could",
             0.85,
             (
                 Evidence(
-                    f"{busy:.0%} of the samples of nodes are above {_BUSY:.0%}",
+                    f"{busy:.0%} of the node CPU samples are above {_BUSY:.0%}",
                     busy, "share", "samples", f"metric = {NODE_CPU_CORES}",
                 ),
-                Evidence(f"{len(hot)} nodes were so busy, {', '.join(hot[:6])}", float(len(hot)), "nodes", "samples"),
+                Evidence(f"{len(hot)} nodes were affected: {', '.join(hot[:6])}", float(len(hot)), "nodes", "samples"),
             ),
-            "Set the steps' CPU requests to what they really use, so that fewer share a node; or use machines with "
+            "Raise the steps' CPU requests to their actual usage, so that fewer share a node, or use machines with "
             "more CPUs.",
             ("kubectl top nodes", f"kubectl top pods -n {timeline.namespace} --sort-by=cpu"),
             slowed(busy),

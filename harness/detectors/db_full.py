@@ -1,18 +1,20 @@
 """The database's disk is full."""
 
 from harness.analysis.timeline import Timeline
-from harness.detectors.database import DISK_FULL, Trouble, find
-from harness.detectors.detector import SUBMISSIONS
+from harness.detectors.capability import Capability
+from harness.detectors.database_errors import DatabaseError, find
+from harness.detectors.error_texts import DB_DISK_FULL
 from harness.model.findings import Finding
 
 NAME = "db-full"
-NEEDS = (SUBMISSIONS,)
+NEEDS = (Capability.SUBMISSIONS,)
+FAULTS = ("db-full",)
 
-_TROUBLE = Trouble(
+_ERROR = DatabaseError(
     NAME,
-    DISK_FULL,
+    DB_DISK_FULL,
     "The database's disk is full",
-    "Give its volume more room, keep runs for less long, and delete the runs of load tests: each keeps its "
+    "Expand its volume, shorten the retention of runs, and delete the runs of load tests: each keeps its "
     "specification and its whole workflow in the database.",
     (
         "kubectl get pvc -n {namespace}",
@@ -26,5 +28,5 @@ _TROUBLE = Trouble(
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """MySQL's error 1114 in what the API answered."""
-    return find(timeline, _TROUBLE)
+    """MySQL's error 1114 in the API's responses."""
+    return find(timeline, _ERROR)

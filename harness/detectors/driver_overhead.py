@@ -1,32 +1,33 @@
-"""The platform's own driver pods take much of the runs' time: many small steps."""
+"""The platform's driver pods take much of the runs' time: they are slow, or steps are too small."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.timeline import Bools, Floats, Timeline, distinct, floats
 from harness.analysis.waits.waits import waits_so_far
-from harness.detectors import too_few_samples
-from harness.detectors.detector import PODS, RUNS, slowed
+from harness.detectors.capability import Capability
+from harness.detectors.detector import FEW_RUNS, slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import POD_PHASES, PULLING, RUNNING, SCHEDULING, UNSCHEDULABLE
 from harness.model.units import format_duration
 
 NAME = "driver-overhead"
-NEEDS = (RUNS, PODS)
+NEEDS = (Capability.RUNS, Capability.PODS)
 TARGETS = ("kfp",)
+FAULTS = ("driver-overhead",)
 
 _SHARE = 0.5
-_SLOW_S, _COSTS = 5.0, 0.15  # a driver asks the API server and the metadata store a few questions
-_KNOB_SLOW = (
-    "Find out what its drivers wait for: their CPU limit, the metadata store (metadata-grpc-deployment) or the API. "
+_SLOW_S, _COSTS = 5.0, 0.15  # a driver makes a few requests to the API server and the metadata store
+_FIX_SLOW = (
+    "Check what the drivers wait for: their CPU limit, the metadata store (metadata-grpc-deployment) or the API. "
 )
-_LEAST_S = 1.5  # a driver; shorter ones can't be told from nothing where the platform stamps whole seconds
+_LEAST_S = 1.5  # of a driver; timestamps in whole seconds do not resolve shorter ones
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Seconds in driver pods beside those in the steps' own pods; waiting for a node or an image is left out.
+    """Time in driver pods against time in the steps' own pods, without waiting for a node or an image.
 
-    They are too many where the steps are small, and too long where a single one takes what a driver never needs.
+    Drivers outweigh small steps; a single driver that takes longer than drivers need is slow by itself.
     """
     pods = timeline.pods
     waiting = {UNSCHEDULABLE, SCHEDULING, PULLING}
@@ -50,18 +51,18 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"Driver pods take {share:.0%} of the pods' time: "
-            + (f"each works for {format_duration(typical)}" if slow else "the steps are too small for what each costs"),
-            0.85 if runs >= too_few_samples.LEAST else 0.5,
+            + (f"each runs for {format_duration(typical)}" if slow else "the steps are too small for this overhead"),
+            0.85 if runs >= FEW_RUNS else 0.5,
             (
-                Evidence(f"{count:,} driver pods beside {steps:,} pods of steps", float(count), "pods", "spans"),
+                Evidence(f"{count:,} driver pods for {steps:,} step pods", float(count), "pods", "spans"),
                 Evidence(
                     f"a driver took {format_duration(of_drivers / max(count, 1))}, a step "
-                    f"{format_duration(of_steps / max(steps, 1))}",
+                    f"{format_duration(of_steps / max(steps, 1))} (means)",
                     of_drivers / max(count, 1), "s", "spans", "task ~ driver",
                 ),
             ),
-            (_KNOB_SLOW if slow else "") + "Make fewer and larger steps, and have the driver's image on every node; "
-            "drivers run wherever there is room, not on the pool of the steps.",
+            (_FIX_SLOW if slow else "") + "Use fewer and larger steps, and pre-pull the driver image on every node: "
+            "drivers run on any node with room, not only on the steps' pool.",
             (),
             slowed(of_drivers / max(whole, 1e-9)),
         )
@@ -69,7 +70,7 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 
 def _least_share(row: NDArray[np.int32], seconds: Floats, mine: Bools, driver: Bools) -> tuple[float, int]:
-    """The lower end of the drivers' mean share over the runs (95 %), and the number of runs."""
+    """The lower 95 % bound of the drivers' mean share over the runs, and the number of runs."""
     of_drivers, whole = (np.bincount(row[which], weights=seconds[which]) for which in (mine & driver, mine))
     of_drivers = np.pad(of_drivers, (0, whole.size - of_drivers.size))
     shares = of_drivers[whole > 0] / whole[whole > 0]

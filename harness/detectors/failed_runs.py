@@ -1,26 +1,23 @@
-"""Runs that failed for a reason that no other detector knows, grouped by what was said."""
-
-import re
+"""Runs that failed for a reason that no other detector knows, grouped by message."""
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.failures import failures, group
-from harness.detectors import adapter_errors, database, oom, quota, spot_evictions, store_full
-from harness.detectors.detector import RUNS, broke
+from harness.detectors.capability import Capability
+from harness.detectors.detector import broke
+from harness.detectors.error_texts import BARE_500, KNOWN, adapter_failures
 from harness.model.findings import Evidence, Finding
 
 NAME = "failures"
-NEEDS = (RUNS,)
+NEEDS = (Capability.RUNS,)
+NOT_INJECTED = "every fault of the simulator has a detector of its own"
 
-_KNOWN: tuple[re.Pattern[str], ...] = (
-    store_full.FULL, store_full.UNWRITTEN, oom.KILLED, quota.EXCEEDED, database.TROUBLES,
-    spot_evictions.EVICTED, adapter_errors.SAID,
-)  # fmt: skip
 _MOST_GROUPS = 5
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Failures whose texts fit none of the known causes."""
-    known = (*_KNOWN, adapter_errors.BARE) if adapter_errors.detect(timeline) else _KNOWN
+    """Failures whose messages match none of the known causes."""
+    named, _ = adapter_failures(timeline)
+    known = (*KNOWN, BARE_500) if named else KNOWN
     unexplained = [f for f in failures(timeline) if not f.says(*known)]
     if not unexplained:
         return []
@@ -34,7 +31,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         for g in groups[:_MOST_GROUPS]
     ]
     if tasks:
-        facts.append(Evidence(f"they failed in {', '.join(tasks[:6])}", None, "", "events", "kind = Pod"))
+        facts.append(Evidence(f"failed tasks: {', '.join(tasks[:6])}", None, "", "events", "kind = Pod"))
     example = timeline.runs["run"].iat[unexplained[0].row]
     return [
         Finding(
@@ -42,7 +39,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             f"{share:.0%} of the runs failed: “{groups[0].message[:120]}”",
             0.5,
             tuple(facts),
-            "The pipeline's own steps or their inputs fail; their logs say more.",
+            "Check the logs of the failed steps: the pipeline's own code or its inputs fail.",
             (f"kubectl get pods -n {timeline.namespace} -l pipeline/runid={example}",),
             broke(share),
         )

@@ -1,4 +1,4 @@
-"""Pods wait for their images."""
+"""Pods wait for their images to be pulled, or pulls fail."""
 
 import numpy as np
 import pandas as pd
@@ -6,28 +6,30 @@ import pandas as pd
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.waits import waits_so_far
-from harness.detectors.detector import PODS, RUNS, slowed
+from harness.detectors.capability import Capability
+from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import PULLING
 from harness.model.units import format_duration
 
 NAME = "image-pull"
-NEEDS = (RUNS, PODS)
+NEEDS = (Capability.RUNS, Capability.PODS)
+FAULTS = ("image-pull",)
 
 _SHARE = 0.08
 _LEAST_S = 2.0
-_TROUBLE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"})
+_PULL_FAILED = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"})
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Pulling takes a large share of the runs' time, or fails."""
-    found = scheduling_wait(timeline)
+    wait = scheduling_wait(timeline)
     pulling_share = waits_so_far(timeline).shares()[PULLING]
-    # Whoever waits for a node waits for those who have one, and these pull.
-    share = pulling_share + found.share * found.pulling
+    # Pods that wait for a node wait for the pods that hold one, and those pull.
+    share = pulling_share + wait.share * wait.pulling
     events = timeline.events
     broken = events[
-        events["reason"].isin(_TROUBLE)
+        events["reason"].isin(_PULL_FAILED)
         | ((events["reason"] == "Failed") & events["message"].str.contains("pull image"))
     ]
     pods = timeline.stretches(PULLING)
@@ -39,11 +41,11 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            f"Pulling images {'fails' if len(broken) else 'takes long'}: {share:.0%} of the runs' time",
+            f"Image pulls {'fail' if len(broken) else 'are slow'}: {share:.0%} of the runs' time",
             0.9,
             _evidence(broken, pulling_share, slow),
-            "Make images smaller, pull them in advance on every node (a DaemonSet, or a node image that "
-            "holds them), use a registry in the same region, and imagePullPolicy IfNotPresent with fixed tags.",
+            "Use smaller images, pre-pull them on every node (a DaemonSet, or a node image that includes them), use a "
+            "registry in the same region, and set imagePullPolicy IfNotPresent with fixed tags.",
             (f"kubectl get events -n {timeline.namespace} --field-selector reason=Pulled",),
             slowed(max(share, 0.3 if len(broken) else 0.0)),
         )
@@ -53,10 +55,10 @@ def detect(timeline: Timeline) -> list[Finding]:
 def _evidence(broken: pd.DataFrame, share: float, slow: float) -> tuple[Evidence, ...]:
     where = f"phase = {PULLING}"
     facts = (
-        Evidence(f"{share:.1%} of all runs' time passed while images were pulled", share, "share", "spans", where),
+        Evidence(f"{share:.1%} of all run time was spent pulling images", share, "share", "spans", where),
         Evidence(f"a slow pull (p90) took {format_duration(slow)}", slow, "s", "spans", where),
     )
     if not len(broken):
         return facts
-    said = f"{len(broken):,} pulls failed: “{str(broken['message'].iloc[0])[:200]}”"
-    return (Evidence(said, float(len(broken)), "events", "events"), *facts)
+    failed = f"{len(broken):,} pulls failed: “{str(broken['message'].iloc[0])[:200]}”"
+    return (Evidence(failed, float(len(broken)), "events", "events"), *facts)

@@ -1,16 +1,18 @@
-"""Arrivals that were never sent, or that nobody recorded: the load was less than promised."""
+"""Arrivals that were never sent or never recorded: the load was less than planned."""
 
 from harness.analysis.ledger import in_words, ledger, missing
 from harness.analysis.timeline import Timeline
-from harness.detectors.detector import SUBMISSIONS, broke
+from harness.detectors.capability import Capability
+from harness.detectors.detector import broke
 from harness.model.findings import Evidence, Finding
 
 NAME = "missed-arrivals"
-NEEDS = (SUBMISSIONS,)
+NEEDS = (Capability.SUBMISSIONS,)
+NOT_INJECTED = "it is a defect of the load generator, not of the platform"
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Rows of the ledger that say missed, and rows that are not there."""
+    """Ledger rows with outcome missed, and missing rows."""
     counts = ledger(timeline)
     short = counts.missed + max(counts.unaccounted, 0)
     if not short:
@@ -29,7 +31,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             f"{counts.share(short):.1%} of the arrivals were never sent",
             0.99,
             tuple(facts),
-            "Raise --max-in-flight, add workers, or don't stop the test before the schedule's end.",
+            "Raise --max-in-flight, add workers, or let the test run to the end of its schedule.",
             (),
             broke(counts.share(short)),
         )

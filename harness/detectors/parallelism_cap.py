@@ -1,4 +1,4 @@
-"""Only so many runs may work at once: a limit on parallel workflows, while the cluster has room."""
+"""A limit on parallel workflows holds runs back while the cluster has room."""
 
 import numpy as np
 
@@ -6,14 +6,16 @@ from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.waits import waits_so_far
-from harness.detectors.detector import PODS, RUNS, slowed
+from harness.detectors.capability import Capability
+from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import CONTROLLER
 from harness.model.units import format_duration
 
 NAME = "parallelism-cap"
-NEEDS = (RUNS, PODS)
+NEEDS = (Capability.RUNS, Capability.PODS)
 TARGETS = ("kfp",)
+FAULTS = ("parallelism-cap",)
 
 _SHARE = 0.15
 _PLATEAU = 0.7
@@ -21,35 +23,34 @@ _SETTINGS = "workflow-controller-configmap"
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """The number of runs at work is flat at its top as long as others wait for their first pod."""
+    """The number of active runs stays at its maximum while others wait for their first pod."""
     share = waits_so_far(timeline).shares()[CONTROLLER]
     found = startup_delay(timeline)
     if share < _SHARE or not found.most or found.plateau < _PLATEAU or scheduling_wait(timeline).share > share:
         return []
     before, between = float(np.median(found.before)), max(0.0, float(np.median(found.between)))
-    # Where every run waits alike, it is not for its turn: the first ones would not have had to.
+    # If all runs wait equally long, no cap holds them back: the first ones would not have had to wait.
     if before < max(3 * found.unhindered_s, 3.0, between):
         return []
     return [
         Finding(
             NAME,
-            f"Only {found.most} runs may work at once: runs spent {share:.0%} of their time waiting for their turn",
+            f"Only {found.most} runs are active at once: runs spent {share:.0%} of their time waiting for a slot",
             0.9,
             (
                 Evidence(
-                    f"{found.most} runs were at work for {found.plateau:.0%} of the "
-                    f"{format_duration(found.queued_s)} "
-                    "in which others waited for their first pod",
+                    f"{found.most} runs were active for {found.plateau:.0%} of the "
+                    f"{format_duration(found.queued_s)} in which others waited for their first pod",
                     found.plateau, "share", "spans",
                 ),
                 Evidence(
                     f"runs waited {format_duration(before)} for their first pod, then "
-                    f"{format_duration(between)} between pods",
+                    f"{format_duration(between)} between pods (medians)",
                     before, "s", "spans",
                 ),
             ),
-            "Raise or remove parallelism and namespaceParallelism in the workflow controller's "
-            "configuration, or the pipeline's own limit.",
+            "Raise or remove parallelism and namespaceParallelism in the workflow controller's ConfigMap, or the "
+            "pipeline's own limit.",
             (
                 f"kubectl get configmap {_SETTINGS} -n {timeline.namespace} -o yaml | grep -i parallelism",
                 f"kubectl edit configmap {_SETTINGS} -n {timeline.namespace}",

@@ -4,16 +4,17 @@ import numpy as np
 
 from harness.analysis.services.executions import executions
 from harness.analysis.timeline import Timeline
-from harness.detectors.detector import SERVICE, CannotJudgeError, by_chance, slowed
+from harness.detectors.capability import Capability
+from harness.detectors.detector import CannotJudgeError, by_chance, slowed
+from harness.detectors.replicas import LEAST_EXECUTIONS, UNNAMED
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import COMPUTING
 from harness.model.units import format_duration
 
 NAME = "slow-worker"
-NEEDS = (SERVICE,)
+NEEDS = (Capability.EXECUTIONS,)
+FAULTS = ("slow-worker",)
 
-LEAST = 10  # executions, to speak of a replica
-UNNAMED = "no answer says which replica did the work (a header X-Worker, X-Pod-Name or X-Upstream-Addr would)"
 _RATIO = 1.5
 _CHANCE = 1e-4
 
@@ -23,9 +24,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     from scipy.stats import mannwhitneyu
 
     done = executions(timeline)
-    groups = done.by_replica(done.computing, LEAST)
+    groups = done.by_replica(done.computing, LEAST_EXECUTIONS)
     if len(groups) < 2:
-        raise CannotJudgeError(UNNAMED if not done.replicas else "fewer than two replicas did enough work to compare")
+        raise CannotJudgeError(UNNAMED if not done.replicas else "fewer than two replicas ran enough executions")
     name = max(groups, key=lambda each: float(np.median(groups[each])))
     mine = groups[name]
     others = np.concatenate([values for other, values in groups.items() if other != name])
@@ -38,7 +39,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            f"The replica {name} is slow: it computes {slow / max(usual, 1e-9):.1f} times as long as the others",
+            f"Replica {name} is slow: computing takes {slow / max(usual, 1e-9):.1f} times as long as elsewhere",
             0.92,
             (
                 Evidence(
@@ -47,13 +48,12 @@ def detect(timeline: Timeline) -> list[Finding]:
                     slow, "s", "spans", f"phase = {COMPUTING} and node = {name}",
                 ),
                 Evidence(
-                    f"{mine.size:,} of {done.row.size:,} executions ran there; {held:.0%} of all the time in the "
-                    "runtime passed there",
+                    f"{mine.size:,} of {done.row.size:,} executions and {held:.0%} of all runtime time were there",
                     held, "share", "spans", f"node = {name}",
                 ),
             ),
-            "Look at its node: other pods on it, a CPU limit below that of the others, throttling, another machine "
-            "type. With least-connections balancing a slow replica gets less work.",
+            "Check its node: other pods, a lower CPU limit, throttling, another machine type. With least-connections "
+            "balancing, a slow replica gets less work.",
             ("kubectl top nodes", "kubectl get pods -A -o wide --field-selector status.phase=Running | grep runtime"),
             slowed(held),
         )

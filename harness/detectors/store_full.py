@@ -1,4 +1,4 @@
-"""The artifact store's volume is full: steps can't save their outputs, every run fails from then on."""
+"""The artifact store's volume is full: steps can't save their outputs, and every run fails from then on."""
 
 import re
 from os.path import commonprefix
@@ -9,64 +9,54 @@ import pandas as pd
 from harness.analysis.services.volumes import Volume, volumes
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import Failure, failures
-from harness.detectors.detector import RUNS, broke, moment
+from harness.detectors.capability import Capability
+from harness.detectors.detector import DRAIN_OPTIONS, broke, moment
+from harness.detectors.error_texts import STORE_FULL, UNREACHED, UNWRITTEN
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_FULL, SUCCEEDED
+from harness.model.phases import STORE_AVAILABLE_BYTES, SUCCEEDED
+from harness.model.phases import STORE_FULL as STORE_FULL_REASON
 from harness.model.units import format_bytes, format_duration
 
 NAME = "store-full"
-NEEDS = (RUNS,)
+NEEDS = (Capability.RUNS,)
+FAULTS = ("store-full",)
 
-# A store that says itself that it is full: MinIO, SeaweedFS, Ceph, any file system, the HTTP status for it.
-FULL = re.compile(
-    r"minimum free d(?:isk|rive) threshold|XMinioStorageFull|no space left on device|disk quota exceeded|QuotaExceeded"
-    r"|no (?:free|writable) volumes|not enough (?:free )?space|insufficient storage|volume .{0,40}is full",
-    re.IGNORECASE,
-)
-# What KFP reports when it could not write, whatever the cause.
-UNWRITTEN = re.compile(
-    r"(?:unable|failed) to (?:write|save|upload) (?:the )?(?:outputs?|artifacts?)|waiting for the condition",
-    re.IGNORECASE,
-)
-# What Go's dialer says, as steps and drivers pass it on: nobody answered, so nobody said that there is no room.
-UNREACHED = re.compile(r"dial tcp|connection refused|no route to host|no such host", re.IGNORECASE)
-# kubectl evicts five pods a second: without the selector it would spend minutes on those that are over.
-DRAINING = "--ignore-daemonsets --delete-emptydir-data --pod-selector='workflows.argoproj.io/completed!=true'"
 _GIB = 2**30
-_UNKNOWN = 0.5  # full or out of reach
-_PROBED = 0.9  # the store itself refused an object
-_FEW = 4
+_LEAST_CONFIDENCE = 0.3
+_AMBIGUOUS = 0.5  # full or unreachable
+_PROBED = 0.9  # the store rejected the observer's own object
+_FEW_NODES = 4
 _SIZES_GIB = (10, 20, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Failure messages, the volume's free space, and which came first."""
+    """Failure messages, the volume's free space, the store's answer to a probe, and which came first."""
     full = [volume for volume in volumes(timeline) if volume.full]
-    # A store that can't be reached is not full, unless its volume is: then that is why.
-    said = [
+    # An unreachable store counts as full only if its volume is full: that then explains it.
+    failed = [
         f for f in failures(timeline)
-        if f.says(FULL) or (f.says(UNWRITTEN) and (full or not f.says(UNREACHED)))
+        if f.says(STORE_FULL) or (f.says(UNWRITTEN) and (full or not f.says(UNREACHED)))
     ]  # fmt: skip
-    refused = _refused(timeline)
-    if not said and not full and not len(refused):
+    rejected = _rejected_probes(timeline)
+    if not failed and not full and not len(rejected):
         return []
-    # A claim's volume can be given room; what the store says of its disks is the same space by another name.
+    # A claim's volume can be expanded; the store's own disk metrics describe the same space under another name.
     volume = min(full, key=lambda v: (not v.namespace, v.nearly_full_s or 0.0)) if full else _likely(volumes(timeline))
-    plain = sum(f.says(FULL) for f in said)
-    confidence = max(_confidence(plain, len(said), volume), _PROBED if len(refused) else 0.0)
-    if confidence < 0.3:
+    explicit = any(f.says(STORE_FULL) for f in failed)
+    confidence = max(_confidence(volume, failed=bool(failed), explicit=explicit), _PROBED if len(rejected) else 0.0)
+    if confidence < _LEAST_CONFIDENCE:
         return []
-    share = len(said) / max(len(timeline.runs), 1)
-    evidence = (*_of_messages(timeline, said, share), *_of_probe(refused), *_of_volume(volume, said))
+    share = len(failed) / max(len(timeline.runs), 1)
+    evidence = (*_of_messages(timeline, failed, share), *_of_probe(rejected), *_of_volume(volume, failed))
     return [
         Finding(
             NAME,
-            _title(said, volume, share, known=confidence > _UNKNOWN, refused=bool(said) or len(refused) > 0),
+            _title(failed, volume, share, known=confidence > _AMBIGUOUS, rejected=bool(failed) or len(rejected) > 0),
             confidence,
             evidence,
-            "Give the store's volume more room (its StorageClass must allow expansion), or keep fewer artifacts: "
-            "a shorter retention, smaller outputs, or an object store outside the cluster. After the store has been "
-            "restarted, renew the nodes the steps ran on: connections from old nodes are known to stay broken.",
+            "Expand the store's volume (its StorageClass must allow expansion), or keep fewer artifacts: a shorter "
+            "retention, smaller outputs, or an object store outside the cluster. After a restart of the store, replace "
+            "the nodes the steps ran on: connections from old nodes are known to stay broken.",
             commands(timeline, volume),
             broke(share),
         )
@@ -74,39 +64,39 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 
 def commands(timeline: Timeline, volume: Volume | None) -> tuple[str, ...]:
-    """How to give the store room, as text for a shell, with the names of this cluster where they were observed."""
+    """Shell commands that expand the store's volume, with the names of this cluster where they were observed."""
     namespace = (volume and volume.namespace) or timeline.namespace
     known = volume is not None and bool(volume.namespace)
     claim = volume.name if known and volume else "minio-pvc" if volume and volume.name == "minio" else "seaweedfs-pvc"
     store = claim.removesuffix("-pvc").removesuffix("-pv-claim")
     patch = f'{{"spec":{{"resources":{{"requests":{{"storage":"{_wanted_gib(timeline, volume)}Gi"}}}}}}}}'
-    look = () if known else (f"kubectl get pvc,deployments -n {namespace}  # the store: seaweedfs or minio",)
+    look = () if known else (f"kubectl get pvc,deployments -n {namespace}  # find the store: seaweedfs or minio",)
     return (
         *look,
         f"kubectl scale deployment {store} -n {namespace} --replicas=0",
         f"kubectl patch pvc {claim} -n {namespace} -p '{patch}'",
         f"kubectl scale deployment {store} -n {namespace} --replicas=1",
         f"kubectl rollout status deployment {store} -n {namespace}",
-        *_renewal(timeline),
+        *_replacement(timeline),
     )
 
 
-def _renewal(timeline: Timeline) -> tuple[str, ...]:
-    """Drain the nodes that the steps ran on; the autoscaler brings new ones."""
+def _replacement(timeline: Timeline) -> tuple[str, ...]:
+    """Drain the nodes that the steps ran on; the autoscaler adds new ones."""
     worked = set(timeline.pods["node"][timeline.pods["row"] >= 0])
     up = timeline.nodes["gone_s"].isna().to_numpy(dtype=bool)
     names = sorted(worked & set(timeline.nodes["name"][up]))
     if not names:
         return ()
-    prefix = commonprefix(names)  # noqa: RUF071  # names, not paths: character by character is meant
+    prefix = commonprefix(names)  # noqa: RUF071  # names, not paths: character by character
     alike = {name for name in timeline.nodes["name"] if str(name).startswith(prefix)}
-    if len(names) <= _FEW or alike != set(names):
-        return (f"kubectl drain {' '.join(names)} {DRAINING}",)
-    return (f"kubectl get nodes -o name | grep '^node/{prefix}' | xargs kubectl drain {DRAINING}",)
+    if len(names) <= _FEW_NODES or alike != set(names):
+        return (f"kubectl drain {' '.join(names)} {DRAIN_OPTIONS}",)
+    return (f"kubectl get nodes -o name | grep '^node/{prefix}' | xargs kubectl drain {DRAIN_OPTIONS}",)
 
 
 def _wanted_gib(timeline: Timeline, volume: Volume | None) -> int:
-    """Twice what the planned runs need at the observed bytes a run, and at least twice what there is."""
+    """Twice what the planned runs need at the observed bytes per run, and at least twice the present capacity."""
     if volume is None:
         return 100
     good = int((timeline.runs["state"] == SUCCEEDED).sum())
@@ -121,63 +111,63 @@ def _likely(watched: list[Volume]) -> Volume | None:
     return named[0] if named else None
 
 
-def _confidence(plain: int, said: int, volume: Volume | None) -> float:
+def _confidence(volume: Volume | None, *, failed: bool, explicit: bool) -> float:
     if volume is not None and volume.full:
-        return 0.98 if said else 0.6
-    if plain:
+        return 0.98 if failed else 0.6
+    if explicit:
         return 0.9 if volume is None else 0.7
-    # KFP's own words alone fit a store that can't be reached as well; a volume with room speaks for that.
-    return _UNKNOWN if volume is None else 0.1
+    # KFP's own message fits an unreachable store as well; a volume with free space makes that likelier.
+    return _AMBIGUOUS if volume is None else 0.1
 
 
-def _title(said: list[Failure], volume: Volume | None, share: float, *, known: bool, refused: bool) -> str:
+def _title(failed: list[Failure], volume: Volume | None, share: float, *, known: bool, rejected: bool) -> str:
     if not known:
-        return f"Outputs can't be written: the artifact store is full, or out of reach; {share:.0%} of the runs failed"
-    what = "The artifact store ran out of space" if refused else "The artifact store is nearly full"
-    what += f" ({volume.name})" if volume else ""
-    return f"{what}: {share:.0%} of the runs failed because of it" if said else what
+        return f"Outputs can't be written: the artifact store is full or unreachable; {share:.0%} of the runs failed"
+    problem = "The artifact store ran out of space" if rejected else "The artifact store is nearly full"
+    problem += f" ({volume.name})" if volume else ""
+    return f"{problem}: {share:.0%} of the runs failed because of it" if failed else problem
 
 
-def _of_messages(timeline: Timeline, said: list[Failure], share: float) -> tuple[Evidence, ...]:
-    if not said:
+def _of_messages(timeline: Timeline, failed: list[Failure], share: float) -> tuple[Evidence, ...]:
+    if not failed:
         return ()
-    bad = max(len(failures(timeline)), 1)
-    example = next((t for f in said for t in f.texts if FULL.search(t)), said[0].texts[0])
+    total = max(len(failures(timeline)), 1)
+    example = next((t for f in failed for t in f.texts if STORE_FULL.search(t)), failed[0].texts[0])
     return (
         Evidence(
-            f"{len(said):,} of {bad:,} failed runs say that outputs could not be written: “{_short(example)}”",
-            float(len(said)), "runs", "events", "kind = Run and reason = FAILED",
+            f"{len(failed):,} of {total:,} failed runs could not write their outputs: “{_short(example)}”",
+            float(len(failed)), "runs", "events", "kind = Run and reason = FAILED",
         ),
         Evidence(f"{share:.1%} of all runs failed this way", share, "share", "events", "kind = Run"),
     )  # fmt: skip
 
 
-def _refused(timeline: Timeline) -> pd.DataFrame:
-    """What the store answered when a write of our own found no room."""
+def _rejected_probes(timeline: Timeline) -> pd.DataFrame:
+    """The events in which the store had no space for the observer's own object."""
     events = timeline.events
-    return events[((events["kind"] == "ObjectStore") & (events["reason"] == STORE_FULL)).to_numpy(dtype=bool)]
+    return events[((events["kind"] == "ObjectStore") & (events["reason"] == STORE_FULL_REASON)).to_numpy(dtype=bool)]
 
 
-def _of_probe(refused: pd.DataFrame) -> tuple[Evidence, ...]:
-    if not len(refused):
+def _of_probe(rejected: pd.DataFrame) -> tuple[Evidence, ...]:
+    if not len(rejected):
         return ()
-    first_s, answer = float(floats(refused, "at_s")[0]), str(refused["message"].iat[0])
+    first_s, answer = float(floats(rejected, "at_s")[0]), str(rejected["message"].iat[0])
     return (
         Evidence(
-            f"an object of 4 KiB was refused {moment(first_s)}: “{_short(answer)}”",
-            first_s, "s", "events", f"kind = ObjectStore and reason = {STORE_FULL}",
+            f"the store rejected a 4 KiB object {moment(first_s)}: “{_short(answer)}”",
+            first_s, "s", "events", f"kind = ObjectStore and reason = {STORE_FULL_REASON}",
         ),
     )  # fmt: skip
 
 
-def _of_volume(volume: Volume | None, said: list[Failure]) -> tuple[Evidence, ...]:
+def _of_volume(volume: Volume | None, failed: list[Failure]) -> tuple[Evidence, ...]:
     if volume is None:
-        return (Evidence("the volume's free space was not observed; the messages alone speak for it"),)
+        return (Evidence("the volume's free space was not observed: error messages are the only evidence"),)
     where = f"metric = {STORE_AVAILABLE_BYTES} and volume = {volume.name}"
-    room = f"{format_bytes(volume.least)} of {format_bytes(volume.capacity)}"
-    facts = [Evidence(f"free space on {volume.name} fell to {room}", volume.least, "B", "samples", where)]
-    if volume.nearly_full_s is not None and said:
-        before = said[0].at_s - volume.nearly_full_s
+    free = f"{format_bytes(volume.least)} of {format_bytes(volume.capacity)}"
+    facts = [Evidence(f"free space on {volume.name} fell to {free}", volume.least, "B", "samples", where)]
+    if volume.nearly_full_s is not None and failed:
+        before = failed[0].at_s - volume.nearly_full_s
         order = "before" if before >= 0 else "after"
         facts.append(
             Evidence(

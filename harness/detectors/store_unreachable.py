@@ -1,31 +1,34 @@
-"""Steps on some nodes can't reach the artifact store, as is known from nodes older than the store's last restart."""
+"""Steps can't reach the artifact store, typically on nodes that are older than its last restart."""
 
 from dataclasses import dataclass
 
 from harness.analysis.services.volumes import volumes
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.failures import failures
-from harness.detectors.detector import RUNS, CannotJudgeError, broke
-from harness.detectors.store_full import DRAINING, FULL, UNREACHED, UNWRITTEN
+from harness.detectors.capability import Capability
+from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke
+from harness.detectors.error_texts import STORE_FULL, UNREACHED, UNWRITTEN
 from harness.model.findings import Evidence, Finding
+from harness.model.units import counted
 
 NAME = "store-unreachable-from-old-nodes"
-NEEDS = (RUNS,)
+NEEDS = (Capability.RUNS,)
+FAULTS = ("store-unreachable-from-old-nodes",)
 
 _OFTEN, _SELDOM = 0.5, 0.05
-_LOOK = (
-    "See that the store's pod runs, that its service has endpoints, and that no network policy keeps steps from it. If "
-    "its pod was restarted, renew the nodes of the steps: their connections stay broken."
+_CHECK = (
+    "Check that the store's pod runs, that its service has endpoints, and that no network policy blocks the steps. If "
+    "its pod was restarted, replace the steps' nodes: their connections stay broken."
 )
-_RENEW = (
-    "Renew these nodes (or scale the pool to zero and let the autoscaler bring new ones): their connections to "
-    "the store broke when its pod was restarted and stay broken."
+_REPLACE = (
+    "Replace these nodes, or scale the pool to zero and let the autoscaler add new ones: their connections to the "
+    "store broke when its pod was restarted, and stay broken."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Nodes with their runs that failed for want of the store, and all their runs."""
+    """A group of nodes: how many of their runs failed because the store was unreachable, and how many ran in all."""
 
     nodes: tuple[str, ...]
     failed: int
@@ -33,43 +36,43 @@ class Side:
 
     @property
     def rate(self) -> float:
-        """Share of its runs that failed."""
+        """The share of the runs that failed."""
         return self.failed / max(self.runs, 1)
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Outputs could not be written or read, the store's volume had room, and nobody answered or some nodes had none."""
-    said = [f for f in failures(timeline) if f.says(UNWRITTEN) and not f.says(FULL)]
-    if not said or any(volume.full for volume in volumes(timeline)):
+    """Outputs could not be written though the volume had room: the store was unreachable, at least from some nodes."""
+    lost = [f for f in failures(timeline) if f.says(UNWRITTEN) and not f.says(STORE_FULL)]
+    if not lost or any(volume.full for volume in volumes(timeline)):
         return []
-    dialled = any(f.says(UNREACHED) for f in said)
-    if not dialled and not any(f.nodes for f in said):
-        raise CannotJudgeError("which nodes the failed steps ran on was not observed")
+    unreached = any(f.says(UNREACHED) for f in lost)
+    if not unreached and not any(f.nodes for f in lost):
+        raise CannotJudgeError("the nodes of the failed steps were not observed")
     bad, good = _sides(timeline)
-    share = len(said) / max(len(timeline.runs), 1)
+    share = len(lost) / max(len(timeline.runs), 1)
     split = bool(bad.nodes) and bad.rate >= _OFTEN and good.rate <= _SELDOM and good.runs > 0
-    example = next(t for f in said for t in f.texts if UNWRITTEN.search(t))
-    where = f" from {len(bad.nodes)} nodes" if split else ""
+    example = next(t for f in lost for t in f.texts if UNWRITTEN.search(t))
+    where = f" from {counted(len(bad.nodes), 'node')}" if split else ""
     facts = [
-        Evidence(f"{len(said):,} runs failed with “{example[:220]}”", float(len(said)), "runs", "events", "kind = Run")
+        Evidence(f"{len(lost):,} runs failed with “{example[:220]}”", float(len(lost)), "runs", "events", "kind = Run")
     ]
     if split:
         facts.append(
             Evidence(
-                f"on {', '.join(bad.nodes[:8])}: {bad.failed:,} of {bad.runs:,} runs failed so; "
-                f"on the {len(good.nodes)} other nodes {good.failed:,} of {good.runs:,}",
+                f"{bad.failed:,} of {bad.runs:,} runs on {', '.join(bad.nodes[:8])} failed this way; "
+                f"{good.failed:,} of {good.runs:,} on the {counted(len(good.nodes), 'other node')}",
                 bad.rate, "share", "spans", "node",
             )
         )  # fmt: skip
         facts += _age(timeline, bad, good)
-    drain = f"kubectl drain {' '.join(bad.nodes)} {DRAINING}"
+    drain = f"kubectl drain {' '.join(bad.nodes)} {DRAIN_OPTIONS}"
     return [
         Finding(
             NAME,
             f"Steps can't reach the artifact store{where}: {share:.0%} of the runs failed",
-            0.9 if split else 0.8 if dialled else 0.55 if volumes(timeline) else 0.3,
+            0.9 if split else 0.8 if unreached else 0.55 if volumes(timeline) else 0.3,
             tuple(facts),
-            _RENEW if split else _LOOK,
+            _REPLACE if split else _CHECK,
             (drain,) if split else (f"kubectl get pods,endpointslices -n {timeline.namespace}",),
             broke(share),
         )
@@ -77,7 +80,7 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 
 def _sides(timeline: Timeline) -> tuple[Side, Side]:
-    """The nodes on which most runs fail for want of the store, and the others."""
+    """The nodes on which most runs fail because the store is unreachable, and the others."""
     failed: dict[str, set[int]] = {}
     for failure in failures(timeline):
         if failure.says(UNWRITTEN):
@@ -98,9 +101,9 @@ def _sides(timeline: Timeline) -> tuple[Side, Side]:
 
 
 def _age(timeline: Timeline, bad: Side, good: Side) -> list[Evidence]:
-    """Whether the bad nodes are the older ones."""
+    """One fact when all bad nodes are older than all others; else none."""
     created = timeline.nodes.set_index("name")["created_s"]
     old, new = created.reindex(bad.nodes).max(), created.reindex(good.nodes).min()
     if old < new:
-        return [Evidence("every one of these nodes is older than every other one", None, "", "nodes", "created_at")]
+        return [Evidence("all of these nodes are older than all other nodes", None, "", "nodes", "created_at")]
     return []

@@ -1,11 +1,11 @@
-"""Slow adapters, or the runtime's own reading of what they send? It is as sure as what was observed allows."""
+"""Slow adapters, or the runtime's own parsing of their data? Confidence follows what was observed."""
 
 import pytest
 
-from benchmarks.planting.case import Case, simulated
+from benchmarks.injected.case import Case, simulated
 from harness.detectors.adapter_slow import detect
 from harness.model.phases import NODE_CPU_CORES, SERVICE_PROBE_SECONDS
-from tests.support.planted import executed
+from tests.support.injected import executed
 from tests.support.timelines import Story
 
 
@@ -31,26 +31,26 @@ def probed(story: Story, seconds: float, service: str = "adapter plants") -> Sto
     [
         (moving, 0.5, "was not observed"),
         (lambda: used(moving(), 0.6), 0.85, "the runtime waited"),  # computing alone takes half a core
-        (lambda: used(moving(), 2.2), 0.3, "the runtime's own reading"),  # as much again while data moves
+        (lambda: used(moving(), 2.2), 0.3, "the runtime's own parsing"),  # as much again while data moves
         (lambda: probed(moving(), 0.02), 0.5, "within 20 ms"),
         (lambda: probed(moving(), 0.9), 0.85, "within 900 ms"),
         (lambda: probed(moving(), 0.9, "backend"), 0.5, "was not observed"),
     ],
 )
-def test_it_is_as_sure_as_the_evidence_allows(story, sure, said, tmp_path):
+def test_confidence_follows_the_evidence(story, sure, said, tmp_path):
     (finding,) = detect(story().timeline(tmp_path))
     assert finding.confidence == sure
     assert said in finding.evidence[-1].statement
-    assert finding.title.startswith("The adapters are slow") is (sure == 0.85)
-    assert "the runtime's own reading" in finding.knob
+    assert finding.title.startswith("Adapters are slow") is (sure == 0.85)
+    assert "the runtime's own parsing" in finding.fix
 
 
-def test_executions_that_mostly_compute_accuse_no_adapter(tmp_path):
+def test_executions_that_mostly_compute_name_no_adapter(tmp_path):
     assert detect(executed(60, loading=0.3, computing=lambda _: 0.5).timeline(tmp_path)) == []
 
 
-@pytest.mark.parametrize(("planted", "named"), [(("adapter-slow@0s",), True), ((), False)])
-def test_a_burst_that_waits_for_data_is_told_from_one_that_waits_for_workers(planted, named):
+@pytest.mark.parametrize(("injected", "named"), [(("adapter-slow@0s",), True), ((), False)])
+def test_a_burst_that_waits_for_data_is_distinguished_from_one_that_waits_for_workers(injected, named):
     """The workers compute at last all the same, so that it is asked what they do while there is work for all."""
-    burst = Case(planted, runs=100, over_s=1.0, profile="hetida-least-connections", schedule="burst")
+    burst = Case(injected, runs=100, over_s=1.0, profile="hetida-least-connections", schedule="burst")
     assert bool(detect(simulated(burst, 2.0, seed=0))) is named

@@ -1,4 +1,4 @@
-"""The commands of findings are for a shell and a cluster: they are typed, at a simulated cluster and at a real one."""
+"""The commands of findings run in a shell against a simulated cluster and a real one."""
 
 import json
 import re
@@ -8,12 +8,12 @@ from functools import cache
 
 import pytest
 
-from benchmarks.planting.case import simulated
-from benchmarks.planting.cases import CASES
+from benchmarks.injected.case import simulated
+from benchmarks.injected.cases import CASES
 from harness.detectors import diagnose
 from harness.simulator.faults import FAULTS, HETIDA_FAULTS
 from harness.simulator.profile_file import load_profile
-from tests.support.planted import PLANTED
+from tests.support.injected import INJECTED
 from tests.support.rehearsal import Rehearsal, Shell
 
 # As the platforms' own manifests name them.
@@ -32,29 +32,29 @@ def commands_of(timeline):
 
 @cache
 def commands_after(faults):
-    """Each command once, in the order in which they are told: simulated tests of a profile, with one seed."""
+    """Each command once, in order of appearance, from one simulated test per fault."""
     found = [command for name in faults for command in commands_of(simulated(CASES[name], 1.0, 0))]
     return [command for command in dict.fromkeys(found) if not ELSEWHERE.search(command)]
 
 
 def at_rest(profile):
-    """The cluster before the tests whose findings name its parts: nodes, claims and deployments are called alike."""
+    """The idle cluster, with the same names of nodes, claims and deployments as in the tests."""
     rehearsal = Rehearsal(load_profile(profile))
     for fault in ("quota", "parallelism-cap") if profile == "demo" else ():
-        rehearsal.plant(fault)
+        rehearsal.inject(fault)
     rehearsal.platform.loop.run(10.0)
     return rehearsal
 
 
 def ran(shell, command):
-    """A `grep` that finds nothing returns 1, and what kubectl says of an error goes through every pipe."""
+    """Whether a command succeeded: `grep` without a match returns 1, and kubectl's errors show on stderr."""
     done = shell.run(command, EDITOR)
     return (done.returncode == 0 or "grep" in command) and "error" not in done.stderr.lower(), done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("name", PLANTED)
-def test_every_command_is_one_for_a_shell_and_names_what_the_manifests_have(name, tmp_path):
-    for command in commands_of(PLANTED[name]().timeline(tmp_path)):
+@pytest.mark.parametrize("name", INJECTED)
+def test_every_command_is_valid_shell_and_names_existing_deployments(name, tmp_path):
+    for command in commands_of(INJECTED[name]().timeline(tmp_path)):
         if not re.match(r"\w+\.set_", command):  # Python, for the pipeline's author
             subprocess.run(["bash", "-n", "-c", command], check=True)
         named = re.findall(r"\bdeploy(?:ment)?[/ ]([\w-]+)", command)
@@ -66,7 +66,7 @@ def test_every_command_is_one_for_a_shell_and_names_what_the_manifests_have(name
 @pytest.mark.parametrize(
     ("profile", "faults", "changes"), [("demo", tuple(FAULTS), 14), ("hetida-pattern-1", tuple(HETIDA_FAULTS), 0)]
 )
-def test_every_command_runs_at_the_cluster_that_was_observed(profile, faults, changes, tmp_path):
+def test_every_command_runs_against_the_observed_cluster(profile, faults, changes, tmp_path):
     with at_rest(profile).shell(tmp_path) as shell:
         kept = there(shell.run("kubectl get nodes -o name").stdout)
         tried = [command for command in map(kept, commands_after(faults)) if command]
@@ -79,7 +79,7 @@ def test_every_command_runs_at_the_cluster_that_was_observed(profile, faults, ch
 
 @pytest.mark.soak
 @needs_kubectl
-def test_commands_do_to_a_real_cluster_what_they_do_to_the_simulated_one(real_cluster, tmp_path):
+def test_commands_have_the_same_effect_on_a_real_cluster_as_on_the_simulated_one(real_cluster, tmp_path):
     if not real_cluster.controls:
         pytest.skip("there is no controller manager, which binds claims to volumes")
     rehearsal, real = at_rest("demo"), Shell({"KUBECONFIG": str(real_cluster.kubeconfig)})
@@ -108,7 +108,7 @@ def test_commands_do_to_a_real_cluster_what_they_do_to_the_simulated_one(real_cl
 
 
 def manifests(rehearsal):
-    """What the simulated cluster has installed, as somebody would install it in another."""
+    """The simulated cluster's objects as manifests for another cluster."""
     items = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kubeflow"}}]
     wanted = ("storageclasses", "nodes", "persistentvolumeclaims", "configmaps", "resourcequotas", "deployments")
     for plural in wanted:
@@ -120,7 +120,7 @@ def manifests(rehearsal):
 
 
 def volume(claim):
-    """The volume that a claim asks for by name."""
+    """The persistent volume that a claim requests by name."""
     spec, about = claim["spec"], claim["metadata"]
     return {
         "apiVersion": "v1",
@@ -138,7 +138,7 @@ def volume(claim):
 
 
 def state(shell):
-    """What commands can change."""
+    """The state that commands can change."""
 
     def read(kind, field, where="-n kubeflow"):
         done = shell.run(f"kubectl get {kind} {where} -o json")
@@ -162,7 +162,7 @@ def state(shell):
 
 
 def there(listed):
-    """A drain of the nodes that there were before the test; those that came with it are not served."""
+    """Restrict drains to nodes that existed before the test; nodes added during it are not served."""
     names = {line.removeprefix("node/") for line in listed.split()}
 
     def kept(command):

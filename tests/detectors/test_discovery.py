@@ -21,7 +21,7 @@ def detect(timeline):
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Two detectors of a third party, installed as a distribution of their own."""
+    """Two third-party detectors, installed as a separate distribution."""
     for name in ("loud-one", "silent-one"):
         (tmp_path / f"{name.replace('-', '_')}.py").write_text(MODULE.format(name=name))
     info = tmp_path / "elsewhere-1.0.dist-info"
@@ -34,20 +34,20 @@ def installed(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_built_in_detectors_are_found_by_their_files():
+def test_built_in_detectors_are_discovered_by_module():
     names = [detector.NAME for detector in detectors()]
     assert names == sorted(names)
     assert len(set(names)) == len(names)
     assert "store-full" in names
 
 
-def test_what_the_platform_does_not_have_is_no_gap_in_what_could_be_judged(tmp_path):
+def test_bottlenecks_that_a_platform_cannot_have_are_not_listed_as_not_judged(tmp_path):
     silent = {s.name for s in diagnose(burst(40).timeline(tmp_path)).not_judged}
     assert silent.isdisjoint({"adapter-slow", "lb-imbalance", "slow-worker"})
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_third_partys_detectors_are_asked_and_may_decline(tmp_path):
+def test_third_party_detectors_run_and_may_decline_to_judge(tmp_path):
     diagnosis = diagnose(burst(40).timeline(tmp_path / "runs"))
     assert diagnosis.findings[0].name == "loud-one"
     assert {s.name: s.reason for s in diagnosis.not_judged}["silent-one"] == "the moon was not observed"

@@ -1,4 +1,4 @@
-"""What is found about the observation itself, where nobody's load of ours was observed."""
+"""Findings about the observation itself, where another load than ours was observed."""
 
 from dataclasses import replace
 
@@ -13,20 +13,20 @@ def observed(story: Story, tmp_path, over: float | None):
     return story.timeline(tmp_path)
 
 
-def test_runs_of_others_that_go_on_are_not_blamed_on_our_waiting(tmp_path):
+def test_another_loads_runs_in_flight_are_not_attributed_to_our_drain(tmp_path):
     (finding,) = censoring.detect(observed(Story(intended=0), tmp_path, None))
-    assert finding.title == "3 of the runs that were observed went on when the observation ended"
-    assert "--for" in finding.knob
-    assert "--drain" not in finding.knob
+    assert finding.title == "3 of the observed runs were still in flight when observation ended"
+    assert "--for" in finding.fix
+    assert "--drain" not in finding.fix
     (ours,) = censoring.detect(
         replace(timeline := observed(Story(intended=4), tmp_path, None), plan=replace(timeline.plan, intended=4))
     )
-    assert "--drain" in ours.knob
+    assert "--drain" in ours.fix
 
 
-def test_pods_of_another_cluster_are_a_finding_of_their_own(tmp_path):
+def test_pods_of_another_cluster_are_a_separate_finding(tmp_path):
     story = Story(intended=0)
     story.event(12.0, "Observer", "kubernetes pods", WRONG_CLUSTER, "4 runs ended well, and none of the pods …")
     (finding,) = observer_gaps.detect(observed(story, tmp_path, 9.0))
-    assert finding.title.startswith("The pods that were watched are not those of the runs")
-    assert "--kube-context" in finding.knob
+    assert finding.title.startswith("The observed pods do not belong to the runs")
+    assert "--kube-context" in finding.fix

@@ -1,4 +1,4 @@
-"""Whatever a run folder holds, the diagnosis stands: a test may be cut at any moment, and any source may be missing."""
+"""Any run folder gives a diagnosis: a test may be cut off at any moment, and any source may be missing."""
 
 from dataclasses import replace
 from functools import cache
@@ -7,13 +7,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.detectors import diagnose
-from harness.detectors.detector import DEFECT
+from harness.detectors.diagnosis import DEFECT
 from harness.model import Event, Node, Sample, Span, Submission
 from reports import build, document, summary
-from tests.support.planted import PLANTED, plausible, steady, with_volume
+from tests.support.injected import INJECTED, plausible, steady, with_volume
 from tests.support.timelines import Story, burst
 
-STORIES = {**PLANTED, "full": lambda: burst(40, store_full_from=0.6), "steady": lambda: with_volume(steady(30))}
+STORIES = {**INJECTED, "full": lambda: burst(40, store_full_from=0.6), "steady": lambda: with_volume(steady(30))}
 
 
 @cache
@@ -30,7 +30,7 @@ def begins(record: object) -> int:
 
 
 def cut(record: object, end: int) -> object | None:
-    """What had been recorded of it by `end`."""
+    """The record as of `end`; none when it did not exist yet."""
     if begins(record) > end:
         return None
     later = {
@@ -48,7 +48,7 @@ def cut(record: object, end: int) -> object | None:
     st.sets(st.sampled_from([Submission, Span, Sample, Event, Node])),
     st.integers(0, 400),
 )
-def test_no_cut_and_no_missing_source_costs_the_report(tmp_path_factory, name, share, missing, most):
+def test_every_truncated_or_partial_record_gives_a_report(tmp_path_factory, name, share, missing, most):
     whole = story(name)
     first, last = min(map(begins, whole.records)), max(map(begins, whole.records))
     end = first + round((last - first) * share)
@@ -64,7 +64,7 @@ def test_no_cut_and_no_missing_source_costs_the_report(tmp_path_factory, name, s
     assert document.render(report)
 
 
-def test_a_detector_that_raises_is_said_and_the_others_are_heard(tmp_path, monkeypatch):
+def test_a_detector_that_raises_is_reported_and_the_others_still_count(tmp_path, monkeypatch):
     from harness.detectors import store_full
 
     def fall(_):

@@ -19,7 +19,7 @@ SAYINGS = (
 
 
 def failing(message, *, volume=None, count=40, named=None):
-    """The second half of the runs fails with a message; the volume's share free ends at `volume`."""
+    """The second half of the runs fails with a message; the volume's free share falls to `volume`."""
     story = Story(intended=count)
     for seq in range(count):
         bad = seq >= count // 2
@@ -33,7 +33,7 @@ def failing(message, *, volume=None, count=40, named=None):
     return story
 
 
-def test_a_full_volume_and_the_stores_own_words_are_the_top_finding(tmp_path):
+def test_a_full_volume_and_the_stores_own_error_are_the_top_finding(tmp_path):
     top = diagnose(burst(store_full_from=0.6).timeline(tmp_path)).findings[0]
     assert top.name == NAME
     assert top.confidence > 0.95
@@ -44,12 +44,12 @@ def test_a_full_volume_and_the_stores_own_words_are_the_top_finding(tmp_path):
     assert "before the first such failure" in said
 
 
-def test_a_store_that_refused_nothing_yet_is_nearly_full(tmp_path):
+def test_a_store_that_has_not_rejected_writes_yet_is_nearly_full(tmp_path):
     (finding,) = detect(failing("", volume=0.01).timeline(tmp_path))
     assert finding.title == "The artifact store is nearly full (minio-pvc)"
 
 
-def test_the_remedy_carries_the_clusters_names_and_a_sufficient_size(tmp_path):
+def test_the_commands_have_the_clusters_names_and_a_sufficient_size(tmp_path):
     (finding,) = detect(failing(STORE_MESSAGE, volume=0.0).timeline(tmp_path))
     down, patch, up, status = finding.commands
     assert down == "kubectl scale deployment minio -n ml --replicas=0"
@@ -65,7 +65,7 @@ def test_the_remedy_carries_the_clusters_names_and_a_sufficient_size(tmp_path):
     ("labels", "claim"),
     [({"volume": "minio"}, "minio-pvc"), ({"volume": "seaweedfs", "disk": "/data"}, "seaweedfs-pvc")],
 )
-def test_a_store_that_tells_of_its_own_space_is_judged_too_and_its_claim_looked_for(tmp_path, labels, claim):
+def test_a_stores_own_disk_metrics_suffice_and_its_claim_is_guessed(tmp_path, labels, claim):
     (finding,) = detect(failing(STORE_MESSAGE, volume=0.0, named=labels).timeline(tmp_path))
     assert finding.confidence > 0.95
     assert f"({labels['volume']})" in finding.title
@@ -75,7 +75,7 @@ def test_a_store_that_tells_of_its_own_space_is_judged_too_and_its_claim_looked_
     assert f"pvc {claim} " in patch
 
 
-def test_the_nodes_the_steps_ran_on_are_renewed(tmp_path):
+def test_the_nodes_the_steps_ran_on_are_replaced(tmp_path):
     (finding,) = detect(burst(60, store_full_from=0.5).timeline(tmp_path))
     assert finding.commands[-1] == (
         "kubectl drain node-0 node-1 node-2 node-3 --ignore-daemonsets --delete-emptydir-data "
@@ -84,19 +84,19 @@ def test_the_nodes_the_steps_ran_on_are_renewed(tmp_path):
 
 
 @pytest.mark.parametrize("saying", SAYINGS)
-def test_each_stores_words_for_full_are_known(tmp_path, saying):
+def test_each_stores_error_text_for_full_is_known(tmp_path, saying):
     (finding,) = detect(failing(saying).timeline(tmp_path))
     assert finding.confidence >= 0.9
     assert finding.commands[0].startswith("kubectl get pvc")  # the volume was not seen: look first
 
 
-def test_unwritten_outputs_with_room_on_the_volume_are_not_a_full_store(tmp_path):
+def test_failed_writes_with_free_space_on_the_volume_are_not_a_full_store(tmp_path):
     message = "failed to save outputs: unable to write outputs: timed out waiting for the condition"
     assert detect(failing(message, volume=0.6).timeline(tmp_path)) == []
 
 
 @pytest.mark.parametrize(("free", "first"), [(None, UNREACHABLE), (0.6, UNREACHABLE), (0.0, NAME)])
-def test_a_store_that_nobody_reaches_is_out_of_reach_unless_its_volume_is_full(free, first, tmp_path):
+def test_an_unreachable_store_is_not_full_unless_its_volume_is(free, first, tmp_path):
     dialled = "unable to write outputs: Put http://minio:9000/: dial tcp 10.0.0.7:9000: connect: connection refused"
     findings = diagnose(failing(dialled, volume=free).timeline(tmp_path)).findings
     assert findings[0].name == first
@@ -115,7 +115,7 @@ def test_without_any_run_observed_it_is_not_judged(tmp_path):
     assert silent[NAME] == "no run was observed on the platform"
 
 
-def test_a_write_of_our_own_that_finds_no_room_is_enough(tmp_path):
+def test_a_rejected_probe_of_our_own_suffices(tmp_path):
     story = Story(intended=1)
     story.run(story.submit(0), 0.0, 5.0)
     story.event(3.0, "ObjectStore", "mlpipeline", STORE_FULL, "PUT answered 403 QuotaExceeded")

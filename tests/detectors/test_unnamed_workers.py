@@ -1,4 +1,4 @@
-"""Imbalance where no answer names its worker: inferred from times, and said so."""
+"""Imbalance where no response names its worker: inferred from timing, and reported as such."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from harness.planning.observations import timeline_of
 
 
 def unnamed(place, monkeypatch, profile, *schedule):
-    """A simulated test whose answers say nothing of who did the work."""
+    """A simulated test whose responses do not name the worker."""
     monkeypatch.chdir(place)
     assert (
         main(["simulate", "run", "--profile", profile, "--runs", "400", *schedule, "--run-name", "r", "--quiet"]) == 0
@@ -23,22 +23,22 @@ def unnamed(place, monkeypatch, profile, *schedule):
     return replace(timeline, pods=pods)
 
 
-def test_work_that_is_left_to_some_workers_is_inferred_from_times_alone(tmp_path, monkeypatch):
+def test_an_uneven_tail_is_inferred_from_timing_alone(tmp_path, monkeypatch):
     timeline = unnamed(tmp_path, monkeypatch, "hetida-pattern-1", "--schedule", "burst")
     (finding,) = lb_imbalance.detect(timeline)
     assert finding.confidence < 0.7
-    assert "inferred from times" in finding.evidence[0].statement
+    assert "inferred from timing" in finding.evidence[0].statement
     assert drain_tail(timeline).tail_s > 6 * drain_tail(timeline).computing_s
 
 
-def test_a_balancer_that_knows_who_is_free_leaves_no_tail(tmp_path, monkeypatch):
+def test_least_connections_balancing_leaves_no_tail(tmp_path, monkeypatch):
     timeline = unnamed(tmp_path, monkeypatch, "hetida-least-connections", "--schedule", "burst")
-    with pytest.raises(CannotJudgeError, match="times don't show any that were left to few workers"):
+    with pytest.raises(CannotJudgeError, match="timing shows no imbalance"):
         lb_imbalance.detect(timeline)
     assert drain_tail(timeline).level == pytest.approx(12, abs=2), "the workers that there are"
 
 
-def test_workers_that_are_not_loaded_tell_nothing(tmp_path, monkeypatch):
+def test_idle_workers_show_no_imbalance(tmp_path, monkeypatch):
     timeline = unnamed(tmp_path, monkeypatch, "hetida-pattern-3", "--schedule", "spread", "--over", "3m")
-    with pytest.raises(CannotJudgeError, match="no answer says which replica"):
+    with pytest.raises(CannotJudgeError, match="no response names the replica"):
         lb_imbalance.detect(timeline)

@@ -1,4 +1,4 @@
-"""A simulated platform on which a test is run, a finding's commands are typed, and the test is run again."""
+"""A simulated platform for a test, the commands of a finding, and the same test again."""
 
 import asyncio
 import os
@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 from aiohttp import web
 
-from benchmarks.planting.case import ORIGIN_AT, read_back
-from benchmarks.planting.packages import PACKAGE
+from benchmarks.injected.case import ORIGIN_AT, read_back
+from benchmarks.injected.packages import PACKAGE
 from harness.analysis.timeline import Timeline
 from harness.model import Plan, Scenario
 from harness.simulator import kube_api
@@ -31,16 +31,16 @@ from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
 from harness.simulator.records import Arrival, Stamps
 
-# Simulated time passes ten times as fast while commands are typed: nobody waits long for a rollout, and on a slow
-# machine an idle node is not yet taken away again.
+# While commands run, simulated time passes ten times as fast: rollouts finish soon, and even on a slow machine the
+# autoscaler does not remove idle nodes yet.
 _TICK_S, _TICKS_WALL_S = 0.1, 0.01
 
 
-class _Witnesses:
-    """All of them see what one would."""
+class _Listeners:
+    """Passes each change to all listeners."""
 
-    def __init__(self, *witnesses: ClusterListener) -> None:
-        self.all = list(witnesses)
+    def __init__(self, *listeners: ClusterListener) -> None:
+        self.all = list(listeners)
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         for each in self.all:
@@ -52,30 +52,30 @@ class _Witnesses:
 
 
 class Rehearsal:
-    """A platform that lasts from one test to the next."""
+    """A simulated platform that persists from one test to the next."""
 
     def __init__(self, profile: Profile, seed: int = 0) -> None:
         self._view = KubernetesView(Calendar(ORIGIN_AT))
-        self._witnesses = _Witnesses(self._view)
-        self.platform = Platform(profile, seed, self._witnesses)
+        self._listeners = _Listeners(self._view)
+        self.platform = Platform(profile, seed, self._listeners)
         self._view.follow(self.platform)
 
-    def plant(self, fault: str) -> None:
-        """Let a fault begin five seconds from now."""
+    def inject(self, fault: str) -> None:
+        """Inject a fault five seconds from now."""
         plan = parse_fault(fault)
         assert plan is not None
         self.platform.loop.after(5.0, plant, self.platform, plan)
 
     def load(self, runs: int, over_s: float, package: bytes = PACKAGE) -> Timeline:
-        """Run a test of a pipeline, and read its run folder; the platform is at rest when it is over."""
+        """Run a test of a pipeline and read its run folder; the platform is idle when it ends."""
         loop, journal = self.platform.loop, Journal(ORIGIN_AT)
         begun_s = loop.now
         journal.platform = self.platform
         for node in self.platform.cluster.nodes.values():
             journal.node_changed(node)
-        self._witnesses.all.append(journal)
+        self._listeners.all.append(journal)
         dues = [begun_s + 10.0 + over_s * number / runs for number in range(runs)]
-        arrivals = [Arrival(due, Scenario(str(number), "planted", {}, {})) for number, due in enumerate(dues)]
+        arrivals = [Arrival(due, Scenario(str(number), "injected", {}, {})) for number, due in enumerate(dues)]
         stamps = Stamps(ORIGIN_AT)
         plan = Plan(
             "kfp", "simulated", {"name": "constant"}, runs, 0, simulated=True, started_at=stamps.at(begun_s)
@@ -83,25 +83,25 @@ class Rehearsal:
         try:
             return read_back(plan, simulate_runs(journal, package, arrivals, stamps, dues[-1] + 600.0))
         finally:
-            self._witnesses.all.remove(journal)
+            self._listeners.all.remove(journal)
             for pipeline in list(self.platform.server.catalogue.pipelines):  # each test uploads its own
                 self.platform.server.catalogue.delete_pipeline(pipeline, cascade=True)
 
     def objects(self, plural: str) -> list[dict[str, Any]]:
-        """The manifests of what the cluster has of a type."""
+        """The manifests of all objects of a type in the cluster."""
         store = self._view.store
         (resource,) = (each for each in store.resources if each.plural == plural and each.listing is None)
         return [each.typed_manifest(resource) for each in store.objects(resource)]
 
     @contextmanager
     def shell(self, folder: Path) -> Iterator["Shell"]:
-        """A shell whose `kubectl` finds the cluster; time passes meanwhile."""
+        """A shell whose `kubectl` is configured for the cluster; simulated time passes meanwhile."""
         with _served(self._view) as url:
             yield Shell.on(folder, url)
 
 
 class Shell:
-    """Types commands where `kubectl` knows one cluster."""
+    """Runs commands with a `kubectl` that is configured for one cluster."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -122,7 +122,7 @@ class Shell:
         return cls({"KUBECONFIG": str(path)})
 
     def run(self, command: str, editor: str = "true") -> subprocess.CompletedProcess[str]:
-        """Run it as it stands; `editor` is what somebody does to a file that `kubectl edit` opens."""
+        """Run a command as is; `editor` is the command that `kubectl edit` opens a file with."""
         return subprocess.run(
             ["bash", "-o", "pipefail", "-c", command],
             check=False,
@@ -135,7 +135,7 @@ class Shell:
 
 @contextmanager
 def _served(view: KubernetesView) -> Iterator[str]:
-    """The Kubernetes API of a view, from a thread in which its time passes; yields the address."""
+    """Serve a view's Kubernetes API from a thread in which its time passes; yields the address."""
     loop = asyncio.new_event_loop()
     urls: list[str] = []
     ready, over = threading.Event(), asyncio.Event()

@@ -1,4 +1,4 @@
-"""How fast the platform takes on runs when more are offered than it takes."""
+"""The rate at which the platform accepts runs when submissions queue."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ import numpy as np
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.model.records import Outcome
 
-LEAST = 20  # answers under a queue
-SLOW_S = 0.5  # an answer within that is no queue, only an API under way
+LEAST = 20  # responses while submissions queue
+SLOW_S = 0.5  # a response within this time shows no queue
 _FIT = 0.98
 
 
 @dataclass(frozen=True, slots=True)
 class Plateau:
-    """Answers leave at an even `rate` (per second) while submissions queue; `spread` is the gaps' variation."""
+    """Responses at an even `rate` (per second) under a queue; `spread` is the gaps' relative IQR, `fit` the R²."""
 
     rate: float
     count: int
@@ -23,9 +23,9 @@ class Plateau:
 
 
 def acceptance(timeline: Timeline) -> Plateau | None:
-    """The plateau of a run's accepted submissions; none when no queue stood before the API.
+    """The plateau of a test's accepted submissions; none when they never queued.
 
-    Where an answer is the run's result, its pace is that of the work, not of the API: none as well.
+    None as well where a response is the run's result: its pace is that of the work, not of the API.
     """
     if timeline.answers_are_results:
         return None
@@ -37,10 +37,10 @@ def acceptance(timeline: Timeline) -> Plateau | None:
 
 
 def plateau(sent: Floats, answered: Floats) -> Plateau | None:
-    """The even flow of answers while a queue stands; none when there is no such stretch.
+    """The even flow of responses while requests queue; none when there is no such stretch.
 
-    A queue stands between two answers when more has been sent than answered. Gaps under a full queue are the
-    server's own pace; the first answers (a bucket's burst) are left out by their shorter gaps.
+    Requests queue while more have been sent than answered. The gaps between responses are then the server's own pace;
+    the first responses, a token bucket's burst, are left out.
     """
     if sent.size < LEAST or np.quantile(answered - sent, 0.95) < SLOW_S:
         return None
@@ -50,7 +50,7 @@ def plateau(sent: Floats, answered: Floats) -> Plateau | None:
     if np.count_nonzero(queued) < LEAST:
         return None
     busy = at[queued]
-    # The last three quarters: a burst goes first at the speed of the network.
+    # The last three quarters: a token bucket's burst comes first, at network speed.
     busy = busy[busy.size // 4 :]
     span = float(busy[-1] - busy[0])
     if span <= 0:

@@ -1,8 +1,8 @@
 """The three questions: how many nodes for N runs in T, how long for N runs on M nodes, how many runs in T on M nodes.
 
-Each answer comes from the distribution of the next test's duration: the answer itself from its median, the 90 %
-interval from its 5 % and 95 % quantiles. So the upper end of "how many nodes" is the number that is enough with a
-probability of 95 %, and the lower end of "how many runs" what is done in time with 95 %.
+Each answer comes from the distribution of the next test's duration: its value from the median, its 90 % interval from
+the 5 % and 95 % quantiles. So the upper end of "how many nodes" suffices with a probability of 95 %, and the lower end
+of "how many runs" is done in time with a probability of 95 %.
 """
 
 from collections.abc import Callable
@@ -20,12 +20,12 @@ _LEVELS = (0.05, 0.5, 0.95)
 _MOST_NODES = 20_000
 _MOST_RUNS = 10**9
 _FAR = 2.0
-_EPSILON = 1e-9  # of rounding, where a duration meets the time exactly
+_EPSILON = 1e-9  # for rounding, where a duration equals the time exactly
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Two of the three are given; the one that is none is asked."""
+    """Two of the three are given; the one that is none is asked for."""
 
     runs: float | None = None
     nodes: float | None = None
@@ -33,24 +33,24 @@ class Question:
 
     @property
     def asked(self) -> str:
-        """The one of QUANTITIES that is asked."""
+        """The one of QUANTITIES that is asked for."""
         missing = [name for name in QUANTITIES if getattr(self, name) is None]
         if len(missing) != 1:
-            raise ValueError("exactly two of runs, nodes and time are given")
+            raise ValueError("give exactly two of runs, nodes and time")
         return missing[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """All three quantities, the asked one filled in; none where nothing is enough.
+    """All three quantities, the asked one filled in; none where no value suffices.
 
     Attributes:
-        asked: which of QUANTITIES was asked.
-        value: the answer in the asked quantity's unit: runs, nodes, or seconds.
+        asked: the one of QUANTITIES that was asked for.
+        value: the answer in its unit: runs, nodes, or seconds.
         low: lower end of the 90 % interval.
         high: upper end; none when the data do not bound it.
-        binding: what takes most of the time at this size, one of TERMS.
-        warnings: what a reader must know before relying on it.
+        binding: the term that takes most of the time at this size, one of TERMS.
+        warnings: the limits of the answer, as text.
     """
 
     runs: float | None
@@ -69,14 +69,14 @@ Ask = Callable[[Question], Interval]
 
 
 def answer(model: CapacityModel, question: Question, ask: Ask | None = None) -> Answer:
-    """Answer one question, by the model, or by `ask` where something knows better than the model.
+    """Answer one question by the model, or by `ask` where that is given, such as a simulation.
 
     Raises:
         ValueError: not exactly two of the three quantities are given, or one of them is not above 0.
     """
     asked = question.asked
     if any(value is not None and value <= 0 for value in (question.runs, question.nodes, question.within_s)):
-        raise ValueError("runs, nodes and time are above 0")
+        raise ValueError("runs, nodes and time must be above 0")
     low, value, high = ask(question) if ask else _ASK[asked](model, question)
     known = {name: getattr(question, name) for name in QUANTITIES} | {asked: value}
     shares = {}
@@ -124,7 +124,7 @@ def _runs(model: CapacityModel, question: Question) -> tuple[float, float, float
 
 
 def _nodes(model: CapacityModel, question: Question) -> tuple[float | None, float | None, float | None]:
-    """Durations may rise again beyond a peak: look at all numbers of nodes, the far ones coarsely, then closely."""
+    """Durations may rise again beyond an optimum: try all numbers of nodes, large ones coarsely first, then exactly."""
     assert question.runs is not None
     assert question.within_s is not None
     runs, limit = question.runs, question.within_s * (1 + _EPSILON)
@@ -143,7 +143,7 @@ def _nodes(model: CapacityModel, question: Question) -> tuple[float | None, floa
 
 
 def _closely(model: CapacityModel, runs: float, limit: float, block: Floats, at: int, k: int) -> float:
-    """The first number of nodes that is enough, between two looked at."""
+    """The smallest sufficient number of nodes between two tried ones."""
     if at == 0:
         return float(block[0])
     between = np.arange(block[at - 1] + 1, block[at] + 1)
@@ -154,7 +154,7 @@ _ASK: dict[str, Callable[[CapacityModel, Question], Interval]] = {RUNS: _runs, N
 
 
 def _unreachable(model: CapacityModel, question: Question) -> str:
-    """What keeps the answer away: the largest term that more nodes do not shorten."""
+    """What prevents an answer: the largest term that more nodes do not shorten."""
     shares = model.shares(question.runs or model.fitted_on.runs[0], question.nodes or 10 * model.fitted_on.nodes[1])
     return max((name for name in TERMS if name != "nodes"), key=lambda name: shares[name])
 
@@ -165,23 +165,22 @@ def _warnings(
     seen = model.fitted_on
     found = []
     for name, value, (least, most) in (("run", known[RUNS], seen.runs), ("node", known[NODES], seen.nodes)):
-        are = "is" if value == 1 else "are"
         if value and value > _FAR * most:
             times = f"{value / most:,.0f}" if value > 10 * most else f"{value / most:.1f}"
-            found.append(f"{counted(value, name)} {are} {times} times the most that was observed ({most:,.4g})")
+            found.append(f"extrapolated: {counted(value, name)}, {times} times the observed maximum ({most:,.4g})")
         elif value and value * _FAR < least:
-            found.append(f"{counted(value, name)} {are} less than half of the least that was observed ({least:,.4g})")
+            found.append(f"extrapolated: {counted(value, name)}, less than half the observed minimum ({least:,.4g})")
     if known[NODES] is None:
-        found.append("no number of nodes is enough: what does not get shorter with more nodes takes too long by itself")
+        found.append("no number of nodes suffices: the time that more nodes do not shorten is already too long")
     elif high is None or low is None:
-        found.append("the interval has no upper end: the data do not rule out that no number of nodes is enough")
+        found.append("the interval has no upper end: possibly no number of nodes suffices")
     if known[RUNS] == 0:
-        found.append("not even one run is over in this time")
+        found.append("not even one run ends in this time")
     if seen.observations < 4:
         found.append(
-            f"fitted on {counted(seen.observations, 'observation')}: the interval rests on what is usual "
-            "(tests differ by some 10%); more sizes, and the same size again, narrow it"
+            f"fitted on {counted(seen.observations, 'observation')}: the interval assumes the usual variation between "
+            "tests (10%); test more sizes, and repeat a size, to narrow it"
         )
     if seen.nodes[0] == seen.nodes[1] and known[NODES] != seen.nodes[0]:
-        found.append(f"all observations are on {counted(seen.nodes[0], 'node')}: what more nodes do is a guess")
+        found.append(f"all observations are on {counted(seen.nodes[0], 'node')}: the effect of more nodes is a guess")
     return tuple(found)

@@ -1,4 +1,4 @@
-"""What the cluster autoscaler decided, and how long nodes took to come."""
+"""What the cluster autoscaler decided, and how long it took to provision nodes."""
 
 import re
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from harness.analysis.timeline.curves import merged
 
 TRIGGERED_SCALE_UP = "TriggeredScaleUp"
 NOT_TRIGGERED_SCALE_UP = "NotTriggerScaleUp"
-# What clouds announce on a node that they take back (AKS, the node termination handlers of EKS and GKE).
+# What clouds announce on a node that they reclaim (AKS, the node termination handlers of EKS and GKE).
 TAKEN_BACK = ("PreemptScheduled", "SpotInterruption", "PreemptionScheduled", "TerminationNotice")
 
 # As the autoscaler words it: pod triggered scale-up: [{pool-a 3->5 (max: 12)} {pool-b 0->1 (max: 4)}]
 _DECISION = re.compile(r"\{(\S+) (\d+)->(\d+) \(max: (\d+)\)\}")
-# A machine that has not come after this time is not on its way any more.
+# A machine that is not ready after this time will not come.
 LONGEST_PROVISIONING_S = 1800.0
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleUp:
-    """One decision of the autoscaler: at `at_s` it asked `group` to grow from `before` to `after` machines."""
+    """One decision of the autoscaler: at `at_s`, `group` shall grow from `before` to `after` of `limit` machines."""
 
     at_s: float
     group: str
@@ -33,7 +33,7 @@ class ScaleUp:
 
 @lru_cache(maxsize=1)  # every detector asks; a timeline never changes
 def scale_ups(timeline: Timeline) -> tuple[ScaleUp, ...]:
-    """The decisions in the order of time; the event is written to every pod that helps, the decision counts once."""
+    """The decisions in order of time; one decision is reported in an event of each pod that it helps."""
     events = timeline.events[timeline.events["reason"] == TRIGGERED_SCALE_UP]
     decisions: dict[tuple[str, ...], ScaleUp] = {}
     for at_s, message in sorted(zip(floats(events, "at_s").tolist(), events["message"].fillna(""), strict=True)):
@@ -44,10 +44,10 @@ def scale_ups(timeline: Timeline) -> tuple[ScaleUp, ...]:
 
 
 def provisioning(timeline: Timeline) -> tuple[Floats, Floats]:
-    """When a node was on its way, as disjoint intervals: from the decision to ready.
+    """The disjoint intervals in which a node was being provisioned: from the decision until ready.
 
-    Machines come in the order in which they were asked for. One that was asked for and never seen counts until the
-    end of the observation, for half an hour at most; one that nobody was seen to ask for counts from its creation.
+    Machines come in the order of their requests. One that was requested and never appeared counts until the end of the
+    observation, for half an hour at most; one without an observed request counts from its creation.
     """
     ready = floats(timeline.nodes, "ready_s")
     created = np.minimum(floats(timeline.nodes, "created_s"), np.where(np.isfinite(ready), ready, np.inf))
@@ -66,7 +66,7 @@ def provisioning(timeline: Timeline) -> tuple[Floats, Floats]:
 
 
 def provisioning_times(timeline: Timeline) -> Floats:
-    """Seconds from the decision to ready, by machine that came, in the order of coming."""
+    """Seconds from the decision until ready, by machine, in order of creation."""
     ready, created = floats(timeline.nodes, "ready_s"), floats(timeline.nodes, "created_s")
     came = np.isfinite(ready) & (created > 0)
     order = np.argsort(created[came], kind="stable")

@@ -1,9 +1,10 @@
-"""Upper bounds on throughput by the operational laws: no part can do more than one over its demand.
+"""Upper bounds on throughput by the operational laws: no resource serves more than servers / service demand.
 
-    X <= min over the parts of  servers / D,   X <= N / (D + Z)  in a closed test
+    X <= min over the resources of  servers / D,   X <= N / (D + Z)  in a closed test
                                                    (Denning and Buzen 1978; Lazowska et al. 1984, chapter 5)
 
-D is the time one run needs of a part. The part with the smallest bound binds, however much the others are enlarged.
+D is the service demand of one run at a resource. The resource with the smallest bound is the bottleneck, however much
+the others are enlarged.
 """
 
 from dataclasses import dataclass
@@ -23,23 +24,23 @@ from harness.model.units import format_duration
 _NOTABLE = 0.15  # of the runs' time
 _AT_ONCE = 3.0
 _FEW = 10  # executions of a replica
-_A_POD_S = 2.0  # between two pods a healthy controller takes about a second, and platforms stamp whole seconds
+_A_POD_S = 2.0  # between two pods a healthy controller takes about a second, and platforms record whole seconds
 _UNHINDERED = 0.05
 _REFUTED = 1.05
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What one part could carry at most.
+    """The highest throughput that one resource allows.
 
     Attributes:
         part: "API server", "controller", "nodes", "artifact store", "adapters", "database", "database connections", or
             "runs in flight" of a closed test.
         per_hour: runs per hour.
-        demand_s: seconds of one server of this part that a run needs.
-        servers: how many there were: 1, the pods that fit on the nodes at once, connections, or the runs in flight.
+        demand_s: service demand, the seconds of one server of this resource that a run needs.
+        servers: their number: 1, the pods that fit on the nodes at once, connections, or the runs in flight.
         utilisation: the measured throughput of all runs as a share of `per_hour`.
-        how: what it was taken from.
+        how: the measurements it was derived from.
     """
 
     part: str
@@ -51,9 +52,9 @@ class Bound:
 
 
 def bounds(timeline: Timeline) -> tuple[Bound, ...]:
-    """The bounds that this run shows, the smallest first; a part that was never at its limit is not among them.
+    """The bounds that this test shows, the smallest first; resources that never reached their limit have none.
 
-    Nor is one that was said to carry less than the run achieved: it waited for something else.
+    A bound below the measured throughput is left out: that resource waited for another one.
     """
     measured = throughput(timeline).over_per_hour
     parts = (_api, _controller, _nodes, _store, _adapters, _database, _connections, _in_flight)
@@ -68,12 +69,12 @@ def _api(timeline: Timeline, measured: float) -> Bound | None:
     if flow is None:
         return None
     per_hour = 3600 * flow.rate
-    how = f"{flow.count:,} answers in a row while submissions queued"
+    how = f"{flow.count:,} consecutive responses while submissions queued"
     return Bound("API server", per_hour, 1 / flow.rate, 1.0, measured / per_hour, how)
 
 
 def _nodes(timeline: Timeline, measured: float) -> Bound | None:
-    """Only where pods waited for room: otherwise the nodes were never seen at their limit."""
+    """Only where pods waited for a node: otherwise the nodes never reached their limit."""
     pods = timeline.pods
     if not len(timeline.stretches(UNSCHEDULABLE)) or not timeline.is_over.any():
         return None
@@ -85,14 +86,14 @@ def _nodes(timeline: Timeline, measured: float) -> Bound | None:
     demand = float((end - start).sum()) / int(timeline.is_over.sum())
     places = float(peak(start, end))
     per_hour = 3600 * places / demand if demand > 0 else np.inf
-    how = f"{places:,.0f} pods ran at once at most, and the pods of a run take {format_duration(demand)} in all"
+    how = f"at most {places:,.0f} pods ran at once, and the pods of a run take {format_duration(demand)} in total"
     return Bound("nodes", per_hour, demand, places, measured / per_hour, how)
 
 
 def _controller(timeline: Timeline, measured: float) -> Bound | None:
-    """The even pace at which pods are made while runs wait for their next one: it makes one after the other.
+    """The even pace at which pods are created, one after the other, while runs wait for their next one.
 
-    Where only the first pod is long in coming, runs wait for their turn, not for the controller.
+    Where only the first pod is slow to come, runs wait for a slot, not for the controller.
     """
     over = timeline.is_over & np.isfinite(floats(timeline.runs, "over_s"))
     if waits(timeline).shares()[CONTROLLER] < _NOTABLE:
@@ -108,9 +109,7 @@ def _controller(timeline: Timeline, measured: float) -> Bound | None:
         return None
     a_run = made.size / int(over.sum())
     per_hour = 3600 * flow.rate / a_run
-    how = (
-        f"{flow.rate:.1f} times a second a run got its next pod while others waited, and a run waits {a_run:.1f} times"
-    )
+    how = f"runs got their next pod at {flow.rate:.1f}/s while others waited, and a run waits {a_run:.1f} times"
     return Bound("controller", per_hour, a_run / flow.rate, 1.0, measured / per_hour, how)
 
 
@@ -125,14 +124,14 @@ def _adapters(timeline: Timeline, measured: float) -> Bound | None:
     moving = done.loading + done.sending
     quickest = min((float(np.median(s)) for s in done.by_replica(moving, _FEW).values()), default=np.inf)
     if not moving.size or moving.sum() < done.computing.sum() or quickest < float(moving.mean()) / 2:
-        return None  # a worker that computes for others loads slowly, too
+        return None  # a worker that is busy computing also loads slowly
     return _shared(timeline, measured, "adapters", (LOADING, SENDING))
 
 
 def _shared(timeline: Timeline, measured: float, part: str, phases: tuple[str, ...]) -> Bound | None:
-    """A part that serves all who ask at once, each the slower: a run's demand is its share of the time it was busy.
+    """A processor-sharing resource: a run's service demand is its share of the busy time (utilisation law, U = X D).
 
-    The utilisation law, U = X D. Where few asked at once, or for little of the runs' time, it was not at its limit.
+    Where few requests overlap, or they take little of the runs' time, it was not at its limit.
     """
     share = sum(waits(timeline).shares()[phase] for phase in phases)
     over = int(timeline.is_over.sum())
@@ -147,26 +146,26 @@ def _shared(timeline: Timeline, measured: float, part: str, phases: tuple[str, .
     if at_once < _AT_ONCE:
         return None
     per_hour = 3600 * over / busy
-    how = f"busy for {format_duration(busy)}, with {at_once:.1f} at once on average"
+    how = f"busy for {format_duration(busy)}, with {at_once:.1f} concurrent requests on average"
     return Bound(part, per_hour, busy / over, 1.0, measured / per_hour, how)
 
 
 def _database(timeline: Timeline, measured: float) -> Bound | None:
-    """The queries per second at which more threads at work only made queries longer, by the queries for a run."""
+    """The queries per second at which more active threads only made queries slower, over the queries of a run."""
     work, over = database_work(timeline), int(timeline.is_over.sum())
     if not isinstance(work, Work) or not work.at_limit or not over:
         return None
     a_run = work.mean * work.length_s / over
     per_hour = 3600 * work.most / a_run
     how = (
-        f"{work.most:,.0f} queries a second at most: with {work.threads:.0f} threads at work one took "
+        f"at most {work.most:,.0f} queries/s: with {work.threads:.0f} active threads a query took "
         f"{work.crowded_s / work.alone_s:.1f} times as long as with few, and a run needs {a_run:,.1f}"
     )
     return Bound("database", per_hour, a_run / work.most, 1.0, measured / per_hour, how)
 
 
 def _connections(timeline: Timeline, measured: float) -> Bound | None:
-    """Where connections ran out: a run needs so many seconds of one, and there are so many."""
+    """Where connections ran out: their number over the connection seconds that a run needs."""
     found, over = connection_seconds(timeline), int(timeline.is_over.sum())
     if found is None or not over:
         return None
@@ -177,7 +176,7 @@ def _connections(timeline: Timeline, measured: float) -> Bound | None:
 
 
 def _in_flight(timeline: Timeline, measured: float) -> Bound | None:
-    """In a closed test N runs are in flight: X <= N / (D + Z); D is the time of a run that hardly waits, and Z = 0."""
+    """In a closed test N runs are in flight: X <= N / (D + Z); D is the duration of a run that hardly waits, Z = 0."""
     if timeline.plan.schedule.get("model") != "closed" or not timeline.is_over.any():
         return None
     lasted = (floats(timeline.runs, "over_s") - floats(timeline.runs, "sent_s"))[timeline.is_over]
@@ -187,5 +186,5 @@ def _in_flight(timeline: Timeline, measured: float) -> Bound | None:
     alone = float(np.quantile(lasted, _UNHINDERED))
     count = float(peak(floats(timeline.runs, "sent_s"), floats(timeline.runs, "over_s")))
     per_hour = 3600 * count / alone
-    how = f"{count:.0f} runs were in flight at most, and a quick one (p5) took {alone:.1f} s"
+    how = f"at most {count:.0f} runs were in flight, and a fast one (p5) took {alone:.1f} s"
     return Bound("runs in flight", per_hour, alone, count, measured / per_hour, how)

@@ -1,4 +1,4 @@
-"""How far to trust a capacity model on its own data: each size foretold from all others."""
+"""Cross-validation of a capacity model: each size predicted from all others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ class Check:
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """The result as text."""
         return (
-            f"{self.sizes} sizes, each foretold from the others: {self.coverage:.0%} of {self.tests} tests in the "
-            f"90% interval, median error {self.error:.1%}"
+            f"{self.sizes} sizes, each predicted from the others: {self.coverage:.0%} of {self.tests} tests within "
+            f"the 90% interval, median error {self.error:.1%}"
         )
 
 
 def leave_one_out(observations: Sequence[Observation], random: np.random.Generator) -> Check | None:
-    """Foretell each size from the others, at most `_MOST_SIZES` evenly chosen ones; none when there is one size only.
+    """Predict each size from the others, for at most `_MOST_SIZES` evenly chosen ones; none with a single size.
 
     Raises:
         ValueError: an observation has a size or duration that is not above 0.

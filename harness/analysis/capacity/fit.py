@@ -1,13 +1,13 @@
-"""The capacity model that a number of tests speaks for.
+"""Fitting the capacity model to a number of tests.
 
-Which law (`model`) holds is not decided but weighed: each gets its posterior probability, from the
-evidence of a linear Gaussian model (Bishop, Pattern Recognition and Machine Learning, 3.5) over a grid of noise levels.
-Coefficients are drawn by perturbing the data and the prior and fitting again, no coefficient below 0 (randomize-then-
-optimize, Bardsley et al., SIAM J. Sci. Comput. 36, 2014). Intervals are of the *next test's* result, noise included.
+The laws (`model`) are averaged, not selected: each gets its posterior probability from the evidence of a linear
+Gaussian model (Bishop, Pattern Recognition and Machine Learning, 3.5) over a grid of noise levels. Coefficients are
+drawn by perturbing the data and the prior and refitting, none below 0 (randomize-then-optimize, Bardsley et al., SIAM
+J. Sci. Comput. 36, 2014). Intervals are prediction intervals: for the *next test's* result, noise included.
 
-How equal tests differ is weighed, too: by the same share of any duration (a slow day), or by a share that falls with it
-(the last straggler's seconds). The deviation is noise * D ** power * reference ** (1 - power), the power-of-the-mean
-model (Carroll and Ruppert, Transformation and Weighting in Regression, 1988).
+The variation between equal tests is averaged over two models as well: proportional to the duration (a slow day), or
+growing more slowly (the last straggler's seconds). The deviation is noise * D ** power * reference ** (1 - power), the
+power-of-the-mean model (Carroll and Ruppert, Transformation and Weighting in Regression, 1988).
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ import numpy as np
 from harness.analysis.capacity.model import TERMS_OF, CapacityModel, Draws, Law, Observation, Range
 from harness.analysis.timeline import Floats, Ints
 
-# Prior: of the largest test's duration, work is nearly all, give or take; each other term little, give or take.
+# Prior: work takes nearly all of the largest test's duration and every other term little, each with a deviation.
 _SHARE = np.array([0.0, 1.0, 0.0, 0.0])
 _SHARE_DEVIATION = np.array([0.3, 0.5, 0.3, 0.3])
-# Repeated tests differ by some 10 %, give or take a factor of two: what few rows can't say.
+# Prior: repeated tests differ by 10 %, within a factor of two. A few observations can't determine that.
 _USUAL_NOISE, _NOISE_FACTOR = 0.1, 2.0
 _NOISES = np.geomspace(0.004, 0.5, 25)
-_POWERS = {0.5: 0.4, 1.0: 0.6}  # with how likely each is beforehand
+_POWERS = {0.5: 0.4, 1.0: 0.6}  # with their prior probabilities
 _JOBS = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64)
 _FILLING = (2, 4, 8, 16, 32)  # runs that fill a node: the curve hardly differs between these
 
@@ -37,13 +37,13 @@ def fit(
     jobs_per_node: int | None = None,
     count: int = 2000,
 ) -> CapacityModel:
-    """Weigh all laws by the observations and draw `count` plausible platforms; one observation is enough to begin.
+    """Weight all laws by the observations and draw `count` plausible platforms; a single observation suffices.
 
     Args:
         observations: tests of the same platform and pipeline.
         random: the source of the draws.
-        jobs_per_node: when it is known, waves are only of this size.
-        count: how many draws; intervals settle at some thousand.
+        jobs_per_node: the only wave size to consider, when it is known.
+        count: the number of draws; intervals are stable from about a thousand.
 
     Raises:
         ValueError: there is no observation, or one has a size or duration that is not above 0.
@@ -51,7 +51,7 @@ def fit(
     if not observations:
         raise ValueError("a capacity model needs at least one observation")
     if any(min(o.runs, o.nodes, o.duration_s) <= 0 for o in observations):
-        raise ValueError("runs, nodes and durations are above 0")
+        raise ValueError("runs, nodes and durations must be above 0")
     laws, prior = _laws(observations, jobs_per_node)
     problems = [_Problem.of(law, power, observations) for law in laws for power in _POWERS]
     log_prior = np.log(np.outer(prior, list(_POWERS.values()))).reshape(-1, 1) + _log_noise_prior()
@@ -71,7 +71,7 @@ def fit(
 
 
 def _laws(observations: Sequence[Observation], jobs_per_node: int | None) -> tuple[list[Law], Floats]:
-    """All laws, and how likely each is beforehand: a third service, a third filling, a third waves."""
+    """All laws with their prior probabilities: a third each for service, filling and waves."""
     most = max(o.runs / o.nodes for o in observations)
     possible = ((jobs_per_node,), (jobs_per_node,)) if jobs_per_node else (_FILLING, _JOBS)
     filling, jobs = ([j for j in each if j < max(2 * most, 1.5) or j == jobs_per_node] for each in possible)
@@ -94,10 +94,10 @@ def _log_noise_prior() -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Problem:
-    """A law's regression, weighed so that noise is equal: `design` @ shares ≈ `target`.
+    """A law's regression, weighted to equal noise: `design` @ shares ≈ `target`.
 
-    Shares are in units of their prior deviation; `scale` brings one back to the law's coefficient. A row's unit is
-    what noise is relative to: `weight_s`, which is the duration itself where `power` is 1.
+    Shares are in units of their prior deviation; `scale` converts one to the law's coefficient. A row is divided by its
+    noise's unit `weight_s`, which is the duration itself where `power` is 1.
     """
 
     law: Law
@@ -119,14 +119,14 @@ class _Problem:
         steady = np.array([o.steady for o in observations])
         features = law.features(runs, nodes)
         features[steady, 0] = 0.0
-        # The unit of a coefficient: what makes its term the whole duration of the largest test.
+        # The unit of a coefficient makes its term equal the whole duration of the largest test.
         largest = int(np.argmax(nodes * runs))
         reference = law.features(runs[largest], np.maximum(nodes[largest], 2.0))
         deviation = _SHARE_DEVIATION[: features.shape[1]]
         scale = deviation * took[largest] / reference
         prior = _SHARE[: features.shape[1]] / deviation
         weighted = cls(law, 1.0, features * scale / took[:, None], np.ones(took.size), took, prior, scale)
-        # Weighing by what was measured favours what came out short: once more, by what was fitted.
+        # Weighting by measured durations favours short ones: weight once more, by fitted durations.
         shares = weighted.solve(weighted.target[:, None], prior[:, None], _USUAL_NOISE)[:, 0]
         fitted = took * (weighted.design @ shares)
         fitted = np.clip(fitted, took / 3, took * 3)
@@ -134,7 +134,7 @@ class _Problem:
         return cls(law, power, features * scale / weight_s[:, None], took / weight_s, weight_s, prior, scale)
 
     def log_evidence(self) -> Floats:
-        """By noise level: log density of the durations under the prior, up to a constant."""
+        """The log density of the durations under the prior, by noise level, up to a constant."""
         rest = self.target - self.design @ self.prior
         eigenvalues, vectors = np.linalg.eigh(self.design.T @ self.design)
         along = vectors.T @ (self.design.T @ rest)
@@ -145,7 +145,7 @@ class _Problem:
         return np.asarray(-0.5 * (quadratic + determinant) - np.log(self.weight_s).sum(), dtype=np.float64)
 
     def solve(self, targets: Floats, priors: Floats, noise: float) -> Floats:
-        """Shares of at least 0 that minimise the penalised squares, for all columns at once: (k, B)."""
+        """Non-negative shares that minimise the penalised squares, for all columns at once: (k, B)."""
         gram = self.design.T @ self.design / noise**2 + np.eye(self.prior.size)
         right = self.design.T @ targets / noise**2 + priors
         best, cost = np.zeros_like(right), np.zeros(right.shape[1])
@@ -161,7 +161,7 @@ class _Problem:
         return best
 
     def draw(self, counts: Ints, random: np.random.Generator) -> Draws:
-        """So many draws at each noise level."""
+        """`counts[k]` draws at the k-th noise level."""
         found, noises = [], []
         for noise, count in zip(_NOISES.tolist(), counts.tolist(), strict=True):
             if not count:
@@ -169,7 +169,7 @@ class _Problem:
             targets = self.target[:, None] + noise * random.standard_normal((self.target.size, count))
             priors = self.prior[:, None] + random.standard_normal((self.prior.size, count))
             shares = self.solve(targets, priors, noise).T
-            possible = shares.any(axis=1)  # nothing takes no time
+            possible = shares.any(axis=1)  # every test takes some time
             found.append(shares[possible] * self.scale)
             noises.append(noise * random.standard_normal(count)[possible])
         return Draws(self.law, np.concatenate(found), np.concatenate(noises), self.power, self.reference_s)

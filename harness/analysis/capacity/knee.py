@@ -1,4 +1,4 @@
-"""The knee of latency against load: up to how many runs in flight a run takes as long as ever."""
+"""The knee of latency against load: the number of runs in flight from which runs take longer."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from harness.analysis.timeline.curves import active
 
 _BINS = 24
 _LEAST_RUNS = 60
-_GAIN = 0.5  # of the squared error that one level leaves, the stick must explain so much more
-_RISE = 1.3  # from the level to the far end
+_GAIN = 0.5  # share of the variance that the broken line must explain
+_RISE = 1.3  # from the level to the highest load
 
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """A level, then a rise: `level_s` up to `in_flight` runs at once, from there `slope_s` seconds more for each.
+    """A level, then a rise: `level_s` up to `in_flight` runs in flight, then `slope_s` seconds more per further run.
 
     `explained` is the share of the variance between loads that this explains.
     """
@@ -27,7 +27,7 @@ class Knee:
 
 
 def knee(timeline: Timeline) -> Knee | None:
-    """The knee of a test's runs, each against the runs that were in flight when it was due; none when there is none."""
+    """The knee of a test's run durations against the runs in flight when each was due; none when there is no knee."""
     runs = timeline.runs
     due, over = floats(runs, "due_s"), floats(runs, "over_s")
     known = timeline.is_over & np.isfinite(due) & np.isfinite(over)
@@ -38,10 +38,10 @@ def knee(timeline: Timeline) -> Knee | None:
 
 
 def bend(load: Floats, latency: Floats) -> Knee | None:
-    """The stick ``level + slope * max(0, load - knee)`` of least squared error; none when a level does as well.
+    """The least-squares broken line ``level + slope * max(0, load - knee)``; none when a constant does as well.
 
-    For a knee that is given, level and slope are a linear regression, so all observed loads are tried as the knee. One
-    at either end is no knee: then latency rises all the way, or not at all.
+    Given the knee, level and slope are a linear regression, so every observed load is tried as the knee. One at either
+    end is no knee: latency then rises over the whole range, or not at all.
     """
     whole = float(np.square(latency - latency.mean()).sum()) if latency.size else 0.0
     if load.size < 5 or not whole:
@@ -60,9 +60,9 @@ def bend(load: Floats, latency: Floats) -> Knee | None:
 
 
 def _straight(load: Floats, latency: Floats, whole: float) -> float:
-    """The share of the variance that a straight line explains, with the stick's advantage of one parameter taken off.
+    """The share of the variance that the broken line must exceed to beat a straight line by the adjusted R².
 
-    The stick fits the knee as well; by the adjusted R² it must be better than the line by that much.
+    The broken line has one more parameter, the knee.
     """
     slope, start = np.polyfit(load, latency, 1)
     explained = 1 - float(np.square(latency - start - slope * load).sum()) / whole
@@ -70,7 +70,7 @@ def _straight(load: Floats, latency: Floats, whole: float) -> float:
 
 
 def _medians(load: Floats, latency: Floats) -> tuple[Floats, Floats]:
-    """Medians of both by equal numbers of runs, in the order of load."""
+    """Medians of both over bins with equal numbers of runs, in order of load."""
     order = np.argsort(load, kind="stable")
     parts = np.array_split(order, _BINS)
     return (

@@ -1,17 +1,17 @@
-"""Runs, time, nodes: any two give the third, with an interval that says how sure the data make it.
+"""Runs, time, nodes: any two give the third, with an interval for its uncertainty.
 
-The time that N runs take on M nodes is taken to be
+The time that N runs take on M nodes is modelled as
 
     D(N, M) = c + t W(N, M) + s N + k N M
 
-c is what every test costs whatever its size (scale-up, the last run's way home); W the work of one node: N / M where
-runs flow through (service), sqrt(1 + (N / (M j))^2) where they do and j of them fill a node (fewer take the time of
-one), or the number of waves ceil(N / (M j)) where j start and end together; s the time of something that all nodes
-share (contention: an API server, a store), k what each node costs all others (coherency). With W = N / M this is the
-Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007) written for times: with r = t + s + k, the time
+c is the overhead of any test, whatever its size (scale-up, the drain of the last run). W is the work of one node: N / M
+where runs flow through (service), sqrt(1 + (N / (M j))^2) where j of them fill a node (fewer take the time of one), or
+the number of waves ceil(N / (M j)) where j start and end together. s is the time at a resource that all nodes share
+(contention: an API server, a store), k the cost of each node to all others (coherency). With W = N / M this is the
+Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007) for durations: with r = t + s + k, the duration
 of a run on one node, sigma = (s + k) / r and kappa = k / r. All coefficients are at least 0.
 
-How the laws are weighed: `harness.analysis.capacity.model.fit`.
+`harness.analysis.capacity.fit` weights the laws.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,9 @@ TERMS = ("start-up", "nodes", "contention", "coherency")
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One test: so many runs on so many nodes took `duration_s`.
+    """One test: `runs` runs on `nodes` nodes took `duration_s` seconds.
 
-    `steady` marks a stretch cut out of a test's middle, without its beginning and end.
+    `steady` marks a stretch from the middle of a test, without ramp-up and drain.
     """
 
     runs: float
@@ -42,7 +42,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """Which terms there are, how many runs fill a node (none: any number does), and whether they come in waves."""
+    """The terms, how many runs fill a node (none: any number), and whether they run in waves."""
 
     scaling: str
     jobs_per_node: int | None = None
@@ -50,14 +50,14 @@ class Law:
 
     @property
     def name(self) -> str:
-        """For people: ``waves of 3 a node``, ``service of 4 a node``, ``service, usl``."""
+        """The law as text: ``waves of 3 per node``, ``service of 4 per node``, ``service, usl``."""
         how = "waves" if self.waves and self.jobs_per_node else SERVICE
         if self.jobs_per_node:
-            how += f" of {self.jobs_per_node} a node"
+            how += f" of {self.jobs_per_node} per node"
         return how if self.scaling == LINEAR else f"{how}, {self.scaling}"
 
     def features(self, runs: Floats, nodes: Floats) -> Floats:
-        """What the coefficients are multiplied with, stacked last: (…, number of terms)."""
+        """The factors of the coefficients, stacked last: (…, number of terms)."""
         work = runs / nodes
         if self.jobs_per_node is not None:
             full = work / self.jobs_per_node
@@ -73,9 +73,9 @@ class Draws:
     Attributes:
         law: how work becomes time.
         coefficients: of the law, (B, terms).
-        noise: how far the next test is from its expectation, relative to one that takes `reference_s`, (B,).
+        noise: the next test's relative deviation from its expectation, for a test that takes `reference_s`, (B,).
         power: how noise grows with the duration: 1 in proportion, 0 not at all.
-        reference_s: the geometric mean of what was fitted.
+        reference_s: the geometric mean of the fitted durations.
     """
 
     law: Law
@@ -88,14 +88,14 @@ class Draws:
         """Seconds of the next test by draw, shape (B, points)."""
         expected = self.coefficients @ self.law.features(runs, nodes).T
         relative = self.noise[:, None] * (expected / self.reference_s) ** (self.power - 1)
-        # Stragglers make it skew: exp(x), and its tangent where exp would make less work take longer.
+        # Stragglers skew durations: exp(x), continued by its tangent where less work would otherwise take longer.
         factor = np.where(relative < 1, np.exp(np.minimum(relative, 1.0)), np.e * relative)
         return np.asarray(expected * factor, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What the model was fitted on."""
+    """The range of the observations that a model was fitted on: (least, greatest)."""
 
     runs: tuple[float, float]
     nodes: tuple[float, float]
@@ -108,7 +108,7 @@ class CapacityModel:
     """Runs ↔ time ↔ nodes.
 
     Attributes:
-        draws: plausible platforms, by law, the likeliest first.
+        draws: plausible platforms by law, the most probable first.
         weights: each law's posterior probability.
         fitted_on: the range of the observations.
         noise: typical relative deviation between equal tests.
@@ -121,7 +121,7 @@ class CapacityModel:
 
     @property
     def law(self) -> Law:
-        """The likeliest law."""
+        """The most probable law."""
         return max(self.weights, key=lambda law: self.weights[law])
 
     def durations(self, runs: Floats | float, nodes: Floats | float, levels: Sequence[float]) -> Floats:
@@ -144,7 +144,7 @@ class CapacityModel:
         return dict(zip(TERMS, (total / total.sum()).tolist(), strict=True))
 
     def scaled(self, factor: float) -> "CapacityModel":
-        """The same platform with every unit of work taking `factor` times as long; what is fixed stays."""
+        """The same platform with work that takes `factor` times as long; the fixed overhead stays."""
         stretched = np.array([1.0, factor, factor, factor])
         draws = tuple(
             replace(d, coefficients=d.coefficients * stretched[: d.coefficients.shape[1]]) for d in self.draws

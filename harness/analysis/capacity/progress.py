@@ -1,9 +1,9 @@
-"""Throughput against nodes within one run: how fast the runs got on while there was work for every node.
+"""Throughput against nodes within one test, while there was work for every node.
 
-Runs end long after nodes came, and all at once where a platform takes the first step of every run before any second.
-So it is their pods that are counted: each is a part of its run, as large as what its task holds of a node by its
-requests (its dominant share: Ghodsi et al., Dominant Resource Fairness, 2011) for as long as such pods typically do.
-A pod delivers its part evenly while it holds its node, the sooner the faster it works.
+Runs end long after nodes were added, and all at once where a platform runs the first step of every run before any
+second. So progress is measured by pods: each pod is a fraction of its run, in proportion to its task's share of a node
+by requests (dominant share: Ghodsi et al., Dominant Resource Fairness, 2011) times the typical duration of such pods. A
+pod delivers its fraction evenly while it holds its node.
 """
 
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ from harness.model.phases import PULLING, RUNNING, STARTING, STORING, SUCCEEDED
 
 _PLACED = (PULLING, STARTING, RUNNING, STORING)
 _PENDING = 0.9  # of a window
-_LEVELS, _SPREAD = 3, 1.5  # so many numbers of nodes, of which the most is so many times the least
-_OF_A_POD, _OF_A_WINDOW = 0.5, 0.1  # a pod tells its mean speed alone: windows are not much shorter than pods
+_LEVELS, _SPREAD = 3, 1.5  # at least 3 different numbers of nodes, the largest at least 1.5 times the smallest
+_OF_A_POD, _OF_A_WINDOW = 0.5, 0.1  # a pod shows only its mean speed, so windows are not much shorter than pods
 _SEED = 7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Progress:
-    """One entry a window in which pods waited for room, so that the nodes were the limit.
+    """One entry per window in which pods waited for a node, so that the nodes were the limit.
 
     Attributes:
-        nodes: the mean number that were ready.
-        per_hour: the runs' worth of work that was done, per hour.
+        nodes: mean number of ready nodes.
+        per_hour: completed work per hour, in runs.
     """
 
     nodes: Floats
@@ -41,13 +41,13 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Work:
-    """What pods did of their runs; one entry a pod, from when it got its node until it left it.
+    """The progress that pods made; one entry per pod, for the time it holds its node.
 
     Attributes:
         start: seconds after t0.
-        end: NaN while it is there.
-        rate: runs' worth per second.
-        usual_s: how long a pod of a run that succeeded typically holds its node.
+        end: seconds after t0; NaN while it still runs.
+        rate: work per second, in runs.
+        usual_s: how long a pod of a successful run typically holds its node.
     """
 
     start: Floats
@@ -56,13 +56,13 @@ class Work:
     usual_s: float
 
     def done(self, edges: Floats) -> Floats:
-        """The runs' worth of work in each window between `edges`; shape (len(edges) - 1,)."""
+        """The work done in each window between `edges`, in runs; shape (len(edges) - 1,)."""
         return np.diff(integral(self.start, self.end, edges, self.rate))
 
 
 @lru_cache(maxsize=1)  # the fit and its figure ask; a timeline never changes
 def progress(timeline: Timeline) -> Progress | None:
-    """Windows from the first pod on; none when they show too few different numbers of nodes, or no work."""
+    """Windows from the first pod on; none with too few different numbers of nodes, or no work."""
     ready, gone = floats(timeline.run_nodes, "ready_s"), floats(timeline.run_nodes, "gone_s")
     regular = throughput(timeline).edges_s
     changes = np.concatenate((ready, gone))
@@ -79,18 +79,18 @@ def progress(timeline: Timeline) -> Progress | None:
 
 
 def scaling(timeline: Timeline) -> Scaling | None:
-    """The law behind it."""
+    """The scaling law fitted to `progress`; none when there is none."""
     found = progress(timeline)
     return None if found is None else fit(found.nodes, found.per_hour, np.random.default_rng(_SEED))
 
 
 def work(timeline: Timeline) -> Work | None:
-    """Take runs apart into what their pods are of them; none when no run succeeded whose pods were seen."""
+    """Divide runs into their pods' fractions; none when no successful run has observed pods."""
     pods, placed = timeline.pods, timeline.of_runs(*_PLACED)
     first = beginnings(pods["pod"].to_numpy()[placed])
     if not first.size:
         return None
-    # The stretches of a pod stand together.
+    # The rows of a pod are adjacent.
     start = np.minimum.reduceat(floats(pods, "start_s")[placed], first)
     end = np.maximum.reduceat(floats(pods, "end_s")[placed], first)
     task, row = (column.to_numpy()[placed][first] for column in (pods["task"].cat.codes, pods["row"]))
@@ -104,20 +104,20 @@ def work(timeline: Timeline) -> Work | None:
     held = (end - start)[good]
     usual = np.bincount(task[good], held, shares.size) / np.maximum(count, 1)
     part = usual * shares
-    part *= np.count_nonzero(np.bincount(row[good])) / float((part * count).sum())  # together they are all the runs
-    # What fails may do so at once: it has not worked any faster.
+    part *= np.count_nonzero(np.bincount(row[good])) / float((part * count).sum())  # together they make up all runs
+    # A failed pod may end at once without having worked faster.
     length = np.where(good, end - start, np.maximum(usual, 1e-9)[task])
     return Work(start, end, part[task] / length, float(np.average(usual, weights=part * count)))
 
 
 def _differ(nodes: Floats) -> bool:
-    """Whether these numbers of nodes are enough to say something about others."""
+    """Whether these numbers of nodes differ enough to extrapolate from."""
     nodes = nodes[nodes > 0]
     return np.unique(np.round(nodes)).size >= _LEVELS and bool(nodes.max() >= _SPREAD * nodes.min())
 
 
 def _thinned(edges: Floats, least_s: float) -> Floats:
-    """Those of the ascending edges that leave at least so much between them."""
+    """The ascending edges that are at least `least_s` apart."""
     kept = [float(edges[0])]
     for edge in edges[1:].tolist():
         if edge - kept[-1] >= least_s:

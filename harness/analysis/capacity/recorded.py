@@ -1,4 +1,4 @@
-"""Recorded tests as observations of capacity, and what else a capacity answer takes from them."""
+"""Recorded tests as observations of capacity, with the other inputs of a capacity answer."""
 
 from dataclasses import dataclass
 from math import expm1
@@ -15,21 +15,21 @@ from harness.analysis.validity import validity
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.model.phases import RUNNING
 
-_CONSTANT = 0.05  # relative change of the node count that still is one size
-_ARRIVALS = 0.5  # last arrival after this share of the test: the schedule made the duration, not the platform
+_CONSTANT = 0.05  # relative change of the node count that still counts as constant
+_ARRIVALS = 0.5  # last arrival after this share of the test: the schedule set the duration, not the platform
 _FAILED = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a test says about capacity.
+    """What a test shows about capacity.
 
     Attributes:
-        observations: none when the test says nothing about it; the warnings say why.
-        step_s: the median time of the longest kind of step: what is lost when its node is; none without pods.
+        observations: empty when the test shows nothing about capacity; the warnings give the reason.
+        step_s: median duration of the longest task, which is lost when its node is; none without pods.
         price: of a node, per hour; none when unknown.
-        lacks: what the scheduler missed most ("cpu", "memory", "pods"); "" when nothing.
-        warnings: doubts, for people.
+        lacks: the resource that the scheduler lacked most ("cpu", "memory", "pods"); "" when none.
+        warnings: the limits of the observations, as text.
     """
 
     observations: tuple[Observation, ...]
@@ -40,7 +40,7 @@ class Recorded:
 
 
 def recorded(timeline: Timeline) -> Recorded:
-    """Fold one test. A test whose number of nodes changed gives one observation a stretch with a constant number."""
+    """The observations of one test; where its number of nodes changed, one per stretch with a constant number."""
     observations, warnings = _observations(timeline)
     price = floats(timeline.run_nodes, "price")
     lacks = scheduling_wait(timeline).lacks
@@ -54,11 +54,11 @@ def recorded(timeline: Timeline) -> Recorded:
 
 
 def eviction_factor(step_s: float, evictions_per_hour: float, replacement_s: float) -> float:
-    """How many times longer work takes when nodes are taken back at random.
+    """By what factor work takes longer when nodes are reclaimed at random.
 
-    A step of length d that begins anew after each eviction (rate r) takes (exp(r d) - 1) / r on average, the expected
+    A step of length d that restarts after each eviction (rate r) takes (exp(r d) - 1) / r on average, the expected
     completion time under preempt-repeat with exponential failures (Daly, Future Generation Computer Systems 22, 2006);
-    and a node that was taken back is missing for `replacement_s`.
+    a reclaimed node is missing for `replacement_s`.
     """
     rate = evictions_per_hour / 3600
     if rate <= 0:
@@ -71,9 +71,9 @@ def _observations(timeline: Timeline) -> tuple[tuple[Observation, ...], tuple[st
     counts, over = ledger(timeline), throughput(timeline)
     if not counts.succeeded or not len(timeline.run_nodes):
         missing = "no run succeeded" if not counts.succeeded else "no node was observed"
-        return (), (*warnings, f"it says nothing about capacity: {missing}")
+        return (), (*warnings, f"the test shows nothing about capacity: {missing}")
     if counts.share(counts.failed) > _FAILED:
-        warnings.append(f"{counts.failed:,} of {counts.intended:,} runs failed: only those that succeeded are counted")
+        warnings.append(f"{counts.failed:,} of {counts.intended:,} runs failed: only successful runs count")
     ready, gone = floats(timeline.run_nodes, "ready_s"), floats(timeline.run_nodes, "gone_s")
     edges = np.linspace(0.0, max(over.makespan_s, 1e-9), 21)
     nodes = mean_active(ready, gone, edges)
@@ -86,11 +86,11 @@ def _observations(timeline: Timeline) -> tuple[tuple[Observation, ...], tuple[st
     whole = Observation(counts.succeeded, mean, over.makespan_s)
     if float(np.nanmax(due)) > _ARRIVALS * over.makespan_s:
         if not steady:
-            return (), (*warnings, "it says nothing about capacity: its duration was set by the arrivals; use a burst")
+            return (), (*warnings, "the test shows nothing about capacity: its arrivals set its duration; use a burst")
         return steady, tuple(warnings)
     if float(nodes.max() - nodes.min()) <= _CONSTANT * mean or not steady:
         if float(nodes.max() - nodes.min()) > _CONSTANT * mean:
-            warnings.append(f"its nodes went from {nodes.min():.0f} to {nodes.max():.0f}: counted as {mean:.1f}")
+            warnings.append(f"the nodes varied from {nodes.min():.0f} to {nodes.max():.0f}: counted as {mean:.1f}")
         return (whole,), tuple(warnings)
     return (*steady, whole), tuple(warnings)
 

@@ -1,4 +1,4 @@
-"""What the autoscaler did well and badly, and how the pool should be set for a load like this."""
+"""How well the autoscaler worked, and how to configure the pool for a load like this."""
 
 import math
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.waits import waits
 from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING
 
-# The cluster autoscaler's own delay after a node became unneeded; one that is missed sooner went too early.
+# The cluster autoscaler's own scale-down delay; a node that is needed again sooner was removed too early.
 SOON_S = 600.0
 _LONGEST_KEEP_S = 3600.0
-_ALWAYS = 0.05  # of the windows may ask for less than what is always kept
+_ALWAYS = 0.05  # of the windows may need fewer nodes than the minimum
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleAdvice:
-    """Of the pools that the runs' pods ran on.
+    """For the pools that the runs' pods ran on.
 
     Attributes:
-        coming_s: median seconds from the autoscaler's decision to a ready node; none when no node came.
-        early: nodes that were removed and missed within ten minutes: another one of their pool came.
-        keep_s: how long unneeded nodes should stay so that this does not happen; none when it did not.
+        coming_s: median seconds from the autoscaler's decision to a ready node; none when no node was added.
+        early: nodes that were removed too early: their pool added another one within ten minutes.
+        keep_s: how long to keep unneeded nodes to avoid that; none when it did not happen.
         minimum: nodes that are needed nearly all the time.
-        maximum: nodes beyond which one more would work for less time than it takes to come or than a run takes anyway.
+        maximum: nodes beyond which one more would work for less time than its provisioning or a single run takes.
     """
 
     coming_s: float | None
@@ -38,7 +38,7 @@ class ScaleAdvice:
 
 
 def scale_advice(timeline: Timeline) -> ScaleAdvice | None:
-    """Fold requests, waits and nodes; none when nodes or requests were not seen, or no run is over."""
+    """Advice from requests, waits and nodes; none when nodes or requests were not observed, or no run ended."""
     cpu = next((each for each in requested(timeline) if each.resource == "CPU"), None)
     sizes = floats(timeline.run_nodes, "cpu")
     split = waits(timeline)
@@ -63,9 +63,9 @@ def scale_advice(timeline: Timeline) -> ScaleAdvice | None:
 
 
 def _gaps(timeline: Timeline) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    """Seconds from the removal of a node to the creation of the next one of its pool, where that was soon.
+    """Seconds from the removal of a node to the creation of the next one of its pool, up to `SOON_S`.
 
-    Machines that the cloud took back are not among them: nobody decided to remove those.
+    Reclaimed machines are left out: the autoscaler did not remove those.
     """
     taken = set(
         timeline.events["object"][(timeline.events["kind"] == "Node") & timeline.events["reason"].isin(TAKEN_BACK)]

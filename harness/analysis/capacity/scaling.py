@@ -1,9 +1,9 @@
-"""Throughput against nodes: linear, Amdahl's law, or the Universal Scalability Law, whichever the data supports.
+"""Throughput against nodes: linear, Amdahl's law, or the Universal Scalability Law, whichever the data support.
 
     X(n) = gamma n / (1 + sigma (n - 1) + kappa n (n - 1))
 
-gamma is the throughput of one node, sigma the serial share (contention), kappa the cost of keeping nodes consistent
-(Gunther, Guerrilla Capacity Planning, 2007). Amdahl has kappa = 0, linear has both 0. The model is chosen by Akaike's
+gamma is the throughput of one node, sigma the serial share (contention), kappa the cost of coherency (Gunther,
+Guerrilla Capacity Planning, 2007). Amdahl's law has kappa = 0, linear scaling both 0. The law is selected by Akaike's
 criterion for small samples (Hurvich and Tsai 1989); intervals come from a wild bootstrap of the residuals.
 """
 
@@ -18,7 +18,7 @@ LINEAR, AMDAHL, USL = "linear", "amdahl", "usl"
 _FREE = {LINEAR: 1, AMDAHL: 2, USL: 3}
 _STEPS = 200
 _NEARLY_ALL = 0.9
-_STUCK = 1e8  # no step, however short, is an improvement
+_STUCK = 1e8  # damping at which no step is an improvement
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Curve:
     kappa: float = 0.0
 
     def at(self, nodes: Floats | float) -> Floats:
-        """The throughput on so many nodes."""
+        """The throughput on `nodes` nodes."""
         n = np.asarray(nodes, dtype=np.float64)
         return np.asarray(self.gamma * n / (1 + self.sigma * (n - 1) + self.kappa * n * (n - 1)), dtype=np.float64)
 
@@ -48,14 +48,14 @@ class Curve:
 
     @property
     def limit(self) -> float | None:
-        """The throughput that no number of nodes exceeds; none when there is no such limit."""
+        """The throughput that no number of nodes exceeds; none when it is unlimited."""
         if self.peak is not None:
             return float(self.at(self.peak))
         return self.gamma / self.sigma if self.sigma > 0 else None
 
     @property
     def enough(self) -> float | None:
-        """The nodes, at least one, that give 90 % of the limit: more change little; none when there is no limit."""
+        """The nodes, at least one, that give 90 % of the limit; none when there is no limit."""
         if self.limit is None:
             return None
         if self.limit * _NEARLY_ALL <= self.gamma:
@@ -69,7 +69,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value and its bootstrap interval; a side is none where the resamples do not bound it."""
+    """A value and its bootstrap interval; an end is none where the resamples do not bound it."""
 
     value: float | None
     low: float | None
@@ -78,15 +78,15 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaling:
-    """The chosen curve and how sure it is.
+    """The selected curve and its uncertainty.
 
     Attributes:
         curve: the law with the smallest AICc.
-        criteria: AICc by law; infinite where there are too few points.
+        criteria: AICc by law; infinite with too few points.
         enough: nodes that give 90 % of the limit.
         peak: nodes beyond which throughput falls.
         resampled: the coefficients of the resamples, shape (B, 3): gamma, sigma, kappa.
-        fitted_on: least and greatest number of nodes in the data.
+        fitted_on: smallest and largest number of nodes in the data.
     """
 
     curve: Curve
@@ -97,7 +97,7 @@ class Scaling:
     fitted_on: tuple[float, float]
 
     def band(self, nodes: Floats, level: float = 0.9) -> tuple[Floats, Floats]:
-        """Low and high throughput on so many nodes, pointwise, at `level`."""
+        """The pointwise interval of throughput on `nodes` nodes, at `level`: (low, high)."""
         gamma, sigma, kappa = (self.resampled[:, k, None] for k in range(3))
         curves = gamma * nodes / (1 + sigma * (nodes - 1) + kappa * nodes * (nodes - 1))
         low, high = np.quantile(curves, ((1 - level) / 2, (1 + level) / 2), axis=0)
@@ -107,7 +107,7 @@ class Scaling:
 def fit(
     nodes: Floats, throughput: Floats, random: np.random.Generator, *, resamples: int = 400, law: str | None = None
 ) -> Scaling:
-    """Choose a law, unless one is given, and fit it; one entry a measurement, at least three of them.
+    """Fit the given law, or the one that AICc selects; one entry per measurement, at least three.
 
     Raises:
         ValueError: fewer than three measurements, or fewer than two different numbers of nodes.
@@ -119,7 +119,7 @@ def fit(
     law = law or min(_FREE, key=lambda name: (criteria[name], _FREE[name]))
     best = fits[law][0]
     fitted = _model(nodes, best[None, :])[0]
-    # Wild bootstrap: each residual keeps its size, as noise often grows with throughput, and gets a random sign.
+    # Wild bootstrap: residuals get random signs and keep their sizes, as noise often grows with throughput.
     freedom = np.sqrt(nodes.size / max(nodes.size - _FREE[law], 1))
     signs = random.choice((-1.0, 1.0), size=(resamples, nodes.size))
     resampled = _fit(nodes, fitted + signs * (throughput - fitted) * freedom, law)
@@ -154,7 +154,7 @@ def _model(nodes: Floats, coefficients: Floats) -> Floats:
 
 
 def _fit(nodes: Floats, throughput: Floats, law: str) -> Floats:
-    """Least squares with coefficients of at least 0, by Levenberg and Marquardt, for all rows at once: (B, 3)."""
+    """Non-negative least squares by Levenberg and Marquardt, for all rows at once: (B, 3)."""
     free = np.arange(3) < _FREE[law]
     at = np.zeros((throughput.shape[0], 3))
     # One node's throughput is at least the best throughput per node; contention starts from a guess.
@@ -165,7 +165,7 @@ def _fit(nodes: Floats, throughput: Floats, law: str) -> Floats:
     for _ in range(_STEPS):
         residual, jacobian = throughput - _model(nodes, at), _jacobian(nodes, at)
         slope = np.einsum("bnk,bn->bk", jacobian, residual)
-        # A coefficient at its bound that wants to go below stays there and leaves the others alone.
+        # A coefficient at its bound whose step points below it stays fixed.
         moving: Bools = free & ((at > 0) | (slope > 0))
         curvature = np.einsum("bnk,bnl->bkl", jacobian, jacobian) * (moving[:, :, None] & moving[:, None, :])
         diagonal = np.einsum("bkk->bk", curvature)
@@ -183,7 +183,7 @@ def _fit(nodes: Floats, throughput: Floats, law: str) -> Floats:
 
 
 def _jacobian(nodes: Floats, at: Floats) -> Floats:
-    """Derivatives of the model by gamma, sigma, kappa, shape (B, n, 3)."""
+    """Derivatives of the model with respect to gamma, sigma and kappa, shape (B, n, 3)."""
     gamma, sigma, kappa = (at[:, k, None] for k in range(3))
     share = nodes / (1 + sigma * (nodes - 1) + kappa * nodes * (nodes - 1))
     by_sigma = -gamma * share**2 * (nodes - 1) / nodes
@@ -191,11 +191,11 @@ def _jacobian(nodes: Floats, at: Floats) -> Floats:
 
 
 def _aicc(nodes: Floats, throughput: Floats, coefficients: Floats, law: str) -> float:
-    count, parameters = nodes.size, _FREE[law] + 1  # the variance is one too
+    count, parameters = nodes.size, _FREE[law] + 1  # the variance is a parameter, too
     if count - parameters - 1 <= 0:
         return np.inf
     error = float(((throughput - _model(nodes, coefficients[None, :])[0]) ** 2).sum())
-    # A perfect fit would be minus infinity: rounding is the least error there is.
+    # A perfect fit would give minus infinity: rounding bounds the error from below.
     error = max(error, 1e-20 * float((throughput**2).sum()))
     correction = 2 * parameters * (parameters + 1) / (count - parameters - 1)
     return float(count * np.log(error / count) + 2 * parameters + correction)

@@ -1,4 +1,4 @@
-"""What each number of nodes achieved for a while, in runs that ended: what capacity is learned from."""
+"""Throughput by number of nodes in the steady parts of a test: the data for capacity models."""
 
 from dataclasses import dataclass
 
@@ -14,15 +14,15 @@ _LEAST_RUNS = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SteadyState:
-    """One entry a stretch of time with a constant number of nodes that all had work.
+    """One entry per stretch of time with a constant number of nodes that all had work.
 
     Attributes:
-        nodes: how many were ready.
+        nodes: number of ready nodes.
         per_hour: runs that ended per hour.
-        start_s: when the stretch began, after its warm-up.
-        end_s: when it ended.
-        settle_s: the warm-up cut off each stretch: a typical run's time in pods, since what ends earlier was begun on
-            fewer nodes.
+        start_s: start of the stretch, after its warm-up.
+        end_s: end of the stretch.
+        settle_s: the warm-up cut off each stretch: a typical run's time in pods, since runs that end earlier began on
+            another number of nodes.
     """
 
     nodes: Floats
@@ -35,8 +35,8 @@ class SteadyState:
 def steady_state(timeline: Timeline) -> SteadyState:
     """Cut the run where the number of ready nodes changes, drop warm-up and drain, and count the runs that end.
 
-    A stretch counts when pods waited for room during nearly all of it (so the nodes were the limit), it is longer than
-    its warm-up, and at least five runs ended in it.
+    A stretch counts when pods waited for a node during nearly all of it (so the nodes were the limit), it is longer
+    than its warm-up, and at least five runs ended in it.
     """
     empty = np.zeros(0)
     split = waits(timeline)
@@ -63,7 +63,7 @@ def steady_state(timeline: Timeline) -> SteadyState:
 
 
 def share_with_pending(timeline: Timeline, start: Floats, end: Floats) -> Floats:
-    """The share of each stretch in which at least one pod waited for room."""
+    """The share of each stretch in which at least one pod waited for a node."""
     pods = timeline.stretches(UNSCHEDULABLE)
     opened, closed = floats(pods, "start_s"), floats(pods, "end_s")
     closed = np.where(np.isfinite(closed), closed, timeline.end_s)

@@ -1,1 +1,1 @@
-"""Quantiles, comparisons and trends."""
+"""Quantiles, comparisons of tests, and trends, each with its uncertainty."""

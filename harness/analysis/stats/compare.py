@@ -1,15 +1,13 @@
-"""Is B different from A? A change in percent, how sure it is, and what could have been seen at all.
+"""Is B different from A? The change in percent, its significance, and the smallest change the tests could detect.
 
-Tests are exact where samples are small, since load tests are: Mann and Whitney's rank test (Ann. Math. Statist. 18,
-1947) for independent repetitions; where repetitions were interleaved, Fisher's sign-flip test of the log ratios of
-pairs. Holm's procedure (Scand. J. Statist. 6, 1979) keeps all comparisons of one call together at 5 %.
+Significance tests are exact for small samples, which load tests have: Mann and Whitney's rank test (Ann. Math.
+Statist. 18, 1947) for independent repetitions; Fisher's sign-flip test of the pairs' log ratios for interleaved ones.
+Holm's procedure (Scand. J. Statist. 6, 1979) keeps the error over all comparisons of one call at 5 %.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import product
-from math import comb, erfc, sqrt
+from math import comb, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -19,14 +17,14 @@ from harness.analysis.timeline import Floats
 ALPHA = 0.05
 POWER = 0.8
 _RESAMPLES = 2000
-_EXACT = 12  # pairs; beyond, sign flips are drawn
-_FLIPS = 20_000
-_LEAST_PAIRS = 8  # with fewer, all pairs agreeing is hardly evidence once several metrics are compared
+_EXACT_PAIRS = 400  # of values, for the exact rank test
+_EXACT_FLIPS, _RANDOM_FLIPS = 12, 20_000  # up to so many pairs all sign flips are counted; beyond, random ones
+_LEAST_PAIRS = 8  # with fewer, even full agreement is weak evidence once several metrics are compared
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One value of one test. Tests of two variants with the same repetition ran side by side if they are paired."""
+    """One value of one test. In a paired comparison, tests with the same repetition ran side by side."""
 
     variant: str
     scale: str
@@ -46,9 +44,9 @@ class Comparison:
         change: after / before - 1; none when before is 0.
         low: lower end of the change's 95 % bootstrap interval; none for a single test.
         high: its upper end.
-        paired: whether repetitions were taken as pairs.
-        p: after Holm's correction; none when a test can't tell anything.
-        detectable: the smallest change that so many tests would find with a probability of 80 %; none for one test.
+        paired: whether repetitions were compared in pairs.
+        p: after Holm's correction; none when no data of this size can be significant.
+        detectable: the smallest change that so many tests would detect with a probability of 80 %; none for one test.
     """
 
     metric: str
@@ -67,36 +65,36 @@ class Comparison:
 
     @property
     def significant(self) -> bool:
-        """The two differ, at 5 % over all comparisons of the call."""
+        """Whether the two differ, at 5 % over all comparisons of the call."""
         return self.p is not None and self.p <= ALPHA
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """The comparison as one line of text."""
         where = f" at {self.scale}" if self.scale else ""
         if self.change is None:
-            return f"{self.metric}{where}: {self.first} is 0, so no change in percent can be given."
+            return f"{self.metric}{where}: no change in percent, as {self.first} is 0."
         direction = "higher" if self.change > 0 else "lower"
-        told = f"{self.metric}{where}: {self.variant} is {abs(self.change):.1%} {direction} than {self.first}"
+        change = f"{self.metric}{where}: {self.variant} is {abs(self.change):.1%} {direction} than {self.first}"
         if min(self.counts) < 2:
-            return f"{told} (single test)."
+            return f"{change} (single test)."
         interval = f"95% interval {self.low:+.1%} to {self.high:+.1%}"
         if self.significant:
-            return f"{told} ({interval}, p = {self.p:.2g})."
-        found = f"; a change of {self.detectable:.0%} would have been found" if self.detectable is not None else ""
-        few = ", too few tests to tell" if self.p is None else f", p = {self.p:.2g}"
-        return f"{told}, which may be chance ({interval}{few}{found})."
+            return f"{change} ({interval}, p = {self.p:.2g})."
+        power = f"; detectable change: {self.detectable:.0%}" if self.detectable is not None else ""
+        p = "too few tests" if self.p is None else f"p = {self.p:.2g}"
+        return f"{change}, not significant ({interval}, {p}{power})."
 
 
 def compare(
     measurements: Iterable[Measurement], random: np.random.Generator, *, paired: bool
 ) -> tuple[Comparison, ...]:
-    """Each further variant against the first, for each metric and scale that both have; in the order of appearance.
+    """Compare each further variant with the first, for each metric and scale that both have, in order of appearance.
 
     Args:
         measurements: of at least two variants.
-        random: for the bootstrap, and for sign flips of many pairs.
-        paired: whether equal repetitions ran side by side.
+        random: the source of bootstrap samples and of random sign flips.
+        paired: whether tests with the same repetition ran side by side.
     """
     cells: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     for m in measurements:
@@ -147,7 +145,7 @@ def _compare(
 
 
 def _interval(a: Floats, b: Floats, random: np.random.Generator, paired: bool) -> tuple[float, float]:
-    """95 % percentile bootstrap of the ratio of means; deviations are widened, as small samples show too little."""
+    """95 % percentile bootstrap of the ratio of means; deviations are widened, since small samples understate them."""
     of_a = random.integers(a.size, size=(_RESAMPLES, a.size))
     of_b = of_a if paired else random.integers(b.size, size=(_RESAMPLES, b.size))
     means = []
@@ -172,48 +170,28 @@ def _p(a: Floats, b: Floats, random: np.random.Generator, paired: bool) -> float
 
 def mann_whitney(a: Floats, b: Floats) -> float:
     """Two-sided p of the rank test: exact without ties and up to 400 pairs, else the normal approximation."""
-    both = np.concatenate((a, b))
-    values, counts = np.unique(both, return_counts=True)
-    above = np.searchsorted(np.sort(a), b, side="left").sum()
-    equal = np.searchsorted(np.sort(a), b, side="right").sum() - above
-    statistic = float(above + equal / 2)
-    middle = a.size * b.size / 2
-    if values.size == both.size and a.size * b.size <= 400:
-        counted = _ranks(a.size, b.size)
-        tail = int(min(statistic, 2 * middle - statistic))
-        return min(1.0, 2 * sum(counted[: tail + 1]) / comb(both.size, a.size))
-    ties = float((counts.astype(float) ** 3 - counts).sum()) / (both.size * (both.size - 1))
-    variance = a.size * b.size / 12 * (both.size + 1 - ties)
-    if variance <= 0:
-        return 1.0
-    return erfc(max(abs(statistic - middle) - 0.5, 0.0) / sqrt(2 * variance))
+    from scipy.stats import mannwhitneyu
 
-
-@lru_cache(maxsize=64)
-def _ranks(n: int, m: int) -> tuple[int, ...]:
-    """In how many orders of n and m values the rank statistic is 0, 1, …, n m (Mann and Whitney's recursion)."""
-    if not n or not m:
-        return (1,)
-    found = [0] * (n * m + 1)
-    for k, count in enumerate(_ranks(n - 1, m)):
-        found[k + m] += count
-    for k, count in enumerate(_ranks(n, m - 1)):
-        found[k] += count
-    return tuple(found)
+    ties = np.unique(np.concatenate((a, b))).size < a.size + b.size
+    exact = not ties and a.size * b.size <= _EXACT_PAIRS
+    return float(mannwhitneyu(a, b, method="exact" if exact else "asymptotic").pvalue)
 
 
 def sign_flip(differences: Floats, random: np.random.Generator) -> float:
-    """Two-sided p that differences are as likely the other way round: all flips, or many drawn ones."""
-    observed = abs(float(differences.sum()))
-    if differences.size <= _EXACT:
-        signs = np.array(list(product((-1.0, 1.0), repeat=differences.size)))
-        return float((np.abs(signs @ differences) >= observed * (1 - 1e-12)).mean())
-    signs = random.choice((-1.0, 1.0), size=(_FLIPS, differences.size))
-    return float(((np.abs(signs @ differences) >= observed).sum() + 1) / (_FLIPS + 1))
+    """Two-sided p that the differences' signs are random: over all flips, or over many random ones."""
+    from scipy.stats import permutation_test
+
+    flips = 2**differences.size if differences.size <= _EXACT_FLIPS else _RANDOM_FLIPS
+    tested = permutation_test(
+        (differences,),
+        lambda flipped, axis: np.abs(flipped.sum(axis=axis)),
+        permutation_type="samples", vectorized=True, n_resamples=flips, alternative="greater", rng=random,
+    )  # fmt: skip
+    return float(tested.pvalue)
 
 
 def holm(ps: Sequence[float | None]) -> list[float | None]:
-    """Adjusted p values, in the given order; none stays none and does not count."""
+    """Holm's adjusted p values, in the given order; none stays none and does not count."""
     known = sorted((p, k) for k, p in enumerate(ps) if p is not None)
     adjusted: list[float | None] = [None] * len(ps)
     most = 0.0
@@ -224,7 +202,7 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
 
 
 def _detectable(a: Floats, b: Floats, paired: bool) -> float | None:
-    """(z of the level + z of the power) standard errors, as a share of the first mean."""
+    """The detectable change: (z of the level + z of the power) standard errors, as a share of the first mean."""
     if min(a.size, b.size) < 2 or not a.mean():
         return None
     if paired:

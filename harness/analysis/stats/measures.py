@@ -1,4 +1,4 @@
-"""What one test comes to, in figures that tests are compared by; and what another schedule of the same load gains."""
+"""The figures by which tests are compared, and what another schedule of the same load changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
@@ -16,12 +16,12 @@ from harness.model.units import format_duration
 P95, MAKESPAN, THROUGHPUT = "run.duration p95 (s)", "makespan (s)", "throughput (runs/h)"
 GOODPUT, MONEY = "goodput (runs/node-hour)", "goodput (runs/money)"
 WAITING, TAIL, IMBALANCE = "waiting (share of time)", "idle tail (share of time)", "imbalance (Gini)"
-# How long a test takes is for its schedule to say, not for the platform.
+# The schedule sets how long a test takes, not the platform.
 OF_THE_SCHEDULE = (MAKESPAN, THROUGHPUT, GOODPUT, MONEY)
 
 
 def measure(variant: str, scale: str, repetition: str, timeline: Timeline) -> list[Measurement]:
-    """One figure of a kind a test, since its runs are not independent of each other."""
+    """One figure per metric and test, since the runs of a test are not independent of each other."""
     seen, counts, over = latencies(timeline), ledger(timeline), throughput(timeline)
     paid, again, shared = cost(timeline), wasted_work(timeline), workers(timeline)
     values = {
@@ -42,35 +42,31 @@ def measure(variant: str, scale: str, repetition: str, timeline: Timeline) -> li
 
 
 def gains(measurements: Iterable[Measurement], schedules: Mapping[str, str]) -> tuple[str, ...]:
-    """What each variant's schedule changes against the first one's, for people; none where they are the same.
+    """What each variant's schedule changes against the first one's, as sentences; none where the schedules are equal.
 
     Args:
-        measurements: of `measure`.
-        schedules: in words, by variant.
+        measurements: from `measure`.
+        schedules: a description by variant.
     """
     values: dict[tuple[str, str], list[float]] = {}
     for m in measurements:
         values.setdefault((m.variant, m.metric), []).append(m.value)
     (first, usual), *others = schedules.items()
     return tuple(
-        f"{variant} ({schedule}) against {first} ({usual}): {said}."
+        f"{variant} ({schedule}) against {first} ({usual}): {changes}."
         for variant, schedule in others
-        if schedule != usual and (said := "; ".join(_changes(values, first, variant)))
+        if schedule != usual and (changes := "; ".join(_changes(values, first, variant)))
     )
 
 
 def _changes(values: Mapping[tuple[str, str], Sequence[float]], first: str, variant: str) -> Iterable[str]:
-    told = (
-        (P95, "19 of 20 runs are over within {} instead of {}", format_duration),
-        (WAITING, "executions wait for a replica in {} of their time instead of {}", "{:.0%}".format),
-        (
-            TAIL,
-            "some replicas are idle at the end, others not, for {} of the time instead of {}",
-            "{:.0%}".format,
-        ),
-        (IMBALANCE, "the Gini coefficient of the replicas' work is {} instead of {}", "{:.2f}".format),
-        (MAKESPAN, "all is over after {} instead of {}", format_duration),
+    templates = (
+        (P95, "run duration p95 {} instead of {}", format_duration),
+        (WAITING, "time executions wait for a replica {} instead of {}", "{:.0%}".format),
+        (TAIL, "time with some replicas idle at the end {} instead of {}", "{:.0%}".format),
+        (IMBALANCE, "Gini coefficient of the replicas' load {} instead of {}", "{:.2f}".format),
+        (MAKESPAN, "makespan {} instead of {}", format_duration),
     )
-    for metric, text, shown in told:
+    for metric, text, shown in templates:
         if (first, metric) in values and (variant, metric) in values:
             yield text.format(*(shown(fmean(values[name, metric])) for name in (variant, first)))

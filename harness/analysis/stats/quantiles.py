@@ -1,6 +1,7 @@
-"""Quantiles with intervals, and the survival curve for runs whose end nobody saw."""
+"""Quantiles and shares with intervals, and the survival curve for runs whose end was not observed."""
 
 import math
+import warnings
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -9,13 +10,14 @@ import numpy as np
 from harness.analysis.timeline import Bools, Floats
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
+_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """A quantile and its 95 % interval; a side of the interval that the sample can't bound is none.
+    """A quantile and its 95 % interval; an end of the interval that the sample does not bound is none.
 
-    `value` is none when the sample does not reach so far: with censored runs it is then only known to be above
+    `value` is none when the sample does not reach that level: with censored runs it is then only known to be above
     `at_least`.
     """
 
@@ -28,7 +30,7 @@ class Quantile:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A sample in a few figures; all in the sample's unit. `count` includes the `censored` ones."""
+    """A sample in a few figures, all in the sample's unit. `count` includes the `censored` values."""
 
     count: int
     censored: int
@@ -43,9 +45,9 @@ class Summary:
 
 
 def summarize(values: Floats, over: Bools | None = None, levels: tuple[float, ...] = LEVELS) -> Summary:
-    """Figures of `values`; where `over` is false the value is only a lower bound (a run still going on).
+    """Summarise `values`, NaN left out; where `over` is false a value is only a lower bound (a run in flight).
 
-    The mean is none when something is censored: it would be too low.
+    The mean is none when a value is censored: it would be too low.
     """
     known = np.isfinite(values)
     over = np.ones(values.size, dtype=bool) if over is None else over
@@ -57,23 +59,33 @@ def summarize(values: Floats, over: Bools | None = None, levels: tuple[float, ..
         mean=float(values.mean()) if values.size and not censored else None,
         least=float(values.min()) if values.size else None,
         most=float(values.max()) if values.size and not censored else None,
-        quantiles=tuple(quantile(values, level, over) for level in levels),
+        quantiles=quantiles(values, levels, over),
     )
 
 
 def quantile(values: Floats, level: float, over: Bools | None = None) -> Quantile:
-    """The quantile of a sample without NaN, by order statistics; by Kaplan and Meier where runs are censored.
+    """One quantile, see `quantiles`."""
+    return quantiles(values, (level,), over)[0]
+
+
+def quantiles(values: Floats, levels: tuple[float, ...], over: Bools | None = None) -> tuple[Quantile, ...]:
+    """Quantiles of a sample without NaN, by order statistics; by the Kaplan-Meier estimate where runs are censored.
 
     The interval is distribution-free: the ranks of the binomial's normal approximation
     (Conover, Practical Nonparametric Statistics, 3.2), or Greenwood's variance for censored samples.
     """
     if not values.size:
-        return Quantile(level, None, None, None)
+        return tuple(Quantile(level, None, None, None) for level in levels)
     if over is not None and not over.all():
-        return _censored_quantile(values, level, over)
+        curve, most = survival(values, over), float(values.max())
+        return tuple(curve.quantile(level, at_least=most) for level in levels)
     ordered = np.sort(values)
+    return tuple(_of_ordered(ordered, level) for level in levels)
+
+
+def _of_ordered(ordered: Floats, level: float) -> Quantile:
     count = ordered.size
-    spread = NormalDist().inv_cdf(0.975) * math.sqrt(count * level * (1 - level))
+    spread = NormalDist().inv_cdf((1 + _CONFIDENCE) / 2) * math.sqrt(count * level * (1 - level))
     low, high = math.floor(count * level - spread), math.ceil(count * level + spread)
     return Quantile(
         level,
@@ -85,52 +97,45 @@ def quantile(values: Floats, level: float, over: Bools | None = None) -> Quantil
 
 
 def share_interval(count: int, total: int) -> tuple[float, float]:
-    """The 95 % interval of a share, of which `count` of `total` were seen (Wilson, J. Amer. Statist. Assoc. 22, 1927).
+    """The 95 % interval of the share `count` / `total` (Wilson, J. Amer. Statist. Assoc. 22, 1927).
 
     Raises:
-        ValueError: nothing was seen.
+        ValueError: `total` is not above 0.
     """
+    from scipy.stats import binomtest
+
     if total <= 0:
-        raise ValueError("a share is of something")
-    z, share = NormalDist().inv_cdf(0.975), count / total
-    centre = (share + z * z / (2 * total)) / (1 + z * z / total)
-    spread = z / (1 + z * z / total) * math.sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
-    return max(0.0, centre - spread), min(1.0, centre + spread)
+        raise ValueError("the total of a share must be above 0")
+    found = binomtest(count, total).proportion_ci(_CONFIDENCE, method="wilson")
+    return float(found.low), float(found.high)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survival:
-    """Kaplan-Meier: after `times[k]` seconds the share `surviving[k]` still goes on, give or take `deviation`."""
+    """Kaplan-Meier: the share `surviving[k]` of the runs lasts longer than `times[k]` seconds; `low`, `high`: 95 %."""
 
     times: Floats
     surviving: Floats
-    deviation: Floats
+    low: Floats
+    high: Floats
+
+    def quantile(self, level: float, at_least: float) -> Quantile:
+        """The quantile at `level`, and where its interval's ends are; none for what the curve does not reach."""
+
+        def reached(share: Floats) -> float | None:
+            at = np.flatnonzero(share <= 1 - level + 1e-12)
+            return float(self.times[at[0]]) if at.size else None
+
+        return Quantile(level, reached(self.surviving), reached(self.low), reached(self.high), at_least)
 
 
 def survival(values: Floats, over: Bools) -> Survival:
     """The product-limit estimate (Kaplan and Meier 1958) with Greenwood's formula for its variance."""
-    times, which = np.unique(values, return_inverse=True)
-    ends = np.bincount(which, weights=over, minlength=times.size)
-    leaving = np.bincount(which, minlength=times.size)
-    at_risk = values.size - np.concatenate(([0], np.cumsum(leaving)[:-1]))
-    surviving = np.cumprod(1 - ends / at_risk)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(at_risk > ends, ends / (at_risk * (at_risk - ends)), 0.0)
-    return Survival(times, surviving, surviving * np.sqrt(np.cumsum(terms)))
+    from scipy.stats import CensoredData, ecdf
 
-
-def _censored_quantile(values: Floats, level: float, over: Bools) -> Quantile:
-    curve = survival(values, over)
-    z = NormalDist().inv_cdf(0.975)
-
-    def first(share: Floats) -> float | None:
-        reached = np.flatnonzero(share <= 1 - level + 1e-12)
-        return float(curve.times[reached[0]]) if reached.size else None
-
-    return Quantile(
-        level,
-        first(curve.surviving),
-        first(curve.surviving - z * curve.deviation),
-        first(curve.surviving + z * curve.deviation),
-        at_least=float(values.max()),
-    )
+    curve = ecdf(CensoredData.right_censored(values, ~over)).sf
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # the interval is undefined where no run is left: that is 0
+        interval = curve.confidence_interval(_CONFIDENCE)
+    low, high = (np.nan_to_num(each.probabilities) for each in (interval.low, interval.high))
+    return Survival(curve.quantiles, curve.probabilities, low, high)

@@ -1,4 +1,4 @@
-"""Which of several variants to take: the one that comes nearest to the best of each metric, and how sure that is."""
+"""Which of several variants to use: the one closest to the best value of every metric, and its significance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ _LOWER = ("(s)", "duration", "time", "latency", "makespan", "lost", "imbalance")
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """A variant and what speaks for it.
+    """The recommended variant, against the others.
 
     Attributes:
         variant: the recommended one.
-        next: the best of the others.
-        shortfall: of every variant that may be taken, how many times the best value of each metric it comes to, as the
-            geometric mean over metrics and scales; 1 is best everywhere.
-        failing: variants that are out because more of their runs fail.
-        better: metrics and scales in which it is significantly better than `next`.
+        next: the runner-up.
+        shortfall: by eligible variant, the geometric-mean ratio of its values to the best variant's over all metrics
+            and scales; 1 is best everywhere.
+        failing: variants that are not eligible because more of their runs fail.
+        better: metrics and scales in which the variant is significantly better than `next`.
         worse: those in which it is significantly worse.
-        compared: how many there are.
+        compared: the number of metrics and scales.
         repeated: whether both were tested more than once.
     """
 
@@ -41,27 +41,28 @@ class Recommendation:
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """The recommendation as text."""
         order = sorted(self.shortfall.items(), key=lambda item: item[1])
-        told = ", ".join(f"{name} {times:.2f}" for name, times in order)
-        parts = [f"Recommended: {self.variant}. Times the best value, over {self.compared} comparisons: {told}."]
+        ratios = ", ".join(f"{name} {ratio:.2f}" for name, ratio in order)
+        ratio = f"Geometric-mean ratio to the best variant over {self.compared} comparisons (1.00 = best): {ratios}."
+        parts = [f"Recommended: {self.variant}. {ratio}"]
         if self.failing:
             parts.append(f"More runs fail with {', '.join(self.failing)}.")
         if not self.repeated:
-            parts.append("One test of a variant proves nothing: repeat them.")
+            parts.append("Single tests can't show significance: repeat them.")
         elif self.better:
-            parts.append(f"Against {self.next} it is significantly better in {', '.join(self.better)}.")
+            parts.append(f"Significantly better than {self.next} in {', '.join(self.better)}.")
         elif not self.worse:
-            parts.append(f"Against {self.next} no difference is significant: more tests would tell, or take either.")
+            parts.append(f"No difference from {self.next} is significant: run more tests, or choose either.")
         if self.worse:
-            parts.append(f"It is significantly worse in {', '.join(self.worse)}.")
+            parts.append(f"Significantly worse in {', '.join(self.worse)}.")
         return " ".join(parts)
 
 
 def recommend(
     measurements: Sequence[Measurement], random: np.random.Generator, *, paired: bool
 ) -> Recommendation | None:
-    """The variant to take; none when fewer than two are left, or no metric says which direction is better."""
+    """The variant to use; none when fewer than two are eligible, or no metric has a known better direction."""
     variants = list(dict.fromkeys(m.variant for m in measurements))
     means = _means(measurements)
     failing = _failing(means, variants)
@@ -85,7 +86,7 @@ def recommend(
 
 
 def _direction(metric: str) -> int:
-    """1 where more is better, -1 where less is; 0 where the name does not tell."""
+    """1 where higher is better, -1 where lower is; 0 where the metric's name does not show it."""
     if any(word in metric for word in _HIGHER):
         return 1
     return -1 if metric != _FAILED and any(word in metric.lower() for word in _LOWER) else 0
@@ -104,7 +105,7 @@ def _failing(means: dict[tuple[str, str], dict[str, float]], variants: Sequence[
 
 
 def _shortfall(means: dict[tuple[str, str], dict[str, float]], variants: Sequence[str]) -> dict[str, float]:
-    """By variant, over the cells that all of them have; empty where there is none."""
+    """`Recommendation.shortfall` over the cells that all variants have; empty when there is none."""
     logs: list[list[float]] = []
     for (metric, _), arms in means.items():
         values = [arms.get(variant, 0.0) for variant in variants]
@@ -117,7 +118,7 @@ def _shortfall(means: dict[tuple[str, str], dict[str, float]], variants: Sequenc
 
 
 def _first(measurements: Sequence[Measurement], variant: str) -> list[Measurement]:
-    """With that variant's first, so that others are compared with it."""
+    """That variant's measurements first, so that the others are compared with it."""
     return sorted(measurements, key=lambda m: m.variant != variant)
 
 

@@ -1,4 +1,4 @@
-"""Degradation speed: how many seconds longer each further run takes."""
+"""Degradation: by how many seconds each further run takes longer."""
 
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -12,7 +12,7 @@ _LEAST = 10
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Seconds a run, in the order of arrival, with a 95 % interval; `explained` is the share of the variance (R²)."""
+    """Seconds per run, in order of arrival, with a 95 % interval; `explained` is the share of the variance (R²)."""
 
     slope: float
     low: float
@@ -21,14 +21,14 @@ class Trend:
 
     @property
     def grows(self) -> bool:
-        """Durations grow for sure, and order explains a good part of them."""
+        """Whether durations grow significantly, and order explains a good part of their variance."""
         return self.low > 0 and self.explained > 0.3
 
 
 def degradation(timeline: Timeline) -> Trend | None:
-    """The slope of run duration over submission order; none with fewer than ten runs that are over.
+    """The slope of run duration over submission order; none with fewer than ten ended runs.
 
-    Runs that are still going on are left out here: with many of them the slope is too small, never too large.
+    Runs in flight are left out: with many of them the slope is underestimated, never overestimated.
     """
     over = timeline.is_over
     seq = floats(timeline.runs, "seq")[over]

@@ -1,13 +1,13 @@
 import pytest
 
-from benchmarks.planting.case import Case, simulated
-from benchmarks.planting.cases import CASES
+from benchmarks.injected.case import Case, simulated
+from benchmarks.injected.cases import CASES
 from harness.analysis.capacity.bounds import bounds
-from tests.support.planted import api_throttled, steady
+from tests.support.injected import api_throttled, steady
 from tests.support.timelines import Story, burst
 
 
-def test_a_queue_for_nodes_shows_what_the_nodes_can_carry(tmp_path):
+def test_pods_waiting_for_nodes_show_the_nodes_bound(tmp_path):
     (nodes,) = bounds(burst(200).timeline(tmp_path))
     assert nodes.part == "nodes"
     assert nodes.servers == 16
@@ -27,12 +27,12 @@ def test_a_token_bucket_shows_the_apis_bound(tmp_path):
     ("fault", "part", "per_hour"),
     [
         ("store-slow", "artifact store", None),
-        ("api-throttled", "API server", 5 * 3600),  # the planted rate
+        ("api-throttled", "API server", 5 * 3600),  # the injected rate
         ("controller-backlog", "controller", None),
         ("adapter-slow", "adapters", None),
     ],
 )
-def test_the_part_that_a_planted_fault_slows_is_the_one_that_binds(fault, part, per_hour):
+def test_the_resource_that_an_injected_fault_slows_is_the_bottleneck(fault, part, per_hour):
     timeline = simulated(CASES[fault], 1.0, seed=1)
     first = bounds(timeline)[0]
     assert first.part == part
@@ -41,14 +41,14 @@ def test_the_part_that_a_planted_fault_slows_is_the_one_that_binds(fault, part, 
         assert first.per_hour == pytest.approx(per_hour, rel=0.02)
 
 
-def test_no_bound_is_below_what_was_achieved():
+def test_no_bound_is_below_the_measured_throughput():
     for fault in ("slow-worker", "parallelism-cap", "nodes-exhausted", "image-pull"):
         timeline = simulated(CASES[fault], 1.0, seed=1)
         assert all(bound.utilisation < 1.05 for bound in bounds(timeline)), fault
         assert "adapters" not in {bound.part for bound in bounds(timeline)}
 
 
-def test_a_part_that_was_outdone_has_no_bound():
+def test_a_resource_with_a_bound_below_the_throughput_is_left_out():
     """A quota lets pods be made as others end: that is an even pace, and not the controller's."""
     case = Case(("quota",), runs=150, over_s=0.1, profile="aks-20-nodes", schedule="burst", drain_s=4000.0)
     timeline = simulated(case, 1.0, seed=7)
@@ -68,5 +68,5 @@ def test_a_closed_test_is_bounded_by_its_runs_in_flight(tmp_path):
     assert bound.utilisation == pytest.approx(1.0, rel=0.01)
 
 
-def test_parts_that_were_never_at_their_limit_have_no_bound(tmp_path):
+def test_resources_that_never_reached_their_limit_have_no_bound(tmp_path):
     assert bounds(steady(40).timeline(tmp_path)) == ()

@@ -8,7 +8,7 @@ from tests.support.timelines import Story
 
 
 @given(st.integers(3, 16), st.floats(1.0, 50.0), st.floats(0.5, 5.0))
-def test_a_stick_is_found_again(place, level, slope):
+def test_a_broken_line_is_recovered(place, level, slope):
     load = np.arange(1.0, 21.0)
     found = bend(load, level + slope * level * np.maximum(load - place, 0.0))
     assert found is not None

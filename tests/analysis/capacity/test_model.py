@@ -36,9 +36,9 @@ def universal(runs, nodes):
 
 
 @pytest.mark.parametrize(
-    ("truth", "name"), [(linear, "service"), (waves, "waves of 3 a node"), (universal, "service, usl")]
+    ("truth", "name"), [(linear, "service"), (waves, "waves of 3 per node"), (universal, "service, usl")]
 )
-def test_the_law_behind_exact_data_is_found_and_foretold(truth, name):
+def test_the_law_of_exact_data_is_recovered_and_predicts(truth, name):
     model = fitted(measured(truth))
     assert model.law.name == name
     found = model.durations(400, 32, (0.05, 0.5, 0.95))[:, 0]
@@ -98,7 +98,7 @@ def test_more_observations_narrow_the_interval_and_noise_widens_it():
     assert width(noisy) > 1.2 * width(measured(linear))
 
 
-def test_one_test_is_a_beginning_and_says_so():
+def test_a_single_test_gives_an_answer_with_a_warning():
     found = answer(fitted([Observation(500, 20, 10800)]), Question(runs=1000, nodes=20))
     assert found.low < 21600 < found.high
     assert any("1 observation:" in warning for warning in found.warnings)
@@ -110,7 +110,7 @@ def test_beyond_twice_the_observed_range_there_is_a_warning():
     assert any("2.5 times" in warning for warning in answer(model, Question(runs=500, nodes=16)).warnings)
 
 
-def test_what_no_number_of_nodes_can_do_has_no_answer():
+def test_what_no_number_of_nodes_achieves_has_no_answer():
     found = answer(
         fitted(measured(lambda runs, nodes: 5 * runs + 100 * runs / nodes)), Question(runs=1000, within_s=2000)
     )
@@ -124,7 +124,7 @@ def test_known_jobs_per_node_leave_only_waves_of_that_size():
     assert {law.jobs_per_node for law in model.weights} <= {3, None}
 
 
-def test_leaving_sizes_out_of_exact_data_finds_no_error():
+def test_leave_one_out_on_exact_data_finds_no_error():
     check = leave_one_out(measured(linear), np.random.default_rng(1))
     assert (check.sizes, check.tests, check.coverage) == (12, 12, 1.0)
     assert check.error < 0.03
@@ -153,7 +153,7 @@ def test_waves_by_hand():
 
 
 @pytest.mark.parametrize("rows", [[], [(0, 1, 1)], [(1, 0, 1)], [(1, 1, 0)]])
-def test_impossible_observations_are_refused(rows):
+def test_impossible_observations_are_rejected(rows):
     with pytest.raises(ValueError, match=r"observation|above 0"):
         fitted([Observation(*row) for row in rows])
 

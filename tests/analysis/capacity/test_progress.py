@@ -25,7 +25,7 @@ def test_perfect_scaling_is_linear_and_contention_is_amdahls(tmp_path):
 
 
 @pytest.mark.parametrize("steps", [(3,), (2, 3), (10, 11, 12)])
-def test_few_numbers_of_nodes_say_nothing_about_more(tmp_path, steps):
+def test_few_numbers_of_nodes_do_not_extrapolate(tmp_path, steps):
     assert scaling(stairs(lambda n: 120.0 * n, steps=steps).timeline(tmp_path)) is None
 
 
@@ -54,18 +54,18 @@ def waves(*, requests=True, failed=False):
 EDGES = np.array([0.0, 50.0, 100.0, 150.0, 200.0, 300.0])
 
 
-def test_a_pod_counts_by_its_usual_time_and_by_what_it_requests_of_a_node(tmp_path):
+def test_a_pod_counts_by_its_typical_duration_and_its_requests(tmp_path):
     done = work(waves(failed=True).timeline(tmp_path)).done(EDGES)
     assert done == pytest.approx([0.2, 0.2, 0.4, 0.4, 0.8])
     assert done.sum() == pytest.approx(2.0), "two runs' worth"
 
 
-def test_where_requests_were_not_seen_pods_count_by_time_alone(tmp_path):
+def test_without_requests_pods_count_by_duration_alone(tmp_path):
     done = work(waves(requests=False, failed=True).timeline(tmp_path)).done(EDGES)
     assert done == pytest.approx([0.5, 0.5, 0.25, 0.25, 0.5])
 
 
-def test_what_fails_at_once_has_not_worked_any_faster(tmp_path):
+def test_a_pod_that_fails_at_once_has_not_worked_faster(tmp_path):
     """A pod that fails within a second does a hundredth of what it would have done in its usual time."""
     story = waves(failed=True)
     run = story.submit(3)
@@ -86,7 +86,7 @@ def test_without_pods_or_success_there_is_no_work(tmp_path, pods):
     assert progress(timeline) is None
 
 
-def test_pods_that_outlast_the_coming_of_nodes_say_nothing_of_fewer(tmp_path):
+def test_pods_that_outlast_the_scale_up_show_nothing_about_fewer_nodes(tmp_path):
     """All pods hold their nodes from the first node to the last: how quick each number of nodes was can't be told."""
     story = Story(intended=8)
     for node in range(8):
@@ -109,7 +109,7 @@ def simulated(place, *more):
     return scaling(Timeline.from_frames(folder.read_plan(), load(folder)))
 
 
-def test_nodes_that_come_during_a_test_tell_what_others_would_achieve(tmp_path):
+def test_nodes_added_during_a_test_show_the_throughput_of_others(tmp_path):
     """The law of an autoscaled test held against tests on fixed numbers of nodes."""
     found = simulated(tmp_path, "--schedule=burst", "--runs=400")
     assert found is not None
@@ -122,7 +122,7 @@ def test_nodes_that_come_during_a_test_tell_what_others_would_achieve(tmp_path):
         assert found.curve.at(nodes) == pytest.approx(3600 * test.succeeded / test.duration_s, rel=0.12)
 
 
-def test_a_store_that_all_nodes_share_sets_a_limit_to_them(tmp_path):
+def test_a_shared_store_limits_the_throughput_of_nodes(tmp_path):
     found = simulated(tmp_path, "--fault=store-slow:0.3", "--schedule=ramp", "--rate=5/m..60/m", "--for=30m")
     assert found is not None
     assert found.curve.law != LINEAR

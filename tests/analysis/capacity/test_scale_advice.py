@@ -21,7 +21,7 @@ def worked_off(lanes: int = 2, runs: int = 8, work: float = 300.0) -> Story:
     return story
 
 
-def test_the_maximum_is_where_a_node_would_work_for_no_longer_than_a_run_takes(tmp_path):
+def test_beyond_the_maximum_a_node_would_work_for_less_than_one_run(tmp_path):
     found = scale_advice(worked_off().timeline(tmp_path))
     assert found.coming_s == pytest.approx(60.0)
     assert found.maximum == 8  # all at once: each node works for one run, five times as long as it takes to come
@@ -29,7 +29,7 @@ def test_the_maximum_is_where_a_node_would_work_for_no_longer_than_a_run_takes(t
     assert (found.early, found.keep_s) == (0, None)
 
 
-def test_stretches_that_end_before_they_start_ask_for_no_nodes_below_none(tmp_path):
+def test_stretches_that_end_before_they_start_need_no_negative_nodes(tmp_path):
     story = worked_off(runs=1)
     for seq in range(1, 4):
         run = story.submit(seq)
@@ -44,7 +44,7 @@ def test_short_runs_are_not_worth_a_node_each(tmp_path):
 
 
 @pytest.mark.parametrize(("again", "taken", "early"), [(300.0, False, 1), (300.0, True, 0), (900.0, False, 0)])
-def test_a_node_that_is_missed_soon_went_too_early(again, taken, early, tmp_path):
+def test_a_node_that_is_soon_needed_again_was_removed_too_early(again, taken, early, tmp_path):
     story = worked_off()
     story.node("short", -60.0, 0.0, gone=100.0)
     story.node("again", 100.0 + again, 160.0 + again)

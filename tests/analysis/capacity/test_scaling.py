@@ -67,7 +67,7 @@ def test_the_simplest_law_that_explains_the_data_is_chosen(sigma, kappa, law):
     assert chosen.count(law) >= 15
 
 
-def test_intervals_cover_the_truth_as_often_as_they_say():
+def test_intervals_have_their_nominal_coverage():
     random, hits, trials = np.random.default_rng(5), 0, 100
     nodes = np.repeat([1.0, 2, 4, 8, 12, 16, 24, 32], 2)
     truth = Curve(USL, 40.0, 0.04, 0.002)
@@ -78,7 +78,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say():
     assert 0.8 <= hits / trials <= 0.97
 
 
-def test_ninety_percent_of_the_limit_is_what_it_says():
+def test_enough_nodes_give_ninety_percent_of_the_limit():
     for curve in (Curve(USL, 40.0, 0.04, 0.002), Curve(AMDAHL, 40.0, 0.04), Curve(USL, 10.0, 0.0, 0.001)):
         assert curve.at(curve.enough) == pytest.approx(0.9 * curve.limit)
         assert curve.peak is None or curve.enough < curve.peak
@@ -91,7 +91,7 @@ def test_ninety_percent_of_the_limit_is_what_it_says():
     "truth",
     [Curve(AMDAHL, 100.0, 1.0), Curve(AMDAHL, 100.0, 1.5), Curve(USL, 100.0, 1.2, 0.05), Curve(USL, 100.0, 0.5, 0.9)],
 )
-def test_where_more_nodes_never_helped_one_is_enough(truth):
+def test_where_more_nodes_never_help_one_suffices(truth):
     nodes = np.repeat([1.0, 2.0, 4.0, 8.0], 3)
     noise = 1 + 0.01 * np.random.default_rng(1).standard_normal(nodes.size)
     found = fit(nodes, truth.at(nodes) * noise, np.random.default_rng(2))
@@ -103,13 +103,13 @@ def test_where_more_nodes_never_helped_one_is_enough(truth):
 
 
 @given(sigma=st.floats(0, 2), kappa=st.floats(1e-4, 1))
-def test_the_peak_is_where_no_other_number_of_nodes_does_more(sigma, kappa):
+def test_no_number_of_nodes_exceeds_the_throughput_at_the_peak(sigma, kappa):
     curve = Curve(USL, 10.0, sigma, kappa)
     tried = np.append(np.geomspace(1.0, 1000.0, 500), curve.peak)
     assert curve.at(tried).max() == pytest.approx(curve.limit)
     assert 1.0 <= curve.enough <= curve.peak
 
 
-def test_too_little_data_is_refused():
+def test_too_little_data_is_rejected():
     with pytest.raises(ValueError, match="three measurements"):
         fitted([4, 4, 4], [1, 2, 3])

@@ -31,7 +31,7 @@ def test_each_number_of_nodes_gets_its_own_throughput(tmp_path):
     assert (found.end_s - found.start_s).tolist() == pytest.approx([570.0] * 6, abs=60)
 
 
-def test_nodes_without_work_for_all_of_them_do_not_count(tmp_path):
+def test_partly_idle_nodes_do_not_count(tmp_path):
     story = Story(intended=40)
     story.node("n", -10, -5)
     for seq in range(40):
@@ -41,7 +41,7 @@ def test_nodes_without_work_for_all_of_them_do_not_count(tmp_path):
     assert steady_state(story.timeline(tmp_path)).nodes.size == 0
 
 
-def test_what_was_charged_and_what_was_used_by_hand(tmp_path):
+def test_cost_and_usage_by_hand(tmp_path):
     story = Story(intended=2)
     story.node("a", -100, -50, cpu=4.0, price=1.0)
     story.node("b", 600, 900, gone=1800, cpu=8.0, gpu=2.0, price=3.0)

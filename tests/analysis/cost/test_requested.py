@@ -1,7 +1,7 @@
 import pytest
 
-from benchmarks.planting.case import ORIGIN_AT
-from benchmarks.planting.packages import on_gpus
+from benchmarks.injected.case import ORIGIN_AT
+from benchmarks.injected.packages import on_gpus
 from harness.analysis.cost.cost import cost
 from harness.analysis.cost.requested import requested
 from harness.analysis.timeline import Timeline

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from harness.analysis.stats.trend import degradation, trend
-from tests.support.planted import steady
+from tests.support.injected import steady
 from tests.support.timelines import burst
 
 
@@ -17,7 +17,7 @@ def test_the_slope_and_its_interval_agree_with_scipy():
     assert ours.high - ours.low == pytest.approx(2 * 1.959964 * theirs.stderr)
 
 
-def test_a_burst_degrades_and_a_load_the_platform_is_up_to_does_not(tmp_path):
+def test_a_burst_degrades_and_a_sustained_load_does_not(tmp_path):
     queued, free = degradation(burst(100).timeline(tmp_path / "a")), degradation(steady(60).timeline(tmp_path / "b"))
     assert queued is not None
     assert free is not None

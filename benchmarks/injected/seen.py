@@ -1,4 +1,4 @@
-"""What is seen of a simulated platform: sources that nobody observed are left out, stamps may be whole seconds."""
+"""What is observed of a simulated platform: without some sources, and perhaps with timestamps in whole seconds."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -43,7 +43,7 @@ def _measured(names: set[str]) -> Callable[[Any], bool]:
     return lambda record: isinstance(record, Sample) and record.metric in names
 
 
-# source → whether a record came from it
+# source → whether a record comes from it
 SOURCES: Mapping[str, Callable[[Any], bool]] = {
     "pods": _of_pod,
     "nodes": _of_node,
@@ -55,7 +55,7 @@ RUNS_ONLY = frozenset(SOURCES)
 
 
 def seen(records: Iterable[Any], *, without: frozenset[str], whole: bool) -> Iterator[Any]:
-    """The records that are left, as they are stamped."""
+    """The records of the remaining sources, with their timestamps as observed."""
     missing = [SOURCES[name] for name in without]
     for record in records:
         if not any(of_source(record) for of_source in missing):
@@ -63,7 +63,7 @@ def seen(records: Iterable[Any], *, without: frozenset[str], whole: bool) -> Ite
 
 
 def _in_whole_seconds(record: Any) -> Any:
-    """As Kubernetes and Kubeflow Pipelines stamp: what is below a second is cut off."""
+    """Truncate timestamps to seconds, as Kubernetes and Kubeflow Pipelines do."""
     match record:
         case Span():
             names: tuple[str, ...] = ("started_at", "ended_at")

@@ -1,4 +1,4 @@
-"""One simulated test: the platform, the load, what is planted and what is seen of it; read back from a run folder."""
+"""One simulated test: platform, load, injected faults and observed sources; read back from a run folder."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from benchmarks.planting.packages import PACKAGE
-from benchmarks.planting.seen import seen
+from benchmarks.injected.packages import PACKAGE
+from benchmarks.injected.seen import seen
 from harness.analysis.timeline import Timeline
 from harness.model import Event, Outcome, Plan, Scenario, Submission
 from harness.model.http import HttpAnswer
@@ -33,22 +33,22 @@ from harness.targets.hetida_answer import over
 from harness.targets.target import CompletedRun
 
 ORIGIN_AT = 1_790_000_000 * 10**9
-_FIRST_S = 5.0  # a fault can be there before the first arrival
+_FIRST_S = 5.0  # leaves time for a fault before the first arrival
 
 
 @dataclass(frozen=True)
 class Case:
-    """A platform, a load, what is planted under it (`name@when`, the strength comes later), and what is observed.
+    """A platform, a load, the injected faults (`name@when`, without strength), and what is observed.
 
     Attributes:
         schedule: constant, spread (each arrival somewhere in its slot), poisson, ramp (from a fifth to nine fifths of
             the mean rate) or burst (all at once).
-        step_s: every step takes about so long; None: as the profile has it.
+        step_s: typical duration of every step; none: as in the profile.
         package: the pipeline.
-        many: every run has parameter values of its own, and with them its own amount of data.
-        whole: pods, nodes and runs carry stamps in whole seconds.
-        without: sources that nobody observed, see `benchmarks.planting.seen`.
-        drain_s: for how long the last runs are waited for.
+        many: every run has its own parameter values, and so its own amount of data.
+        whole: timestamps of pods, nodes and runs are in whole seconds.
+        without: sources that were not observed, see `benchmarks.injected.seen`.
+        drain_s: how long the test waits for the last runs.
     """
 
     faults: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Case:
     drain_s: float = 600.0
 
     @property
-    def planted(self) -> tuple[str, ...]:
+    def injected(self) -> tuple[str, ...]:
         """The names of its faults."""
         return tuple(fault.partition("@")[0] for fault in self.faults)
 
@@ -75,7 +75,7 @@ class Case:
 
 
 def profile_of(case: Case) -> Profile:
-    """The platform of a case, its steps as long as the case has them."""
+    """The platform of a case, with the case's step duration."""
     profile = load_profile(case.profile)
     if case.step_s is None:
         return profile
@@ -96,7 +96,7 @@ def simulated(case: Case, strength: float, seed: int, profile: Profile | None = 
 
 
 def read_back(plan: Plan, records: Iterable[Any]) -> Timeline:
-    """Write a test's records into a run folder, and read that."""
+    """Write a test's records into a run folder and read it back."""
     with tempfile.TemporaryDirectory() as place:
         folder = RunFolder.create(Path(place), "run")
         folder.write_plan(plan)
@@ -126,7 +126,7 @@ def _due(case: Case, seed: int) -> Iterable[float]:
 def _kfp(case: Case, profile: Profile, due: tuple[float, ...], strength: float, seed: int) -> Iterator[Any]:
     faults = tuple(filter(None, (parse_fault(f"{text}:{strength}") for text in case.faults)))
     draw = Random(f"{seed}/scenarios")
-    arrivals = [Arrival(at, Scenario(str(k), "planted", _values(case, draw), {})) for k, at in enumerate(due)]
+    arrivals = [Arrival(at, Scenario(str(k), "injected", _values(case, draw), {})) for k, at in enumerate(due)]
     return simulate(
         profile, case.package, arrivals, faults=faults, seed=seed, origin_at=ORIGIN_AT, drain_s=case.drain_s
     )
@@ -137,7 +137,7 @@ def _values(case: Case, draw: Random) -> Mapping[str, int]:
 
 
 def _hetida(case: Case, profile: Profile, due: tuple[float, ...], strength: float, seed: int) -> Iterator[Any]:
-    """Executions at the runtime, whose replicas name themselves in a header, as a load balancer can be told to do."""
+    """Executions at the runtime; replicas are named in a header, as a load balancer can be configured to do."""
     settings = profile.hetida
     assert settings is not None
     loop = EventLoop()

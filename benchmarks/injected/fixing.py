@@ -1,4 +1,4 @@
-"""Platforms in which one part is no bottleneck any more: whoever accuses that part is right if this helps the runs."""
+"""Platforms with one bottleneck fixed: a finding that names it is right if this helps the runs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 from harness.simulator.distributions import fixed
 from harness.simulator.profile import Profile, Quota
 
-Mend = Callable[[Profile], Profile]
+Fix = Callable[[Profile], Profile]
 _PLENTY = 1e9
 
 
@@ -33,13 +33,13 @@ def _agent(profile: Profile) -> Profile:
 
 
 def _nodes(profile: Profile) -> Profile:
-    """Ten times the machines, from the beginning."""
+    """Ten times the machines, from the start."""
     pools = (replace(p, initial=10 * max(p.initial, p.max), max=10 * max(p.initial, p.max)) for p in profile.pools)
     return replace(profile, pools=tuple(pools))
 
 
 def _warm(profile: Profile) -> Profile:
-    """All machines that there may be are there from the beginning."""
+    """The maximum number of machines, from the start."""
     pools = (replace(p, initial=max(p.initial, p.max), min=max(p.initial, p.max)) for p in profile.pools)
     return replace(profile, pools=tuple(pools))
 
@@ -80,8 +80,8 @@ def _adapters(profile: Profile) -> Profile:
     return replace(profile, hetida=replace(profile.hetida, executions=tuple(quick), adapters=tuple(adapters)))
 
 
-# By the name of the finding; a finding that is not here can be right only where it was planted.
-MENDED: Mapping[str, Mend] = {
+# By name of the finding; a finding that is not here can be right only where it was injected.
+FIXED: Mapping[str, Fix] = {
     "store-full": _store_full,
     "store-slow": _store_slow,
     "api-throttled": _api,

@@ -1,4 +1,4 @@
-"""Tests with one thing wrong in them each: what a cluster would show of it, written by hand."""
+"""Handwritten tests with one fault each, as a cluster would show it."""
 
 import re
 from collections.abc import Callable
@@ -33,7 +33,7 @@ NODES = tuple(f"node-{k}" for k in range(6))
 
 
 def plausible(evidence: Evidence) -> bool:
-    """A number that can be, and no time or share below none in what is said."""
+    """Whether the value is finite and its statement has no negative time or share."""
     value = evidence.value
     possible = value is None or (isfinite(value) and (value >= 0 or "before the test" in evidence.statement))
     return possible and not re.search(r"(?<![\w.:-])-\d|\bnan\b|\binf\b", evidence.statement)
@@ -56,7 +56,7 @@ def steady(
     skew: float = 0.0,
     fails: Callable[[int], str] = lambda _: "",
 ) -> Story:
-    """A load the platform is up to: a run every two seconds, two steps each. The arguments make it less so."""
+    """A load that the platform sustains: a run of two steps every two seconds. The arguments slow it down."""
     story = Story(intended=count)
     for name in NODES:
         story.node(name, -900, -890)
@@ -196,7 +196,7 @@ def censored() -> Story:
 
 
 def capped(most: int = 5) -> Story:
-    """60 runs at once, 5 of which may work."""
+    """60 runs at once, of which `most` may be active."""
     return steady(60, every=0.001, first=lambda seq: 0.5 + 20.5 * (seq // most))
 
 
@@ -223,7 +223,7 @@ def executed(
     computing: Callable[[int], float] = lambda _: 0.5,
     fails: Callable[[int], str] = lambda _: "",
 ) -> Story:
-    """Executions by a service of three replicas, a second apart; the answer of each is its result."""
+    """Executions by a service of three replicas, a second apart; each response is the result."""
     story = Story(intended=count, target="hetida")
     for seq in range(count):
         place = replica(seq)
@@ -253,7 +253,7 @@ def adapter_errors() -> Story:
 
 
 def overstated() -> Story:
-    """Pods wait for room on nodes that are hardly busy; two nodes come, so that it is not only their number."""
+    """Pods wait for a node while the nodes are hardly busy."""
     story = steady(60, every=0.01, work=4.0, room=30.0)
     for second in range(0, 60, 5):
         for name in NODES:
@@ -262,7 +262,7 @@ def overstated() -> Story:
 
 
 def miscounted() -> Story:
-    """Five runs are in flight by their stamps, twelve by the listing."""
+    """Five runs are in flight by their timestamps, twelve by the listing."""
     story = steady(80, every=4.0)
     for second in range(10, 300, 10):
         story.sample(float(second), RUNS_IN_FLIGHT, 12.0)
@@ -270,7 +270,7 @@ def miscounted() -> Story:
 
 
 def listed(takes: Callable[[int], float]) -> Story:
-    """Runs that do well, on a platform whose listing takes so long at each second."""
+    """Healthy runs on a platform whose list requests take `takes(second)` seconds."""
     story = steady(80)
     for second in range(5, 80, 15):
         story.sample(float(second), LIST_SECONDS, takes(second), endpoint="ListRuns")
@@ -278,14 +278,14 @@ def listed(takes: Callable[[int], float]) -> Story:
 
 
 def cached() -> Story:
-    """Of every third run the task details say that a task came from the cache."""
+    """The task details of every third run report a task from the cache."""
     story = steady(60)
     for seq in range(0, 60, 3):
         story.event(90.0, "Task", "train", CACHED, run=f"run-{seq:04d}")
     return story
 
 
-PLANTED: dict[str, Callable[[], Story]] = {
+INJECTED: dict[str, Callable[[], Story]] = {
     "store-full": lambda: burst(100, store_full_from=0.5),
     "store-slow": lambda: steady(store=8.0),
     "store-unreachable-from-old-nodes": store_unreachable,

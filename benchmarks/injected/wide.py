@@ -1,12 +1,12 @@
-"""Platforms, loads, sizes and gaps in the observation, drawn at random: what no threshold was chosen on."""
+"""Random platforms, loads, sizes and observation gaps, on which no threshold was tuned."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
-from benchmarks.planting.case import Case
-from benchmarks.planting.packages import PACKAGE, fan_out, on_gpus, single, tolerating_spot
-from benchmarks.planting.seen import RUNS_ONLY, SOURCES
+from benchmarks.injected.case import Case
+from benchmarks.injected.packages import PACKAGE, fan_out, on_gpus, single, tolerating_spot
+from benchmarks.injected.seen import RUNS_ONLY, SOURCES
 from harness.simulator.faults import FAULTS
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
 from harness.simulator.profile_file import load_profile
@@ -15,7 +15,7 @@ _PROFILES = Path(__file__).with_name("profiles")
 _SIZES = (20, 40, 100, 100, 200, 500)
 _SCHEDULES = ("constant", "spread", "poisson", "ramp", "burst")
 _STEPS_S = (None, None, 3.0, 15.0, 60.0, 240.0)
-_BUSY = (0.2, 0.4, 0.6, 0.8)  # of what the machines can do
+_BUSY = (0.2, 0.4, 0.6, 0.8)  # utilisation of the machines
 _WITHOUT = (*(frozenset({name}) for name in SOURCES), RUNS_ONLY)
 _PLATFORMS: Mapping[str, tuple[Callable[[], bytes], ...]] = {
     "demo": (lambda: PACKAGE, single, fan_out),
@@ -31,13 +31,13 @@ _OF_HETIDA = (
     str(_PROFILES / "hetida-small.yaml"),
 )  # fmt: skip
 _AUTOSCALED = frozenset({"autoscaler-slow", "autoscaler-at-max", "nodes-exhausted"})
-# What only shows when more is asked for than the platform takes.
+# Faults that only show when the load exceeds the platform's capacity.
 _UNDER_LOAD = _AUTOSCALED | {"api-throttled", "controller-backlog", "parallelism-cap", "quota"}
 _CORES_OF_A_RUN, _STEPS_OF_A_RUN = 0.6, 3  # about, of the pipelines here
 
 
 def draw(fault: str, number: int) -> tuple[Case, float]:
-    """The `number`-th test of a fault ("" for none), and its strength; the same for the same arguments."""
+    """The `number`-th test of a fault ("" for none) and its strength; deterministic."""
     random = Random(f"{fault}/{number}")
     if fault in OF_HETIDA or (not fault and random.random() < 0.2):
         return _hetida(fault, random), random.choice((0.5, 1.0, 2.0))
@@ -61,7 +61,7 @@ def draw(fault: str, number: int) -> tuple[Case, float]:
 
 
 def _spacing_s(profile: str, step_s: float | None) -> float:
-    """Seconds between two runs at which the steps would just fill the machines that there may be."""
+    """Seconds between runs at which the steps would just fill the maximum number of machines."""
     platform = load_profile(profile)
     pools = [pool for pool in platform.pools if not pool.taints]
     cores = sum(pool.cpu - 1 for pool in pools for _ in range(max(pool.initial, pool.max)))
@@ -85,5 +85,5 @@ def _hetida(fault: str, random: Random) -> Case:
 
 
 def of_all() -> tuple[str, ...]:
-    """Every fault that can be planted."""
+    """The names of all faults that can be injected."""
     return (*FAULTS, *OF_HETIDA)

@@ -1,4 +1,4 @@
-"""Pipelines to load with: the example of three steps one after the other, and others made of its parts."""
+"""Pipelines for tests: the example of three sequential steps, and others made from its steps."""
 
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,14 @@ def _dumped(*documents: Any) -> bytes:
 
 
 def single() -> bytes:
-    """One step."""
+    """A single step."""
     spec = _spec()
     spec["root"]["dag"]["tasks"] = {"prepare": spec["root"]["dag"]["tasks"]["prepare"]}
     return _dumped(spec)
 
 
 def fan_out(width: int = 4) -> bytes:
-    """The data once, and so many trainings on it side by side."""
+    """One data step, and `width` parallel trainings on its output."""
     spec = _spec()
     tasks = spec["root"]["dag"]["tasks"]
     names = [f"train-{k}" for k in range(width)]
@@ -46,7 +46,7 @@ def tolerating_spot() -> bytes:
 
 
 def on_gpus() -> bytes:
-    """The training on a GPU."""
+    """The training step on a GPU."""
     spec = _spec()
     container = spec["deploymentSpec"]["executors"]["exec-train"]["container"]
     container["resources"]["accelerator"] = {"resourceType": "nvidia.com/gpu", "resourceCount": "1"}

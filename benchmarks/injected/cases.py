@@ -1,8 +1,8 @@
-"""The tests with a fixed platform and load: every fault by itself, two at once, and none."""
+"""Tests with a fixed platform and load: every fault alone, two at once, and none."""
 
 from typing import Any
 
-from benchmarks.planting.case import Case
+from benchmarks.injected.case import Case
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
 
 
@@ -10,8 +10,8 @@ def _case(*faults: str, **load: Any) -> Case:
     return Case(tuple(f if "@" in f else f"{f}@5s" for f in faults), **load)
 
 
-# A rate the platform is up to; what only shows under more load, or with longer steps, gets more.
-CASES = {case.planted[0]: case for case in (
+# A rate that the platform sustains; faults that only show under more load, or with longer steps, get that.
+CASES = {case.injected[0]: case for case in (
     _case("store-full@0s", runs=200, over_s=100.0),
     _case("store-slow"),
     _case("store-unreachable-from-old-nodes"),

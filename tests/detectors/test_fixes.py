@@ -1,4 +1,4 @@
-"""What a finding says to do helps: the platform is tested, its commands are typed, and it is tested again."""
+"""The fix of a finding works: the platform is tested, the commands run, and it is tested again."""
 
 import shutil
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks.planting.packages import PACKAGE
+from benchmarks.injected.packages import PACKAGE
 from harness.analysis.timeline import Timeline
 from harness.detectors import diagnose
 from harness.simulator.profile import Quota
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl
 
 
 @dataclass(frozen=True)
-class Trouble:
-    """A planted fault under a load, and what an operator does besides typing the commands.
+class FaultCase:
+    """An injected fault under a load, and what an operator does besides running the commands.
 
     Attributes:
         fault: its name and strength; the finding has the same name.
@@ -39,57 +39,57 @@ class Trouble:
 
     @property
     def name(self) -> str:
-        """Of the fault and of its finding."""
+        """The name of the fault and of its finding."""
         return self.fault.partition(":")[0]
 
 
 _MORE_NODES = ("kubectl scale machinedeployment steps -n kube-system --replicas=16",)
-TROUBLES = {
+CASES = {
     f"{each.name}-{each.product}": each
     for each in (
-        Trouble("store-full", 200, 100.0),
-        Trouble("store-full", 200, 100.0, product=StoreProduct.MINIO),
-        Trouble("quota", editor="""sed -i 's/requests.cpu: "4"/requests.cpu: "400"/'"""),
-        Trouble("nodes-exhausted", 120, 40.0, more=_MORE_NODES),
-        Trouble("autoscaler-at-max", 160, 40.0, more=_MORE_NODES),
-        Trouble("parallelism-cap", 180, editor="sed -i '/^  parallelism:/d'"),
-        Trouble("api-throttled", 100, 5.0),
-        Trouble("controller-backlog"),
-        Trouble("db-full"),
-        Trouble("db-connections"),
-        Trouble("store-unreachable-from-old-nodes:0.5"),
+        FaultCase("store-full", 200, 100.0),
+        FaultCase("store-full", 200, 100.0, product=StoreProduct.MINIO),
+        FaultCase("quota", editor="""sed -i 's/requests.cpu: "4"/requests.cpu: "400"/'"""),
+        FaultCase("nodes-exhausted", 120, 40.0, more=_MORE_NODES),
+        FaultCase("autoscaler-at-max", 160, 40.0, more=_MORE_NODES),
+        FaultCase("parallelism-cap", 180, editor="sed -i '/^  parallelism:/d'"),
+        FaultCase("api-throttled", 100, 5.0),
+        FaultCase("controller-backlog"),
+        FaultCase("db-full"),
+        FaultCase("db-connections"),
+        FaultCase("store-unreachable-from-old-nodes:0.5"),
     )
 }
 _EVERY_TIME = {"store-full", "quota", "nodes-exhausted"}  # the others are told by the long tests
 
 
 @pytest.mark.parametrize(
-    "trouble",
+    "case",
     [
         pytest.param(each, id=name, marks=() if each.name in _EVERY_TIME else pytest.mark.soak)
-        for name, each in TROUBLES.items()
+        for name, each in CASES.items()
     ],
 )
-def test_the_finding_is_gone_when_its_commands_have_been_typed(trouble: Trouble, tmp_path: Path) -> None:
+def test_the_finding_is_gone_after_its_commands_have_run(case: FaultCase, tmp_path: Path) -> None:
     profile = load_profile("demo")
-    profile = replace(profile, store=replace(profile.store, product=trouble.product))
+    profile = replace(profile, store=replace(profile.store, product=case.product))
     rehearsal = Rehearsal(profile)
-    rehearsal.plant(trouble.fault)
-    before = {each.name: each for each in diagnose(rehearsal.load(trouble.runs, trouble.over_s)).findings}
-    assert trouble.name in before
+    rehearsal.inject(case.fault)
+    before = {each.name: each for each in diagnose(rehearsal.load(case.runs, case.over_s)).findings}
+    assert case.name in before
     with rehearsal.shell(tmp_path) as shell:
-        for command in (*before[trouble.name].commands, *trouble.more):
-            done = shell.run(command, trouble.editor)
+        for command in (*before[case.name].commands, *case.more):
+            done = shell.run(command, case.editor)
             assert done.returncode == 0, (command, done.stdout, done.stderr)
-    after = {each.name: each.title for each in diagnose(rehearsal.load(trouble.runs, trouble.over_s)).findings}
-    assert trouble.name not in after, after
+    after = {each.name: each.title for each in diagnose(rehearsal.load(case.runs, case.over_s)).findings}
+    assert case.name not in after, after
 
 
 @pytest.mark.soak  # the SDK takes seconds to come
-def test_steps_that_get_the_memory_they_were_told_to_are_not_killed(tmp_path: Path) -> None:
-    """A step that is killed hides what comes after it: the pipeline's author may have to do so for each."""
+def test_steps_with_the_recommended_memory_are_not_killed(tmp_path: Path) -> None:
+    """A killed step hides the steps after it: the pipeline's author may have to raise the memory of each in turn."""
     rehearsal, package, told = Rehearsal(load_profile("demo")), PACKAGE, list[str]()
-    rehearsal.plant("oom")
+    rehearsal.inject("oom")
     while commands := commands_of("oom", rehearsal.load(60, 60.0, package)):
         assert not set(commands) & set(told), "what was said before did not help"
         told += commands
@@ -98,12 +98,12 @@ def test_steps_that_get_the_memory_they_were_told_to_are_not_killed(tmp_path: Pa
 
 
 def commands_of(name: str, timeline: Timeline) -> tuple[str, ...]:
-    """Of the finding of that name, if there is one."""
+    """The commands of the finding of that name; none without it."""
     return next((each.commands for each in diagnose(timeline).findings if each.name == name), ())
 
 
 def rewritten(package: bytes, commands: Sequence[str], folder: Path) -> bytes:
-    """The pipeline when its author adds the commands to the tasks they name."""
+    """The pipeline with the commands applied to the tasks they name."""
     spec = yaml.safe_load(package)
     for command in commands:
         task = command.partition(".")[0]
@@ -113,7 +113,7 @@ def rewritten(package: bytes, commands: Sequence[str], folder: Path) -> bytes:
 
 
 def compiled(command: str, task: str, path: Path) -> dict[str, object]:
-    """The resources of a task as the SDK compiles them."""
+    """A task's resources as the SDK compiles them."""
     from kfp import compiler, dsl
 
     @dsl.container_component
@@ -132,7 +132,7 @@ def compiled(command: str, task: str, path: Path) -> dict[str, object]:
 
 def test_without_the_commands_the_finding_stays(tmp_path: Path) -> None:
     rehearsal = Rehearsal(load_profile("demo"))
-    rehearsal.plant("quota")
+    rehearsal.inject("quota")
     assert "quota" in {each.name for each in diagnose(rehearsal.load(90, 60.0)).findings}
     with rehearsal.shell(tmp_path) as shell:
         assert shell.run("kubectl get nodes").returncode == 0

@@ -1,1 +1,0 @@
-"""Tests with planted faults, simulated and judged against the truth: what the detectors' benchmark counts."""

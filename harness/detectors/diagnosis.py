@@ -1,0 +1,57 @@
+"""How the findings of all detectors become a diagnosis."""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import cast
+
+from harness.analysis.timeline import Timeline
+from harness.analysis.validity import validity
+from harness.detectors.capability import Capability
+from harness.detectors.detector import CannotJudgeError, Detector
+from harness.detectors.ranking import ranked
+from harness.model.findings import Diagnosis, Finding, NotJudged
+
+# What a platform's runs never show: a detector that needs it has nothing to judge there.
+_NEVER_SHOWN: Mapping[str, frozenset[str]] = {"kfp": frozenset({Capability.EXECUTIONS})}
+# How a detector that raised is reported.
+DEFECT = "internal error in this detector"
+
+
+def detectors() -> list[Detector]:
+    """All detectors by name: every module of this package with a `detect`, and those of third parties."""
+    package = importlib.import_module(__package__)
+    modules = [importlib.import_module(f"{__package__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
+    found = [cast("Detector", module) for module in modules if hasattr(module, "detect")]
+    found += [cast("Detector", entry.load()) for entry in entry_points(group="pipeswarm.detectors")]
+    return sorted(found, key=lambda detector: detector.NAME)
+
+
+def diagnose(timeline: Timeline) -> Diagnosis:
+    """Run every detector that applies to the target; findings come ranked, the costliest and surest first."""
+    asked = [detector for detector in detectors() if _applies(detector, timeline.plan.target)]
+    findings: list[Finding] = []
+    not_judged: list[NotJudged] = []
+    for detector in asked:
+        try:
+            findings += _judge(detector, timeline)
+        except CannotJudgeError as reason:
+            not_judged.append(NotJudged(detector.NAME, str(reason)))
+        except Exception as error:  # noqa: BLE001  # one detector's defect must not cost the user the whole report
+            not_judged.append(NotJudged(detector.NAME, f"{DEFECT}: {type(error).__name__}: {error}"))
+    explained_by = {detector.NAME: getattr(detector, "EXPLAINED_BY", {}) for detector in asked}
+    return Diagnosis(validity(timeline), ranked(findings, explained_by), tuple(not_judged))
+
+
+def _judge(detector: Detector, timeline: Timeline) -> list[Finding]:
+    needs = [Capability(name) for name in detector.NEEDS]
+    if missing := [need.missing for need in needs if not need.observed(timeline)]:
+        raise CannotJudgeError("; ".join(missing))
+    return detector.detect(timeline)
+
+
+def _applies(detector: Detector, target: str) -> bool:
+    """Whether the platform can have this bottleneck and can show it."""
+    targets = getattr(detector, "TARGETS", (target,))
+    return target in targets and _NEVER_SHOWN.get(target, frozenset()).isdisjoint(detector.NEEDS)

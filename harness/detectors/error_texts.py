@@ -1,0 +1,45 @@
+"""The words by which platforms, stores, databases and Kubernetes report known errors."""
+
+import re
+
+from harness.analysis.timeline import Timeline
+from harness.analysis.waits.failures import Failure, failures
+
+# A store that reports itself full: MinIO, SeaweedFS, Ceph, any file system, the HTTP status for it.
+STORE_FULL = re.compile(
+    r"minimum free d(?:isk|rive) threshold|XMinioStorageFull|no space left on device|disk quota exceeded|QuotaExceeded"
+    r"|no (?:free|writable) volumes|not enough (?:free )?space|insufficient storage|volume .{0,40}is full",
+    re.IGNORECASE,
+)
+# What KFP reports when it could not write, whatever the cause.
+UNWRITTEN = re.compile(
+    r"(?:unable|failed) to (?:write|save|upload) (?:the )?(?:outputs?|artifacts?)|waiting for the condition",
+    re.IGNORECASE,
+)
+# What Go's dialer says, as steps and drivers pass it on: no server answered, so none reported a full disk.
+UNREACHED = re.compile(r"dial tcp|connection refused|no route to host|no such host", re.IGNORECASE)
+OUT_OF_MEMORY = re.compile(r"OOMKilled|out of memory|MemoryError|memory cgroup out", re.IGNORECASE)
+QUOTA_EXCEEDED = re.compile(r"exceeded quota:? *([\w.-]*)[^“”]*", re.IGNORECASE)
+DB_CONNECTIONS = re.compile(r"Error 1040|too many connections", re.IGNORECASE)
+DB_DISK_FULL = re.compile(r"Error 1114|The table '[^']*' is full", re.IGNORECASE)
+DATABASE = re.compile(f"{DB_CONNECTIONS.pattern}|{DB_DISK_FULL.pattern}", re.IGNORECASE)
+EVICTED = re.compile(
+    r"\bevict|preempt|node (?:is )?shut(?:ting)? ?down|NodeShutdown|pod deleted|node .{0,60}(?:not "
+    "found|lost)|imminent node",
+    re.IGNORECASE,
+)
+# hetida designer names the stage and the exception; a data source that is down ends as a plain 500 of the runtime.
+ADAPTER = re.compile(r"LOADING_DATA_FROM_ADAPTERS|SENDING_DATA_TO_ADAPTERS|Adapter\w*(?:Exception|Error)")
+BARE_500 = re.compile(r"HTTP 500 · (?:Internal Server Error|Failure while calling the runtime)")
+# The cause that each of these names is another detector's finding.
+KNOWN = (STORE_FULL, UNWRITTEN, OUT_OF_MEMORY, QUOTA_EXCEEDED, DATABASE, EVICTED, ADAPTER)
+_LEAST_SHARE = 0.005
+
+
+def adapter_failures(timeline: Timeline) -> tuple[list[Failure], list[Failure]]:
+    """Failures that name an adapter, and beside those the plain 500s; both empty when too few runs failed this way."""
+    failed = failures(timeline)
+    named = [f for f in failed if f.says(ADAPTER)]
+    bare = [f for f in failed if f.says(BARE_500) and not f.says(ADAPTER)]
+    few = len(named) + len(bare) < _LEAST_SHARE * max(len(timeline.runs), 1)
+    return ([], []) if few or not named else (named, bare)

@@ -1,0 +1,38 @@
+"""Pods that wait for a node: what the detectors of nodes and of the autoscaler have in common."""
+
+from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline.curves import peak
+from harness.analysis.waits.scheduling_wait import SchedulingWait
+from harness.model.findings import Evidence
+from harness.model.phases import UNSCHEDULABLE
+
+# Below this share of the runs' time, waiting for a node is not the bottleneck.
+SHARE = 0.15
+_WORKING = 0.6  # of the time that pods have a node
+
+
+def decisions_observed(timeline: Timeline) -> bool:
+    """Whether the autoscaler's decisions were observable: it reports them in events of the pods that wait."""
+    return bool((timeline.events["kind"] == "Pod").any())
+
+
+def certainty(confidence: float, wait: SchedulingWait) -> float:
+    """`confidence`, less where pods mostly pull or store: more nodes would not end what those wait for."""
+    return confidence if wait.working >= _WORKING else 0.4
+
+
+def waiting_evidence(timeline: Timeline, wait: SchedulingWait) -> tuple[Evidence, ...]:
+    """How long pods waited for a node, how many at once, and the reasons that scheduler and autoscaler gave."""
+    pods = timeline.stretches(UNSCHEDULABLE)
+    most = peak(floats(pods, "start_s"), floats(pods, "end_s"))
+    where = f"phase = {UNSCHEDULABLE}"
+    facts = [
+        Evidence(f"{wait.share:.1%} of all run time was spent waiting for a node", wait.share, "share", "spans", where),
+        Evidence(f"up to {most:,} pods waited for a node at once", float(most), "pods", "spans", where),
+    ]
+    if wait.lacks:
+        reasons = ", ".join(f"{reason} ({count:,} times)" for reason, count in wait.lacks[:3])
+        facts.append(Evidence(f"scheduler: {reasons}", None, "", "events", "reason = FailedScheduling"))
+    if wait.at_max:
+        facts.append(Evidence(f"autoscaler: {wait.at_max}", None, "", "events", "reason ~ ScaleUp"))
+    return tuple(facts)

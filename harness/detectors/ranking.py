@@ -1,0 +1,25 @@
+"""Which finding explains which, and which comes first."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from harness.model.findings import Finding
+
+# By finding: the findings that account for it, and the confidence that remains beside them.
+Explanations = Mapping[str, Mapping[str, float]]
+
+
+def ranked(findings: Iterable[Finding], explained_by: Explanations) -> tuple[Finding, ...]:
+    """The findings by confidence × severity, the highest first; those that another one fully explains are dropped."""
+    return tuple(
+        sorted(_unexplained(tuple(findings), explained_by), key=lambda f: (-f.confidence * f.severity, f.name))
+    )
+
+
+def _unexplained(findings: tuple[Finding, ...], explained_by: Explanations) -> Iterable[Finding]:
+    present = {finding.name for finding in findings}
+    for finding in findings:
+        remaining = [left for cause, left in explained_by.get(finding.name, {}).items() if cause in present]
+        confidence = min([finding.confidence, *remaining])
+        if confidence > 0:
+            yield replace(finding, confidence=confidence)
