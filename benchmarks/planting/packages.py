@@ -1,13 +1,12 @@
 """Pipelines to load with: the example of three steps one after the other, and others made of its parts."""
 
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-from harness.targets import kfp_pipeline
+from harness.targets import kfp
 
-_EXAMPLE = Path(kfp_pipeline.__file__).with_name("training.yaml").read_bytes()
+_EXAMPLE = kfp.EXAMPLE.read_bytes()
 PACKAGE = _EXAMPLE.replace(b"enableCache: true", b"enableCache: false")
 _SPOT = {"key": "kubernetes.azure.com/scalesetpriority", "operator": "Equal", "value": "spot", "effect": "NoSchedule"}
 _GPU = {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}

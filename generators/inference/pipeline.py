@@ -6,7 +6,7 @@ from typing import Any
 
 from generators.inference.parameter import Parameter, Parameters
 from harness.model.errors import ConfigError
-from harness.targets.kfp_pipeline import read_ir
+from harness.targets.kfp.pipeline import read_ir
 from harness.targets.scenarios import InputType
 
 _OLD_TYPES = {"STRING": InputType.STRING, "INT": InputType.INTEGER, "DOUBLE": InputType.DOUBLE}  # IR before 2.0

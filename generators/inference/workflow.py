@@ -18,7 +18,7 @@ from generators.inference.draft import Definition, Draft
 from generators.inference.parameter import Parameter, Parameters, draft_of
 from generators.kinds.instants import parse_instant
 from harness.model.errors import ConfigError
-from harness.targets.hetida_transformation import DIRECT, HINT, SCALARS, read_json
+from harness.targets.hetida.transformation import DIRECT, HINT, SCALARS, read_json
 from harness.targets.scenarios import InputType
 
 _MOST_POINTS = 200

@@ -178,9 +178,9 @@ def _try_out(target: "Target", reached: "ObserverSettings") -> None:
         TargetUnreachableError: it does not answer as this platform.
     """
     from harness.collectors.http import Http, Timeouts
-    from harness.targets.target import Listing
+    from harness.targets.target import ListsRuns
 
-    if not isinstance(target, Listing):
+    if not isinstance(target, ListsRuns):
         raise ConfigError("this platform tells of a run only whoever started it", "load it: observe --run RUN")
     timeouts = Timeouts(reached.connect_timeout_s, reached.answer_timeout_s)
     target.list_runs(

@@ -17,7 +17,7 @@ from harness.model.plan import Limits
 from harness.model.schedule import Schedule
 from harness.model.units import parse_duration, parse_rate
 from harness.plan.schedule_files import make, read_levels, read_replay, read_stages
-from harness.targets.cleaning import Cleanup
+from harness.targets.target import Cleanup
 
 V = TypeVar("V")
 N = TypeVar("N", int, float)

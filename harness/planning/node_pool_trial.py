@@ -18,8 +18,7 @@ from harness.model.scenario import Scenario
 from harness.model.units import counted, format_duration
 from harness.planning.jobs_per_node import Blocked, Room, Snapshot, Trial, Verdict, judge
 from harness.targets import kfp
-from harness.targets.cleaning import Cleanup
-from harness.targets.target import RejectedError
+from harness.targets.target import Cleanup, RejectedError
 
 _LOOK_S = 1.0
 _FAILED = "reason=FailedScheduling"

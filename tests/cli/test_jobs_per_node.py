@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 
 import pytest
 import yaml
@@ -7,9 +6,9 @@ import yaml
 from harness.cli import main
 from harness.cli.jobs_per_node import run_room
 from harness.planning.jobs_per_node import Room
-from harness.targets import kfp_pipeline
+from harness.targets import kfp
 
-TRAINING = Path(kfp_pipeline.__file__).with_name("training.yaml")
+TRAINING = kfp.EXAMPLE
 MI = 2**20
 
 # A pool of one node that may grow to two, and shrinks again within seconds. A run's largest step asks for one core.

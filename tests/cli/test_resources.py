@@ -1,14 +1,13 @@
 import json
-from pathlib import Path
 
 from harness.analysis.cost.resources import Resources
 from harness.cli import main
 from harness.cli.resources import current_resources
-from harness.targets import kfp_pipeline
+from harness.targets import kfp
 from tests.analysis.cost.test_resources import measured
 from tests.support.timelines import Story
 
-TRAINING = Path(kfp_pipeline.__file__).with_name("training.yaml")
+TRAINING = kfp.EXAMPLE
 MI = 2**20
 
 

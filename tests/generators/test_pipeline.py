@@ -14,7 +14,7 @@ from generators.inference.pipeline import read_pipeline
 from generators.sampler import Sampler
 from generators.spec import read_spec
 from harness.model.errors import ConfigError
-from harness.targets.kfp_pipeline import read_pipeline as read_as_the_load_does
+from harness.targets.kfp.pipeline import read_pipeline as read_as_the_load_does
 from harness.targets.scenarios import ParamMode, read_scenarios
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")

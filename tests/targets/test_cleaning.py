@@ -2,9 +2,9 @@ import pytest
 
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpAnswer
-from harness.targets import RejectedError
-from harness.targets.cleaning import Cleaned, Cleaning, Cleanup, clean_up
+from harness.targets.cleaning import Cleaned, clean_up
 from harness.targets.kfp import KfpTarget
+from harness.targets.target import CleansUp, Cleanup, RejectedError
 
 TARGET = KfpTarget({})
 
@@ -72,7 +72,7 @@ def test_what_fails_is_tried_again_and_what_is_gone_is_done():
 def test_what_keeps_failing_is_told_and_does_not_stop_the_rest():
     cleaned, _ = clean(Cleanup.DELETE, [("a", True), ("b", True)], 503, 503, 503, 200)
     assert cleaned == Cleaned(2, 1, "a: busy")
-    assert str(cleaned) == "1 runs were cleaned up, 1 could not be: a: busy"
+    assert str(cleaned) == "1 runs were cleaned up, 1 failed: a: busy"
 
 
 def test_what_is_refused_is_not_asked_for_again():
@@ -91,6 +91,6 @@ def test_a_run_that_ended_meanwhile_needs_no_ending():
 
 
 def test_kfp_can_clean_up():
-    assert isinstance(TARGET, Cleaning)
+    assert isinstance(TARGET, CleansUp)
     with pytest.raises(RejectedError):
         TARGET.clean("a", Cleanup.ARCHIVE, Platform(500))

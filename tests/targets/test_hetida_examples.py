@@ -9,7 +9,7 @@ import yaml
 from harness.plan.schedule_files import read_stages
 from harness.simulator.profile_file import load_profile
 from harness.targets import hetida
-from harness.targets.hetida_transformation import understand
+from harness.targets.hetida.transformation import parse_transformation
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples/hetida"
@@ -18,7 +18,7 @@ NODES, CORES = 3, 4
 
 
 def test_the_wiring_fits_the_transformation():
-    found = understand(TRANSFORMATION, "example", json.loads((EXAMPLES / "wiring.json").read_text()))
+    found = parse_transformation(TRANSFORMATION, "example", json.loads((EXAMPLES / "wiring.json").read_text()))
     assert found.adapters == {"plants"}
     texts = dict.fromkeys(("mode", "revision-group", "expect-output", "callback-url", "transformation"), "")
     prepared = hetida.prepare(texts | {"wiring": str(EXAMPLES / "wiring.json")}, simulated=True)

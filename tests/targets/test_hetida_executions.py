@@ -8,8 +8,10 @@ import pytest
 
 from harness.model.phases import BACKEND, COMPUTING, FAILED, LOADING, NETWORK, QUEUED, RUN, SENDING, SUCCEEDED
 from harness.model.records import Event, Span
-from harness.targets import CompletedRun, Listing, RejectedError, hetida_answer
+from harness.targets.completed_run import CompletedRun
+from harness.targets.hetida import answers
 from harness.targets.scenarios import InputType
+from harness.targets.target import ListsRuns, RejectedError
 from tests.support.hetida_platform import EXAMPLE, RECORDED, Platform, answer, recorded, run_of, target
 
 
@@ -24,7 +26,7 @@ def test_a_result_is_a_run_that_is_over_with_the_backends_phases():
         QUEUED: steps["run_execution_input"] - steps["load_data"] - steps["pure_execution"] - steps["send_data"],
         LOADING: steps["load_data"], COMPUTING: steps["pure_execution"], SENDING: steps["send_data"],
     })  # fmt: skip
-    assert not isinstance(backend, Listing)
+    assert not isinstance(backend, ListsRuns)
 
 
 def test_the_phases_fill_the_exchange_exactly_and_what_nobody_measured_is_network_and_waiting():
@@ -97,7 +99,7 @@ def test_a_component_is_put_into_a_workflow_of_its_own_for_a_runtime():
 )
 def test_a_result_that_is_not_ok_is_a_failed_run(outcome, state, says):
     said = recorded("runtime_outcomes")[outcome]
-    ended = hetida_answer.over(answer(said["body"]), "r", task="t", empty_s=0.0, expected=())
+    ended = answers.completed_run(answer(said["body"]), "r", task="t", empty_s=0.0, expected=())
     assert ended.state == state
     assert says in ended.error
     assert ended.phases == ()
@@ -139,13 +141,15 @@ def test_an_execution_that_breaks_with_a_500_is_a_failed_run_and_an_overload_is_
 @pytest.mark.parametrize(
     ("expected", "says"),
     [
-        ("mean < 2", "expected mean < 2, found 2.5"), ("median", "no output 'median'"), ("rolled > 1", "expected rolled > 1"),
+        ("mean < 2", "expected mean < 2, found 2.5"), ("median", "'median' is missing"), ("rolled > 1", "expected rolled > 1"),
         ("mean == 2.5; rolled; mean >= 2", ""),
     ],
 )  # fmt: skip
 def test_outputs_can_be_asserted(expected, says):
-    expectations = hetida_answer.parse_expectations(expected)
-    ended = hetida_answer.over(answer(recorded("runtime_response")), "r", task="t", empty_s=0.0, expected=expectations)
+    expectations = answers.parse_expectations(expected)
+    ended = answers.completed_run(
+        answer(recorded("runtime_response")), "r", task="t", empty_s=0.0, expected=expectations
+    )
     assert says in ended.error
     assert ended.state == (FAILED if says else SUCCEEDED)
 
@@ -176,6 +180,6 @@ def test_recorded_documents_are_read_leniently():
     newer["measured_steps"]["something_new"] = {"duration": 1.0}
     newer["measured_steps"]["send_data"] = None
     newer["more"] = 1
-    ended = hetida_answer.over(answer(newer), "r", task="t", empty_s=0.0, expected=())
+    ended = answers.completed_run(answer(newer), "r", task="t", empty_s=0.0, expected=())
     assert SENDING not in dict(ended.phases)
     assert ended.state == SUCCEEDED

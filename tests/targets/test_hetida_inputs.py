@@ -58,14 +58,14 @@ def test_an_optional_input_needs_none(tmp_path):
 @pytest.mark.parametrize(
     ("texts", "document", "says"),
     [
-        ({}, None, "nothing to execute"),
+        ({}, None, "no transformation to execute"),
         ({"transformation": "none.json"}, None, "can't be read"),
         ({}, b"{\n  nope", "line 2"),
         ({}, {"name": "x"}, "io_interface"),
         ({}, [1, 2], "not a transformation"),
         ({"mode": "runtime"}, {"id": "1", "type": "WORKFLOW", "io_interface": {"inputs": [], "outputs": []}}, "workflow without"),
-        ({"revision-group": "g", "mode": "runtime"}, None, "backend's"),
-        ({"transformation": "6b1f0c52-7c0e-4f55-9a53-6f1f3a1b7d01", "mode": "runtime"}, None, "knows no ids"),
+        ({"revision-group": "g", "mode": "runtime"}, None, "only the backend"),
+        ({"transformation": "6b1f0c52-7c0e-4f55-9a53-6f1f3a1b7d01", "mode": "runtime"}, None, "no stored transformations"),
         ({"transformation": str(EXAMPLE), "expect-output": "score <"}, None, "--expect-output"),
         ({"transformation": str(EXAMPLE), "expect-output": "score < three"}, None, "three"),
         ({"transformation": str(RECORDED / "runtime_request.json")}, None, "--mode runtime"),

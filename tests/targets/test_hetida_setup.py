@@ -69,5 +69,5 @@ def test_a_transformation_that_the_backend_refuses_is_a_configuration_error():
                 return answer({"detail": detail}, 422)
             return super().__call__(request)
 
-    with pytest.raises(ConfigError, match=r"refuses.* description: string does not match"):
+    with pytest.raises(ConfigError, match=r"rejects.* description: string does not match"):
         target(platform=Strict(), transformation=str(EXAMPLE))

@@ -9,10 +9,10 @@ import yaml
 
 from harness.model import ConfigError, Scenario, TargetUnreachableError
 from harness.model.http import HttpAnswer
-from harness.targets import RejectedError
 from harness.targets.kfp import KfpTarget, prepare
-from harness.targets.kfp_pipeline import read_pipeline
-from harness.targets.kfp_tasks import instant
+from harness.targets.kfp.pipeline import read_pipeline
+from harness.targets.kfp.tasks import instant
+from harness.targets.target import RejectedError
 
 IR = {
     "pipelineInfo": {"name": "nightly"},
@@ -151,7 +151,7 @@ def test_a_refused_submission_keeps_status_and_words(answer, status, said):
     [
         (HttpAnswer(200, b"<!doctype html><title>Sign in"), "an HTML page"),
         (HttpAnswer(401, b'{"message": "no token"}'), "--token-file"),
-        (HttpAnswer(302, b"", {"location": "/dex/auth"}), "302 and sends us to /dex/auth"),
+        (HttpAnswer(302, b"", {"location": "/dex/auth"}), "302, a redirect to /dex/auth"),
         (HttpAnswer(403, b"RBAC: access denied"), "RBAC: access denied"),
         (HttpAnswer(404, b"404 page not found"), "404"),
         (HttpAnswer(503, b"upstream"), "503"),
@@ -212,7 +212,7 @@ def test_of_a_run_that_was_tried_again_the_last_report_counts():
     }
     server = Server(**{"GET /runs": {"runs": [run | {"state_history": history}]}})
     (listed,) = KfpTarget(OPTIONS | {"experiment_id": "e1"}).list_runs(server).runs
-    assert listed.said_at == instant("2026-11-21T10:03:00Z")
+    assert listed.reported_at == instant("2026-11-21T10:03:00Z")
 
 
 # --- the pipeline file ------------------------------------------------------------------------------------------------
@@ -240,13 +240,13 @@ def test_caching_may_be_kept_and_then_the_bytes_are_the_files_own(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: [", "not YAML"),
+        ("a: [", "not valid YAML"),
         ("just text", "is not a compiled pipeline"),
         ("", "is not a compiled pipeline"),
         ("apiVersion: argoproj.io/v1alpha1\nkind: Workflow\n", "output of KFP v1"),
         (
             [{"pipelineInfo": {"name": "x"}, "root": {"inputDefinitions": {"artifacts": {"data": {}}}}}],
-            "needs the artifact data",
+            "needs an artifact as input: data",
         ),
     ],
 )
@@ -268,7 +268,7 @@ def test_without_a_pipeline_only_the_simulated_platform_has_an_example():
     assert prepare(TEXTS, simulated=True).title == "training"
     with pytest.raises(ConfigError, match="no pipeline to run"):
         prepare(TEXTS, simulated=False)
-    with pytest.raises(ConfigError, match="both"):
+    with pytest.raises(ConfigError, match="exclude each other"):
         prepare(TEXTS | {"pipeline": "x", "pipeline-id": "y"}, simulated=False)
 
 

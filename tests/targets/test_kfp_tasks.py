@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.targets.kfp_tasks import tasks_of
+from harness.targets.kfp.tasks import tasks_of
 
 RUN = {"run_id": "r", "state": "SUCCEEDED"}
 NEVER = "1970-01-01T00:00:00Z"

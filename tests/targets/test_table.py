@@ -21,8 +21,8 @@ def test_rows_are_told_by_column_and_line(tmp_path):
     [
         (b"", "line 1: the column 'runs' is missing"),
         (b"run\n1\n", "line 1: the column 'runs' is missing"),
-        (b"runs;nodes\n1;2\n", "semicolons"),
-        (b"runs\n1,5\n", "line 2: 2 cells where the heading has 1"),
+        (b"runs;nodes\n1;2\n", "semicolon-separated"),
+        (b"runs\n1,5\n", "line 2: 2 cells, but the header has 1"),
         (b"runs\n\xff\n", "not UTF-8"),
         (b'runs\n"1"2\n', "not a CSV"),
     ],
@@ -38,6 +38,6 @@ def test_what_is_no_such_table_is_refused_with_its_place(tmp_path, content, said
 
 
 def test_a_table_that_is_not_there_has_the_hint_of_who_asked(tmp_path):
-    with pytest.raises(ConfigError, match="there is no such file") as raised:
+    with pytest.raises(ConfigError, match="does not exist") as raised:
         list(named_rows_of(tmp_path / "t.csv", ["runs"], "give a table"))
     assert raised.value.hint == "give a table"

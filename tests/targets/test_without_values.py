@@ -7,7 +7,7 @@ from kfp import compiler, dsl
 
 from harness.model.redaction import Redaction
 from harness.targets import hetida, kfp
-from harness.targets.kfp_pipeline import read_pipeline
+from harness.targets.kfp.pipeline import read_pipeline
 from harness.targets.target import Redactable
 
 SECRET = 's3://plant-north/confidential\'s, "quoted" and long enough to be folded by whoever writes YAML, twice over'
