@@ -93,12 +93,12 @@ def test_a_bad_cell_is_named_with_row_column_and_reason(column, cell, problem):
     ("content", "said"),
     [
         ("", "row 1: the file is empty"),
-        ("id,scenario_name,n\n", "row 1: there are no rows below the header"),
-        ("id,scenario_name\n1,a\n", "row 1, column n: missing column"),
+        ("id,scenario_name,n\n", "row 1: the file has a header but no rows"),
+        ("id,scenario_name\n1,a\n", "row 1, column n: the column is missing"),
         ("id,scenario_name,n,zz\n1,a,3,1\n", "row 1, column zz: unknown column"),
-        ("id,scenario_name,n\n1,a\n", "row 2: 2 cells where the header has 3"),
-        ("id,scenario_name,n\n1,a,3\n1,b,3\n", "row 3, column id: already in row 2"),
-        ("id,scenario_name,n,n\n1,a,3,3\n", "column n: the column is there twice"),
+        ("id,scenario_name,n\n1,a\n", "row 2: 2 cells, but the header has 3"),
+        ("id,scenario_name,n\n1,a,3\n1,b,3\n", "row 3, column id: '1' is already used in row 2"),
+        ("id,scenario_name,n,n\n1,a,3,3\n", "column n: the column is given twice"),
     ],
 )
 def test_what_is_wrong_with_the_table_itself_is_said(capsys, content, said):

@@ -95,15 +95,15 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     ("arguments", "said"),
     [
         (["--spec", "none.yaml"], "none.yaml can't be read: No such file"),
-        (["-o", "x.txt"], "the ending of x.txt names no format"),
+        (["-o", "x.txt"], "the name x.txt has no known suffix"),
         (["-o", "no/such/x.csv"], "can't be written: No such file or directory"),
         (["-o", "x.jsonl", "--excel-safe"], "--excel-safe and --crlf are for CSV"),
-        (["--from-csv", "none.csv"], "none.csv can't be read"),
+        (["--from-csv", "none.csv"], "none.csv does not exist"),
         (["--from-run", "none"], "there is no run folder at none"),
-        (["--check", "none.csv"], "none.csv can't be read"),
+        (["--check", "none.csv"], "none.csv does not exist"),
         (["workload", "--plot", "x.gif"], "x.gif ends neither in .svg nor in .png"),
         (["workload", "--for", "soon"], "'soon' is not a duration"),
-        (["workload", "--for", "1h", "--width", "5"], "--width 5 is no range"),
+        (["workload", "--for", "1h", "--width", "5"], "--width: '5' is not a range"),
     ],
 )
 def test_bad_input_is_said_with_what_to_do_and_exit_code_2(capsys, arguments, said):

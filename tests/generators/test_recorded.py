@@ -52,14 +52,14 @@ def test_more_repeat_whole_rows_under_new_ids(run, capsys):
     rows = table("again.csv")
     assert [row["id"] for row in rows] == [str(k) for k in range(1, 41)]
     assert {(row["scenario_name"], row["x"]) for row in rows} == {("one", "0.5"), ("two", ""), ("three", "2.5")}
-    assert "repeats them under new ids" in capsys.readouterr().err
+    assert "further rows repeat them under new ids" in capsys.readouterr().err
 
 
 def test_of_values_that_were_hidden_it_is_said_so(run, capsys):
     folder = RunFolder.open(run)
     folder.write_plan(Plan("kfp", "http://127.0.0.1", {}, 5, 1, simulated=True, redact=("x", "never")))
     assert main(["--from-run", str(run), "-o", "again.csv"]) == 0
-    assert "without the values of x: give them with --spec" in capsys.readouterr().err
+    assert "without the values of x: define them with --spec" in capsys.readouterr().err
 
 
 def test_the_arrivals_become_a_schedule(run):

@@ -151,8 +151,8 @@ def test_any_sample_is_learned_into_a_spec_that_works(tmp_path_factory, rows):
     [
         ("", "has no header"),
         ("a,b\n", "has no rows"),
-        ("a,a\n1,2\n", "'a' is there twice"),
-        ("a,b\n1\n", "row 2 has 1 cells"),
+        ("a,a\n1,2\n", "'a' is duplicated"),
+        ("a,b\n1\n", "row 2: 1 cells, but the header has 2"),
     ],
 )
 def test_what_is_no_sample_is_said(capsys, content, said):

@@ -105,9 +105,9 @@ def test_a_phase_can_have_shares_of_its_own():
         ("phases:\n- {name: a, for: 7m, width: [1, 2]}\n", "test.yaml:2: phases[0].for: 7m is not a whole number of stages"),
         ("phases:\n- {name: a, for: 5m, width: [3, 2]}\n", "phases[0].width: min 3 is above max 2"),
         ("phases:\n- {name: a, for: 5m, with: [3, 2]}\n", "phases[0]: 'width' is a required property"),
-        ("phases:\n- {name: a, for: 5m, width: [1, 2], shares: {z: 1}}\n", "there is no such tenant"),
+        ("phases:\n- {name: a, for: 5m, width: [1, 2], shares: {z: 1}}\n", "unknown tenant"),
         ("phases: []\n", "phases: [] should be non-empty"),
-        ("stage: 0s\nphases:\n- {name: a, for: 5m, width: [1, 2]}\n", "test.yaml:1: stage: 0s is no length of time"),
+        ("stage: 0s\nphases:\n- {name: a, for: 5m, width: [1, 2]}\n", "test.yaml:1: stage: 0s is not a positive duration"),
         ("phases:\n- {name: a, for: 5m, width: [1, 2]}\ntenants:\n- {name: t}\n- {name: t}\n", "two tenants have the same name"),
         ("phasen: 1\n", "phasen: unknown key 'phasen'"),
     ],
@@ -122,7 +122,7 @@ def test_a_mix_that_fits_nothing_is_said():
     day = workload(
         phases=[{"name": "p", "for": 300, "width": [5, 5]}], tenants=[{"name": "t", "mix": {"plant": ["zz"]}}]
     )
-    with pytest.raises(ConfigError, match="no scenario fits the mix of tenant t"):
+    with pytest.raises(ConfigError, match="no scenario matches the mix of tenant t"):
         arrivals(day, 1, IDS)
 
 
