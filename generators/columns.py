@@ -154,7 +154,7 @@ class Joined:
         return Text(strings.fill_null("null") if strings.null_count() else strings)
 
     def cells(self) -> pl.Series:
-        """See `Column.cells`; every document has quotes, which are doubled in its parts before these are concatenated."""
+        """See `Column.cells`; the quotes of a document are doubled in its parts, before concatenation."""
         if not self.is_json:
             return self.values if self._is_bare() else quoted_cells(self.values)
         return join(('"', *(_doubled_part(part) for part in self.parts), '"'), self.rows)

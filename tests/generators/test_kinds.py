@@ -65,7 +65,7 @@ def test_unique_integers_are_a_permutation(low, width):
     assert sorted(found) == list(range(low, low + width))
 
 
-def test_more_unique_values_than_there_are_is_an_error_that_counts_them():
+def test_too_few_unique_values_are_an_error_that_counts_them():
     with pytest.raises(ConfigError, match=r"fields.x is unique but has only 5 values for 6 rows"):
         column({"integer": [1, 5], "unique": True}, 6)
 
@@ -187,7 +187,7 @@ def test_a_provider_with_too_few_values_is_named():
         ({"faker": "__class__"}, "is not a provider"),
     ],
 )
-def test_what_faker_does_not_have_is_said(definition, message):
+def test_unknown_faker_names_are_errors(definition, message):
     with pytest.raises(ConfigError, match=message):
         column(definition, 5)
 
@@ -243,7 +243,7 @@ def test_a_parquet_file_keeps_its_types(tmp_path):
     ("name", "content", "message"),
     [("none.csv", None, "does not exist"), ("e.csv", "a,b\n", "no rows"), ("x.csv", "a\n1\n", "no column 'x'")],
 )
-def test_a_file_that_can_not_serve_is_named(tmp_path, name, content, message):
+def test_an_unusable_file_is_named(tmp_path, name, content, message):
     if content is not None:
         (tmp_path / name).write_text(content)
     with pytest.raises(ConfigError, match=message):

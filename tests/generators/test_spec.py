@@ -70,7 +70,7 @@ def test_an_error_names_line_and_key(text, expected):
     assert expected in complaint(text)
 
 
-def test_a_ring_of_correlations_is_refused():
+def test_circular_correlations_are_rejected():
     fields = {
         "a": {"normal": [0, 1], "correlation": {"with": "b", "rank": 0.5}},
         "b": {"normal": [0, 1], "correlation": {"with": "a", "rank": 0.5}},
@@ -79,14 +79,14 @@ def test_a_ring_of_correlations_is_refused():
         spec_of(fields)
 
 
-def test_aliases_of_aliases_do_not_explode():
+def test_nested_aliases_do_not_explode():
     bomb = "a: &a [1,1,1,1,1,1,1,1,1]\n" + "".join(
         f"{chr(98 + k)}: &{chr(98 + k)} [{','.join(['*' + chr(97 + k)] * 9)}]\n" for k in range(8)
     )
     assert "more than" in complaint(bomb)
 
 
-def test_misspelled_names_get_the_right_one_suggested():
+def test_misspelled_names_get_a_suggestion():
     with pytest.raises(ConfigError) as caught:
         spec_of({"plant": {"choice": ["a"]}, "x": {"template": "{plnat}"}})
     assert caught.value.hint == "did you mean 'plant'?"
@@ -112,7 +112,7 @@ def test_the_digest_tells_specs_apart():
     assert len(digests) == 3
 
 
-def test_scalars_mean_what_they_look_like():
+def test_scalars_follow_yaml_1_2():
     found = drawn(
         "fields:\n  on: {choice: [NO]}\n  c: {choice: [007]}\n  t: {choice: [18:00]}\n  b: {choice: [true]}\n", 1
     )
@@ -156,7 +156,7 @@ def refusal(text):
 @given(st.fixed_dictionaries({"x": definitions, "y": definitions}))
 @example({"x": {"faker": date(2000, 1, 1)}, "y": {"template": date(2000, 1, 1)}})
 @example({"x": {"from_file": date(2000, 1, 1)}, "y": None})
-def test_whatever_a_file_says_the_loader_reads_it_or_says_what_is_wrong(fields):
+def test_any_file_is_read_or_reported_as_invalid(fields):
     error = refusal(yaml.safe_dump({"fields": fields}, allow_unicode=True))
     assert error is None or (re.match(r"fuzz\.yaml(:\d+)?: ", error.message) and error.hint), error
 
@@ -190,7 +190,7 @@ plausible = st.one_of(
         [{"integer": [-3, 3]}, {"uniform": [0, 1]}, {"choice": ["a", ""]}, {"datetime": ["2025-01-01", "2025-01-09"]}]
     ),
 )
-def test_what_the_loader_accepts_is_drawn_or_says_what_is_wrong(x, y):
+def test_an_accepted_spec_is_drawn_or_reports_an_error(x, y):
     found, error = drawn_or_refused({"x": {**x, "nullable": 0.2}, "y": y})
     if error is not None:
         assert "fields.x" in error.message
@@ -202,7 +202,7 @@ def test_what_the_loader_accepts_is_drawn_or_says_what_is_wrong(x, y):
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=80))
-def test_any_text_is_read_or_refused(text):
+def test_any_text_is_read_or_rejected(text):
     error = refusal(text)
     assert error is None or error.message.startswith("fuzz.yaml")
 
@@ -220,7 +220,7 @@ SHIPPED = sorted([ROOT / "default.scenario.yaml", *(ROOT.parent / "examples").gl
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
-def test_an_editor_accepts_what_is_shipped_and_so_do_we(path):
+def test_the_json_schema_and_we_accept_what_is_shipped(path):
     plain = json.loads(json.dumps(yaml.safe_load(path.read_text()), default=str))
     errors = list(Draft202012Validator(SPEC.content()).iter_errors(plain))
     assert not errors
@@ -230,12 +230,12 @@ def test_an_editor_accepts_what_is_shipped_and_so_do_we(path):
 @pytest.mark.parametrize(
     "definition", [{"unifrom": [0, 1]}, {"integer": [1]}, {"kind": "faker"}, {"uniform": [0, 1], "stpe": 1}]
 )
-def test_an_editor_refuses_what_we_refuse(definition):
+def test_the_json_schema_rejects_what_we_reject(definition):
     assert not Draft202012Validator(SPEC.content()).is_valid({"fields": {"x": definition}})
     with pytest.raises(ConfigError):
         spec_of({"x": definition})
 
 
-def test_the_default_spec_makes_training_scenarios():
+def test_the_default_spec_generates_training_scenarios():
     assert default_spec().columns[:5] == ["id", "scenario_name", "region", "plant", "sensor_type"]
     assert {"url", "data_multiplier", "start_date"} <= set(default_spec().columns)

@@ -1,4 +1,4 @@
-"""The examples of examples/hetida are what they say: read by our own readers, and counted."""
+"""The files in examples/hetida are valid: parsed by our own readers, and counted."""
 
 import json
 from pathlib import Path
@@ -79,7 +79,7 @@ def test_the_example_agrees_with_what_its_code_says_of_itself():
     assert said["id"] == TRANSFORMATION["id"]
 
 
-def test_the_examples_code_finds_the_value_that_lies_far_off():
+def test_the_example_finds_the_outlier():
     import pandas as pd
 
     namespace: dict = {}

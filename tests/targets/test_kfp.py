@@ -1,4 +1,4 @@
-"""The target against recorded answers; its real judge is the served platform in tests/e2e."""
+"""The target against recorded answers; tests/e2e run it against the served platform."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def uploading():
     return KfpTarget(OPTIONS | {"pipeline_name": "nightly-0123"}, package=b"pipelineInfo: {}")
 
 
-def test_what_is_there_already_is_neither_made_nor_uploaded_again():
+def test_existing_objects_are_neither_created_nor_uploaded_again():
     server = ready()
     found = uploading().set_up(server)
     assert found.options == {"experiment_id": "e1", "pipeline_id": "p1", "version_id": "v1"}
@@ -40,7 +40,7 @@ def test_what_is_there_already_is_neither_made_nor_uploaded_again():
     assert server.requests("POST") == []
 
 
-def test_what_is_missing_is_made_once():
+def test_missing_objects_are_created_once():
     server = ready(**{"GET /experiments": {}, "GET /pipelines": {}})
     uploading().set_up(server)
     assert [path for path, _ in server.requests("POST")] == ["/experiments", "/pipelines/upload"]
@@ -86,7 +86,7 @@ def test_a_submission_is_one_small_request_by_version():
         (HttpAnswer(200, b"<!DOCTYPE html>login"), 200, "not a run: an HTML page"),
     ],
 )
-def test_a_refused_submission_keeps_status_and_words(answer, status, said):
+def test_a_rejected_submission_keeps_status_and_message(answer, status, said):
     target = KfpTarget(OPTIONS | {"experiment_id": "e1"})
     with pytest.raises(RejectedError) as raised:
         target.submit(Scenario("1", "a", {}, {}), Server(**{"POST /runs": answer}))
@@ -136,7 +136,7 @@ def test_the_listing_asks_for_this_tests_runs_and_reads_1970_as_none():
     assert (page.runs[1].ended_at - page.runs[1].created_at) / 1e9 == 60
 
 
-def test_a_further_page_is_asked_for_by_its_token_alone():
+def test_further_pages_are_requested_by_token_alone():
     server = Server(**{"GET /runs": {}})
     target = KfpTarget(OPTIONS | {"experiment_id": "e1", "namespace": "n"}, since=instant("2026-11-21T10:00:00Z"))
     target.list_runs(server, "t")
@@ -148,7 +148,7 @@ def test_an_empty_listing_is_an_empty_object():
     assert KfpTarget(OPTIONS | {"experiment_id": "e1"}).list_runs(Server()).runs == ()
 
 
-def test_of_a_run_that_was_tried_again_the_last_report_counts():
+def test_the_last_report_of_a_retried_run_counts():
     times = [("RUNNING", "10:00:01"), ("FAILED", "10:00:30"), ("RUNNING", "10:02:00"), ("FAILED", "10:03:00")]
     history = [{"state": state, "update_time": f"2026-11-21T{time}Z"} for state, time in times]
     run = {
@@ -179,7 +179,7 @@ def test_caching_is_switched_off_in_nested_pipelines_too(tmp_path):
     assert second == {"platforms": {"kubernetes": {}}}
 
 
-def test_caching_may_be_kept_and_then_the_bytes_are_the_files_own(tmp_path):
+def test_with_caching_kept_the_bytes_are_those_of_the_file(tmp_path):
     path = write(tmp_path, [IR])
     assert read_pipeline(path, keep_caching=True).package == path.read_bytes()
 
@@ -197,7 +197,7 @@ def test_caching_may_be_kept_and_then_the_bytes_are_the_files_own(tmp_path):
         ),
     ],
 )
-def test_a_file_that_cannot_be_run_says_what_it_is(tmp_path, text, said):
+def test_the_error_for_an_unusable_pipeline_file_says_what_it_is(tmp_path, text, said):
     with pytest.raises(ConfigError, match=said):
         read_pipeline(write(tmp_path, text))
 
