@@ -104,8 +104,8 @@ def _write(request: Any, options: argparse.Namespace) -> int:
     rows = options.n or request.spec.rows or request.default_rows or _DEFAULT_ROWS
     seed = options.seed if options.seed is not None else request.spec.seed or 0
     job = Job(request.spec, seed, rows, _format(options, output), request.sources)
-    with whole_file(output) as out, progress(rows, quiet=options.quiet) as told:
-        written = generate(job, out, told, options.processes)
+    with whole_file(output) as out, progress(rows, quiet=options.quiet) as show_progress:
+        written = generate(job, out, show_progress, options.processes)
     result = manifest(job, written, Path(output).name)
     if output != STDOUT:
         with whole_file(f"{output}.manifest.json") as out:

@@ -22,7 +22,7 @@ def answer(body, status=200, **headers):
 
 
 class Platform:
-    """A backend and a runtime: keeps what it was asked, answers what it was told to."""
+    """A backend and a runtime: records requests, and answers executions with `answer`."""
 
     def __init__(self, **stored):
         self.asked = []

@@ -89,7 +89,7 @@ def read_json(path: Path, what: str, hint: str = HINT) -> Any:
     """The parsed JSON of a file; `what` names the file's role in errors.
 
     Raises:
-        ConfigError: there is no such file, or it is not JSON; names the line.
+        ConfigError: the file does not exist, or is not JSON; names the line.
     """
     try:
         return orjson.loads(path.read_bytes())
