@@ -3,6 +3,7 @@ FROM python:3.11-slim AS build
 RUN python -m venv /opt/pipeswarm
 WORKDIR /src
 COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pipeswarm pipeswarm
 COPY harness harness
 COPY generators generators
 COPY reports reports

@@ -29,8 +29,8 @@ from harness.model import Plan, Scenario, Submission
 from harness.model.plan import Limits
 from harness.model.schedules import Constant, Poisson
 from harness.store import RunFolder
-from harness.targets import find
-from harness.targets.kfp_pipeline import read_pipeline
+from harness.targets.kfp.pipeline import read_pipeline
+from harness.targets.target import find
 
 HERE = Path(__file__).parent
 TRAINING = HERE.parent / "harness/targets/training.yaml"

@@ -1,1 +1,1 @@
-"""Scenario synthesis: a spec or a pipeline becomes columns, the columns become a file."""
+"""Scenario generation: a spec or a pipeline becomes columns, and the columns become a file."""

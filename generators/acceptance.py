@@ -1,4 +1,4 @@
-"""Which cells a field of a spec could have written: the checker's side of each kind."""
+"""Checks a cell against a field of a spec: could the field have written it?"""
 
 import datetime as dt
 import math
@@ -29,7 +29,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 
 def acceptance(field: Field, spec: Spec, sources: Sources) -> Verdict:
-    """What is wrong with a cell of this field; none when nothing is."""
+    """A function that says what is wrong with a cell of this field; None when nothing is."""
     verdict = _verdict(field.kind, sources)
     optional = _may_be_missing(field.name, {other.name: other for other in spec.fields})
 
@@ -40,14 +40,14 @@ def acceptance(field: Field, spec: Spec, sources: Sources) -> Verdict:
 
 
 def _may_be_missing(name: str, fields: Mapping[str, Field]) -> bool:
-    """Can the field be empty, by itself or because one that it is made of is?"""
+    """Whether the field can be empty, by its own definition or through a field that it is derived from."""
     field = fields[name]
     inputs = field.kind.inputs() if field.kind.derived else frozenset()
     return field.nullable > 0 or any(_may_be_missing(other, fields) for other in sorted(inputs))
 
 
 @singledispatch
-def _verdict(kind: Kind, sources: Sources) -> Verdict:  # noqa: ARG001  # kinds that could have written anything
+def _verdict(kind: Kind, sources: Sources) -> Verdict:  # noqa: ARG001  # a kind that accepts every cell
     return lambda _cell, _row: None
 
 
@@ -60,7 +60,7 @@ def _number(cell: str) -> float | None:
 
 
 def _between(low: float, high: float, decimals: int | None) -> Verdict:
-    # A rounded value may lie half a unit of its last digit outside.
+    # A rounded value may lie outside the range by half a unit of its last digit.
     slack = 0.5 * 10.0**-decimals if decimals is not None else 0.0
 
     def judge(cell: str, _: Row) -> str | None:
@@ -178,9 +178,9 @@ def _(kind: Template, _: Sources) -> Verdict:
 def _(kind: Instants, _: Sources) -> Verdict:
     form = kind.pattern or ("%Y-%m-%d" if kind.as_date else INSTANT_FORMAT)
     if set(re.findall(r"%(.)", form)) - _COMMON_CODES:
-        return lambda _cell, _row: None  # Python can't read what Polars' formats beyond these write
-    # A format without a whole date says too little to compare.
-    whole = "%Y" in form and ("%d" in form or "%j" in form)
+        return lambda _cell, _row: None  # Python can't parse the other codes of Polars
+    # Without a complete date there is nothing to compare with the range.
+    complete = "%Y" in form and ("%d" in form or "%j" in form)
 
     def judge(cell: str, _: Row) -> str | None:
         try:
@@ -189,7 +189,7 @@ def _(kind: Instants, _: Sources) -> Verdict:
             return f"not a date or time of the form {form}"
         at = round(moment.timestamp() * 1000)
         day = 86_400_000
-        return None if not whole or kind.start_ms - day < at < kind.end_ms else "outside the range"
+        return None if not complete or kind.start_ms - day < at < kind.end_ms else "outside the range"
 
     return judge
 
@@ -202,8 +202,8 @@ def _(kind: Conditional, sources: Sources) -> Verdict:
     def judge(cell: str, row: Row) -> str | None:
         chosen = cases.get(row.get(kind.by, ""), otherwise)
         if chosen is None:
-            return None  # the deciding field is hidden, or is itself what is wrong
-        # Beside a case with fractions, whole numbers are written as 7.0.
+            return None  # the deciding field is hidden, or is itself wrong
+        # When another case has fractions, whole numbers are written as 7.0.
         problem = chosen(cell, row)
         return chosen(cell.removesuffix(".0"), row) if problem is not None and cell.endswith(".0") else problem
 

@@ -1,4 +1,4 @@
-"""Some consecutive rows in the making: what a kind of field sees when it draws."""
+"""A block of consecutive rows: all that a kind of field sees while it draws."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,10 +14,10 @@ from generators.streams import Floats, Ints, Stream, Words
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows [start, stop) of `total`. `columns` holds the fields that the one being drawn refers to.
+    """Rows [start, stop) of `total`. `columns` holds the columns that the field being drawn refers to.
 
-    `path` names the field being drawn; `attempt` counts the redraws of a row whose value was taken already; `ranks`
-    are uniforms that replace a field's own, so that it is correlated with another.
+    `path` names the field being drawn; `attempt` counts the redraws of a row whose value was already taken; `ranks`
+    are uniforms that replace a field's own, so that it correlates with another field.
     """
 
     start: int
@@ -38,35 +38,35 @@ class Block:
         return replace(self, path=path)
 
     def row(self, index: int, attempt: int) -> "Block":
-        """Only row `index` (absolute), drawn for the `attempt`-th time."""
+        """Only row `index` (absolute), for its `attempt`-th redraw."""
         offset = index - self.start
         columns = {name: column.row(offset) for name, column in self.columns.items()}
         ranks = {name: rank[offset : offset + 1] for name, rank in self.ranks.items()}
         return replace(self, start=index, stop=index + 1, columns=columns, ranks=ranks, attempt=attempt)
 
     def rows(self) -> Ints:
-        """The absolute numbers of the rows, from 0."""
+        """The absolute row numbers, from 0."""
         return np.arange(self.start, self.stop, dtype=np.int64)
 
     def words(self, purpose: str = "", per_row: int = 1) -> Words:
-        """Random 64-bit words, `per_row` for each row, flat."""
+        """Random 64-bit words, `per_row` for each row, as a flat array."""
         if self.attempt:
             purpose = f"{purpose} again {self.attempt}"
         return streams.words(Stream(self.seed, self.path, purpose), self.start, self.stop, per_row)
 
     def uniform(self, purpose: str = "") -> Floats:
-        """One number strictly between 0 and 1 for each row."""
+        """For each row one number strictly between 0 and 1."""
         if not purpose and self.path in self.ranks:
             return self.ranks[self.path].copy()
         return streams.uniform(self.words(purpose))
 
     def index_below(self, size: int, purpose: str = "") -> Ints:
-        """One integer in [0, size) for each row."""
+        """For each row one integer in [0, size)."""
         index: Ints = (self.uniform(purpose) * size).astype(np.int64)
         return np.minimum(index, size - 1, out=index)
 
     def permuted(self, size: int) -> Ints:
-        """The rows' places in a random permutation of [0, size): no two rows get the same."""
+        """The positions of the rows in a random permutation of [0, size): no two rows share one."""
         return streams.permuted(Stream(self.seed, self.path, "permutation"), self.rows(), size)
 
     def constant(self, value: object) -> pl.Series:

@@ -1,4 +1,4 @@
-"""Checks a scenario CSV against a pipeline or a spec: every bad cell, by row and column."""
+"""Checks a scenario CSV against a pipeline or a spec, and lists every bad cell by row and column."""
 
 import argparse
 import itertools
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from generators.acceptance import acceptance
-from generators.inference.parameter import KEYS, Parameters
+from generators.inference.parameter import KEYS, Parameter, Parameters
 from generators.request import Request
 from generators.spec import Spec
 from harness.model.errors import ExitCode
@@ -17,13 +17,13 @@ from harness.model.units import counted
 from harness.targets.scenarios import typed
 from harness.targets.table import rows_of
 
-# What is wrong with a cell, given the whole row; none when nothing is.
+# Says what is wrong with a cell, given its row; None when nothing is.
 Verdict = Callable[[str, Mapping[str, str]], str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class BadCell:
-    """One fault. `row` counts the file's lines from 1, the header; `column` is "" for the row as a whole."""
+    """One error. `row` counts the file's lines, the header being 1; `column` is "" for the row as a whole."""
 
     row: int
     column: str
@@ -33,12 +33,12 @@ class BadCell:
     def __str__(self) -> str:
         where = f"row {self.row}" + (f", column {self.column}" if self.column else "")
         shown = self.value if len(self.value) <= 60 else self.value[:57] + "…"
-        return f"{where}: {self.problem}" + (f" ({shown!r})" if self.column and self.row > 1 else "")
+        return f"{where}: " + (f"{shown!r} is " if self.column and self.row > 1 else "") + self.problem
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a file must be: these columns, each with a verdict on its cells; `required` ones may not be absent."""
+    """The columns that a file may have, each with a verdict on its cells; those `required`, and those `unique`."""
 
     columns: Mapping[str, Verdict]
     required: frozenset[str]
@@ -46,34 +46,29 @@ class Rule:
 
 
 def rule_of(request: Request) -> Rule:
-    """The rule of the pipeline where there is one, else of the spec."""
+    """The rule of the pipeline if there is one, otherwise of the spec."""
     return _pipeline_rule(request.parameters) if request.parameters is not None else _spec_rule(request)
 
 
 def _pipeline_rule(parameters: Parameters) -> Rule:
-    columns: dict[str, Verdict] = dict.fromkeys(KEYS, _not_empty)
-    for found in parameters.inputs:
-        allowed = {str(literal) for literal in found.literals}
-
-        def verdict(cell: str, _: Mapping[str, str], found: object = found, allowed: set[str] = allowed) -> str | None:
-            return _typed_verdict(cell, found, allowed)
-
-        columns[found.name] = verdict
-    required = frozenset(KEYS) | {found.name for found in parameters.inputs if found.required}
-    return Rule(columns, required, frozenset({"id"}))
+    inputs = parameters.inputs
+    columns = dict.fromkeys(KEYS, _not_empty) | {found.name: _typed_verdict(found) for found in inputs}
+    return Rule(columns, frozenset({*KEYS, *(found.name for found in inputs if found.required)}), frozenset({"id"}))
 
 
-def _typed_verdict(cell: str, found: object, allowed: set[str]) -> str | None:
-    from generators.inference.parameter import Parameter
+def _typed_verdict(found: Parameter) -> Verdict:
+    allowed = {str(literal) for literal in found.literals}
 
-    assert isinstance(found, Parameter)
-    if not cell:
-        return "empty, but the parameter has no default" if found.required else None
-    try:
-        typed(cell, found.type)
-    except (ValueError, RecursionError):
-        return f"not a {found.type}"
-    return f"not one of {', '.join(sorted(allowed))}" if allowed and cell not in allowed else None
+    def judge(cell: str, _: Mapping[str, str]) -> str | None:
+        if not cell:
+            return "empty, but the parameter has no default" if found.required else None
+        try:
+            typed(cell, found.type)
+        except (ValueError, RecursionError):
+            return f"not {found.type.wording}"
+        return f"not one of {', '.join(sorted(allowed))}" if allowed and cell not in allowed else None
+
+    return judge
 
 
 def _not_empty(cell: str, _: Mapping[str, str]) -> str | None:
@@ -88,61 +83,61 @@ def _spec_rule(request: Request) -> Rule:
 
 
 def bad_cells(path: Path, rule: Rule) -> Iterator[BadCell]:
-    """All faults of a file, in the order of its rows.
+    """All errors of a file, in the order of its rows.
 
     Raises:
         ConfigError: the file can't be read at all.
     """
-    return _faults(rows_of(path, "check the file's name"), rule)
+    return _bad_cells(rows_of(path, "check the file's name"), rule)
 
 
-def _faults(rows: Iterator[tuple[int, list[str]]], rule: Rule) -> Iterator[BadCell]:
+def _bad_cells(rows: Iterator[tuple[int, list[str]]], rule: Rule) -> Iterator[BadCell]:
     _, header = next(rows, (0, []))
     if not header:
         yield BadCell(1, "", "", "the file is empty")
         return
-    yield from _header_faults(header, rule)
+    yield from _bad_columns(header, rule)
     seen: dict[str, dict[str, int]] = {name: {} for name in rule.unique if name in header}
     number = 1
     for number, cells in rows:
         if len(cells) != len(header):
-            yield BadCell(number, "", "", f"{len(cells)} cells where the header has {len(header)}")
+            yield BadCell(number, "", "", f"{len(cells)} cells, but the header has {len(header)}")
             continue
         row = dict(zip(header, cells, strict=True))
         for name, cell in row.items():
             problem = rule.columns[name](cell, row) if name in rule.columns else None
             if problem is None and name in seen and cell:
                 earlier = seen[name].setdefault(cell, number)
-                problem = f"already in row {earlier}" if earlier != number else None
+                problem = f"already used in row {earlier}" if earlier != number else None
             if problem is not None:
                 yield BadCell(number, name, cell, problem)
     if number == 1:
-        yield BadCell(1, "", "", "there are no rows below the header")
+        yield BadCell(1, "", "", "the file has a header but no rows")
 
 
-def _header_faults(header: Sequence[str], rule: Rule) -> Iterator[BadCell]:
+def _bad_columns(header: Sequence[str], rule: Rule) -> Iterator[BadCell]:
     for name in sorted(set(header) - rule.columns.keys()):
         yield BadCell(1, name, name, f"unknown column; columns are {', '.join(rule.columns)}")
     for name in sorted(rule.required - set(header)):
-        yield BadCell(1, name, "", "missing column")
+        yield BadCell(1, name, "", "the column is missing")
     for name in sorted({name for name in header if header.count(name) > 1}):
-        yield BadCell(1, name, name, "the column is there twice")
+        yield BadCell(1, name, name, "the column is given twice")
 
 
 def report(request: Request, options: argparse.Namespace) -> int:
-    """Check a file and list its bad cells; 0 when there are none, else 2."""
-    faults = bad_cells(options.check, rule_of(request))
-    listed = list(itertools.islice(faults, options.limit))
-    more = sum(1 for _ in faults)
+    """Check a file and print its bad cells. Returns 0 when there are none, otherwise 2."""
+    found = bad_cells(options.check, rule_of(request))
+    listed = list(itertools.islice(found, options.limit))
+    more = sum(1 for _ in found)
     if options.json:
-        cells = [asdict(fault) for fault in listed]
+        cells = [asdict(each) for each in listed]
         print(json.dumps({"file": str(options.check), "ok": not listed, "bad": len(listed) + more, "cells": cells}))
     else:
-        for fault in listed:
-            print(fault)
+        for each in listed:
+            print(each)
         if more:
             print(f"… and {more:,} more")
         if not options.quiet:
             total = len(listed) + more
-            print(f"{options.check}: {counted(total, 'bad cell') if total else 'every cell is good'}", file=sys.stderr)
+            print(f"{options.check}: {counted(total, 'bad cell') if total else 'every cell is valid'}", file=sys.stderr)
     return int(ExitCode.BAD_CONFIG if listed else ExitCode.OK)

@@ -1,4 +1,4 @@
-"""`generate-scenarios`: chooses what to do, and says what went wrong."""
+"""`generate-scenarios`: dispatches to scenarios or a workload, and reports errors."""
 
 import errno
 import os
@@ -8,13 +8,13 @@ from types import FrameType
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and return the exit code: 0, 2 for what can't work, 130 when interrupted."""
+    """Run the command line and return the exit code: 0 for success, 2 for bad input, 130 when interrupted."""
     arguments = sys.argv[1:] if argv is None else argv
-    # A drawing thread of Polars per core costs more CPU than it saves on blocks that fit the cache.
+    # One Polars thread per core costs more CPU than it saves on blocks that fit the cache.
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     previous = signal.signal(signal.SIGTERM, _terminated)
     try:
-        # Here, so that a Ctrl-C while modules are read ends as quietly as any other.
+        # Imported here, so that a Ctrl-C during the imports ends as quietly as any other.
         from harness.model.errors import ExitCode, PipeswarmError
 
         if arguments[:1] == ["workload"]:
@@ -25,21 +25,24 @@ def main(argv: list[str] | None = None) -> int:
 
         return scenarios_cli.run(arguments)
     except KeyboardInterrupt:
-        print("interrupted; nothing is left behind", file=sys.stderr)
-        return 130  # ExitCode.INTERRUPTED, which may not be known yet
+        print("interrupted; no partial file was left behind", file=sys.stderr)
+        return 130  # ExitCode.INTERRUPTED, which may not be imported yet
     except PipeswarmError as error:
         print(f"error: {error}", file=sys.stderr)
         return int(error.exit_code)
     except OSError as error:
         if error.errno == errno.EPIPE:
-            # The reader has seen enough, as `head` does. What Python flushes at its end must not complain again.
+            # The reader has closed the pipe, as `head` does. Python's flush at exit must not fail again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return int(ExitCode.OK)
-        print(f"error: the output can't be written: {error.strerror or error}\n  → make room for it", file=sys.stderr)
+        print(
+            f"error: the output can't be written: {error.strerror or error}\n  → make room, or write elsewhere",
+            file=sys.stderr,
+        )
         return int(ExitCode.BAD_CONFIG)
     finally:
         signal.signal(signal.SIGTERM, previous)
 
 
-def _terminated(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # a signal handler's shape
+def _terminated(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # a signal handler's signature
     raise SystemExit(128 + number)

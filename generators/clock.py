@@ -1,7 +1,7 @@
-"""A clock that stands still while Faker draws: "a date this year" must not change with the day it is asked on.
+"""Stops the clock while Faker draws, so that "a date this year" does not depend on the day of the draw.
 
 Faker's providers read the clock through the names `datetime`, `date` and `dtdate` of their own modules. While a
-vocabulary is drawn, these stand for classes whose present is a fixed instant; afterwards everything is as before.
+vocabulary is drawn, these names refer to classes whose present is a fixed instant; afterwards they are restored.
 """
 
 import datetime as dt
@@ -45,7 +45,7 @@ _FROZEN = {id(dt.date): _Date, id(dt.datetime): _Datetime, id(dt): _MODULE}
 
 @contextmanager
 def frozen_faker() -> Iterator[None]:
-    """Within this context every loaded Faker provider believes that it is `PRESENT`."""
+    """A context in which the present of every loaded Faker provider is `PRESENT`."""
     changed: list[tuple[ModuleType, str, object]] = []
     try:
         for module in [m for name, m in sys.modules.items() if name.startswith("faker.providers.")]:

@@ -1,7 +1,7 @@
-"""Columns of drawn values, and how they are written as text, as JSON and as cells of a CSV.
+"""Columns of drawn values, and how they become text, JSON and cells of a CSV.
 
-A column may be put together late: out of a pool of few values and an index, or out of parts of text. Whatever can be
-done once for each value of the pool, or for each literal part, is not done for each row: that is most of the speed.
+A column may be assembled late: from a pool of few values and an index, or from parts of text. Work that can be done
+once per value of the pool, or per literal part, is not done per row; that is where most of the speed comes from.
 """
 
 import re
@@ -15,13 +15,13 @@ from generators.streams import Ints
 
 INSTANT_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 _ESCAPES = {'"': '\\"', "\\": "\\\\"} | {chr(code): f"\\u{code:04x}" for code in range(32)}
-_SPECIAL = r"[\",\r\n]"  # cells with these are quoted (RFC 4180, section 2)
+_SPECIAL = r"[\",\r\n]"  # cells with these characters are quoted (RFC 4180, section 2)
 _NEEDS_QUOTES = re.compile(_SPECIAL)
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string for every row: `strings` themselves, or those that `index` points at.
+    """A string for every row: `strings` themselves, or those that `index` selects.
 
     `bare` strings are known to need no quotes in a CSV.
     """
@@ -31,15 +31,15 @@ class Text:
     bare: bool = False
 
     def map(self, change: Callable[[pl.Series], pl.Series]) -> "Text":
-        """Every string changed in the same way."""
+        """The text with `change` applied to its strings."""
         return Text(change(self.strings), self.index)
 
     def is_bare(self) -> bool:
-        """Do the strings need no quotes? Looks at a pool, not at every row."""
+        """Whether the strings need no quotes; inspects a pool, never every row."""
         return self.bare or (self.index is not None and not self.strings.str.contains(_SPECIAL).any())
 
     def series(self) -> pl.Series:
-        """The strings, row by row."""
+        """One string per row."""
         return self.strings if self.index is None else self.strings.gather(self.index)
 
     def slice(self, offset: int) -> "Text":
@@ -53,23 +53,23 @@ Part = str | Text
 
 
 class Column(Protocol):
-    """The values of some consecutive rows. With `is_json` they are JSON documents."""
+    """The values of consecutive rows."""
 
     @property
     def is_json(self) -> bool:
-        """Are the strings JSON documents, which are nested into a JSON line as they are?"""
+        """Whether the strings are JSON documents, which go into a JSON line unquoted."""
         ...
 
     @property
     def values(self) -> pl.Series:
-        """Int64, Float64, Boolean, String, Date or Datetime (UTC), with the rows' missing values."""
+        """Int64, Float64, Boolean, String, Date or Datetime (UTC); null where a value is missing."""
         ...
 
     def text(self, form: str = "") -> Text:
-        """The text of every value, by a format as of Python's `format` or, for dates, strftime.
+        """The text of every value, in the format of Python's `format` or, for dates, of strftime.
 
         Raises:
-            ValueError: the format does not suit the values.
+            ValueError: the format does not apply to the values.
         """
         ...
 
@@ -78,7 +78,7 @@ class Column(Protocol):
         ...
 
     def cells(self) -> pl.Series:
-        """Every value as a cell of a CSV, quoted where that is needed."""
+        """Every value as a cell of a CSV, quoted where necessary."""
         ...
 
     def row(self, offset: int) -> "Column":
@@ -88,9 +88,9 @@ class Column(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """A value for every row, or, with `index`, a pool of values and where in it each row's value is.
+    """A value for every row or, with `index`, a pool of values and each row's position in it.
 
-    `bare` strings are known to need no quotes in a CSV; numbers, dates and truth values never do.
+    `bare` strings are known to need no quotes in a CSV; numbers, dates and booleans never do.
     """
 
     pool: pl.Series
@@ -100,24 +100,24 @@ class Values:
 
     @property
     def values(self) -> pl.Series:
-        """Row by row."""
+        """See `Column.values`."""
         return self.pool if self.index is None else self.pool.gather(self.index)
 
     def text(self, form: str = "") -> Text:
-        """Missing values stay missing."""
+        """See `Column.text`; missing values stay missing."""
         if form:
             return Text(formatted(self.pool, form), self.index)
         return Text(as_text(self.pool), self.index, self._is_bare())
 
     def json(self) -> Text:
-        """Numbers and truth values as they are, all else in quotes."""
+        """See `Column.json`; numbers and booleans as they are, everything else in quotes."""
         plain = self.is_json or self.pool.dtype.is_numeric() or self.pool.dtype == pl.Boolean
         strings = as_text(self.pool) if plain else quoted_json(as_text(self.pool))
         strings = strings.fill_null("null") if strings.null_count() else strings
         return Text(strings, self.index, plain and not self.is_json)
 
     def cells(self) -> pl.Series:
-        """Quoted once for each value of the pool."""
+        """See `Column.cells`; each value of the pool is quoted once."""
         strings = as_text(self.pool)
         return Text(strings if self._is_bare() else quoted_cells(strings), self.index).series()
 
@@ -125,7 +125,7 @@ class Values:
         return self.bare or not isinstance(self.pool.dtype, pl.String)
 
     def row(self, offset: int) -> Column:
-        """Sliced."""
+        """See `Column.row`."""
         if self.index is None:
             return Values(self.pool.slice(offset, 1), None, self.is_json, self.bare)
         return Values(self.pool, self.index[offset : offset + 1], self.is_json, self.bare)
@@ -133,7 +133,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Text that is put together from parts, in `rows` rows; a row with a missing part is missing."""
+    """Text concatenated from parts, in `rows` rows; a row with a missing part is missing."""
 
     parts: tuple[Part, ...]
     rows: int
@@ -141,20 +141,20 @@ class Joined:
 
     @property
     def values(self) -> pl.Series:
-        """The strings."""
+        """The concatenated strings."""
         return join(self.parts, self.rows)
 
     def text(self, form: str = "") -> Text:
-        """The strings, padded or cut by the format."""
+        """The concatenated strings, padded or cut by the format."""
         return Text(formatted(self.values, form) if form else self.values)
 
     def json(self) -> Text:
-        """A JSON document as it is, all else in quotes."""
+        """See `Column.json`; a document as it is, other text in quotes."""
         strings = self.values if self.is_json else quoted_json(self.values)
         return Text(strings.fill_null("null") if strings.null_count() else strings)
 
     def cells(self) -> pl.Series:
-        """A document has quotes in any case: they are doubled in the parts, before these are put together."""
+        """See `Column.cells`; the quotes of a document are doubled in its parts, before concatenation."""
         if not self.is_json:
             return self.values if self._is_bare() else quoted_cells(self.values)
         return join(('"', *(_doubled_part(part) for part in self.parts), '"'), self.rows)
@@ -165,13 +165,13 @@ class Joined:
         return bool(literals) and not _NEEDS_QUOTES.search(literals) and all(text.is_bare() for text in texts)
 
     def row(self, offset: int) -> Column:
-        """Each part sliced."""
+        """See `Column.row`."""
         parts = tuple(part if isinstance(part, str) else part.slice(offset) for part in self.parts)
         return Joined(parts, 1, self.is_json)
 
 
 def join(parts: Sequence[Part], rows: int) -> pl.Series:
-    """Texts put together row by row; a row with a missing part is missing."""
+    """The parts concatenated row by row; a row with a missing part is missing."""
     columns = {str(k): part.series() for k, part in enumerate(parts) if isinstance(part, Text)}
     if not columns:
         return pl.Series(["".join(str(part) for part in parts)]).new_from_index(0, rows)
@@ -182,7 +182,7 @@ def join(parts: Sequence[Part], rows: int) -> pl.Series:
 
 
 def as_text(values: pl.Series) -> pl.Series:
-    """Values as the text of their cells."""
+    """Values as text, as in an unquoted cell."""
     if isinstance(values.dtype, pl.String):
         return values
     if isinstance(values.dtype, pl.Datetime):
@@ -191,18 +191,18 @@ def as_text(values: pl.Series) -> pl.Series:
 
 
 def formatted(values: pl.Series, form: str) -> pl.Series:
-    """Values as text by a format; each different value is formatted once.
+    """Values as formatted text; each distinct value is formatted once.
 
     Raises:
-        ValueError: the format does not suit the values.
+        ValueError: the format does not apply to the values.
     """
     if values.dtype.is_temporal():
         return values.dt.strftime(form)
     if values.dtype.is_integer() and form.startswith("0") and form.rstrip("d").isdigit():
         return values.cast(pl.String).str.zfill(int(form.rstrip("d")))
-    different = values.unique().drop_nulls()
-    written = [format(value, form) for value in different]
-    return values.replace_strict(different, written, return_dtype=pl.String, default=None)
+    distinct = values.unique().drop_nulls()
+    written = [format(value, form) for value in distinct]
+    return values.replace_strict(distinct, written, return_dtype=pl.String, default=None)
 
 
 def quoted_json(strings: pl.Series) -> pl.Series:
@@ -213,7 +213,7 @@ def quoted_json(strings: pl.Series) -> pl.Series:
 
 
 def quoted_cells(strings: pl.Series) -> pl.Series:
-    """Strings as cells: in quotes where RFC 4180 wants it, and where they are empty: an empty cell is a missing one."""
+    """Strings as cells: quoted as in RFC 4180, and when empty, because an empty cell is a missing value."""
     special = strings.str.contains(_SPECIAL) | (strings.str.len_bytes() == 0)
     if not special.any():
         return strings
@@ -232,15 +232,12 @@ def _doubled(strings: pl.Series) -> pl.Series:
 
 
 def with_missing(column: Column, missing: pl.Series) -> Column:
-    """The column without the values of the rows where `missing` is true."""
+    """The column with nulls in the rows where `missing` is true."""
     return Values(column.values.set(missing, None), None, column.is_json)
 
 
 def from_values(values: Sequence[object]) -> Values:
-    """A column of Python values; when they are of several types, or nested, they are text or JSON.
-
-    Numbers stay numbers, booleans booleans, text text; nested values become JSON documents.
-    """
+    """A column of Python values: numbers, booleans or text; mixed types become text, nested values JSON documents."""
     import orjson
 
     present = [value for value in values if value is not None]

@@ -1,4 +1,4 @@
-"""A YAML document that knows where each of its values stands, so that an error can name line and key."""
+"""A YAML document that knows the line of each value, so that errors name line and key."""
 
 import re
 from collections.abc import Mapping
@@ -15,20 +15,20 @@ KeyPath = tuple[Key, ...]
 
 _BOOL, _INT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:int"
 _PLAIN_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|0o[0-7]+)")
-_LARGEST = 200_000  # values in one document: what aliases of aliases unfold to is bounded
+_MAX_VALUES = 200_000  # per document: bounds the expansion of nested aliases
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Plain values and the line of each. `source` is the file's name, or what the values were inferred from."""
+    """Plain values and the line of each; `source` names the file, or what the values were inferred from."""
 
     data: Any
     source: str
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
-    folder: Path = Path()  # relative file names in the document start here
+    folder: Path = Path()  # that relative file names in the document refer to
 
     def error(self, path: KeyPath, message: str, hint: str) -> ConfigError:
-        """The error that names the place of `path`, or of its nearest ancestor that stands in the file."""
+        """An error at `path`, with the line of its nearest ancestor that is in the file."""
         known = path
         while known and known not in self.lines:
             known = known[:-1]
@@ -39,7 +39,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A path inside a document: where a definition stands, and how to complain about it."""
+    """A path inside a document, to name in errors."""
 
     document: Document
     path: KeyPath = ()
@@ -48,12 +48,12 @@ class Place:
         return Place(self.document, (*self.path, key))
 
     def error(self, message: str, hint: str) -> ConfigError:
-        """The error that names this place."""
+        """An error that names this place."""
         return self.document.error(self.path, message, hint)
 
 
 def dotted(path: KeyPath) -> str:
-    """A path as people write it: ``fields.lr.values[2]``."""
+    """A path in the usual notation: ``fields.lr.values[2]``."""
     text = ""
     for key in path:
         text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
@@ -64,7 +64,7 @@ def read_yaml(path: Path) -> Document:
     """Parse a YAML file.
 
     Raises:
-        ConfigError: there is no such file, it is not YAML, or it has a key twice.
+        ConfigError: the file does not exist, is not YAML, or has a duplicate key.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -83,16 +83,16 @@ def parse_yaml(text: str, source: str, folder: Path = Path()) -> Document:
     try:
         node = loader.get_single_node()
         if node is None:
-            raise ConfigError(f"{source} is empty", "see docs/scenarios.md for what goes into it")
+            raise ConfigError(f"{source} is empty", "docs/scenarios.md describes the format")
         _locate(node, (), source, lines, ())
         data = loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
-        raise ConfigError(f"{source}{line}: not valid YAML: {error.problem}", "mend the YAML at this line") from error
+        raise ConfigError(f"{source}{line}: not valid YAML: {error.problem}", "fix the YAML at this line") from error
     except (yaml.YAMLError, ValueError) as error:
         first = str(error).splitlines()[0]
-        raise ConfigError(f"{source}: not valid YAML: {first}", "mend the YAML") from error
+        raise ConfigError(f"{source}: not valid YAML: {first}", "fix the YAML") from error
     except RecursionError as error:
         raise ConfigError(f"{source}: nested too deeply", "flatten the document") from error
     finally:
@@ -101,11 +101,11 @@ def parse_yaml(text: str, source: str, folder: Path = Path()) -> Document:
 
 
 def _modernise(node: yaml.Node) -> None:
-    """Read a scalar as YAML 1.2 does: NO is a country, 18:00 a time and 007 a text, not False, 1080 and 7."""
+    """Read a scalar by the rules of YAML 1.2: NO, 18:00 and 007 are text, not False, 1080 and 7."""
     if isinstance(node, yaml.ScalarNode):
-        truth = node.tag == _BOOL and node.value.lower() not in {"true", "false"}
+        boolean = node.tag == _BOOL and node.value.lower() not in {"true", "false"}
         number = node.tag == _INT and not _PLAIN_INTEGER.fullmatch(node.value)
-        if truth or number:
+        if boolean or number:
             node.tag = "tag:yaml.org,2002:str"
 
 
@@ -114,8 +114,8 @@ def _locate(
 ) -> None:
     lines.setdefault(path, node.start_mark.line + 1)
     _modernise(node)
-    if len(lines) > _LARGEST:
-        raise ConfigError(f"{source}: more than {_LARGEST:,} values", "put lists of values in a CSV and use from_file")
+    if len(lines) > _MAX_VALUES:
+        raise ConfigError(f"{source}: more than {_MAX_VALUES:,} values", "put long lists into a CSV and use from_file")
     if node in above:
         raise ConfigError(f"{source}:{node.start_mark.line + 1}: an alias refers to itself", "write the values out")
     if isinstance(node, yaml.MappingNode):
@@ -123,9 +123,7 @@ def _locate(
         for key, value in node.value:
             name = str(key.value)
             if name in seen and name != "<<":
-                raise ConfigError(
-                    f"{source}:{key.start_mark.line + 1}: the key '{name}' is there twice", "keep one of them"
-                )
+                raise ConfigError(f"{source}:{key.start_mark.line + 1}: duplicate key '{name}'", "keep one of them")
             seen.add(name)
             _modernise(key)
             lines[(*path, name)] = key.start_mark.line + 1

@@ -1,4 +1,4 @@
-"""Writing a file so that its name never stands for half of it."""
+"""Writes files atomically: a file gets its name only when it is complete."""
 
 import hashlib
 import os
@@ -14,17 +14,17 @@ STDOUT = "-"
 
 
 class Digested:
-    """A binary file that is written once from start to end, and knows its length and SHA-256."""
+    """A binary file written once from start to end, with its length and SHA-256."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
         self._sha256 = hashlib.sha256()
         self.size = 0
         self.closed = False
-        self.failure: OSError | None = None  # what went wrong: Polars passes on its text, but not its kind
+        self.failure: OSError | None = None  # kept because Polars passes on its text but not its type
 
     def write(self, data: bytes) -> int:
-        """Write all of `data`."""
+        """Write all of `data` and return its length."""
         try:
             self._out.write(data)
         except OSError as error:
@@ -36,7 +36,7 @@ class Digested:
         return size
 
     def tell(self) -> int:
-        """How much has been written."""
+        """The number of bytes written."""
         return self.size
 
     def flush(self) -> None:
@@ -44,19 +44,19 @@ class Digested:
         self._out.flush()
 
     def close(self) -> None:
-        """The file is closed by whoever opened it."""
+        """Does nothing: the caller closes the file that it opened."""
 
     @property
     def sha256(self) -> str:
-        """Of everything written so far, in hexadecimal."""
+        """The digest of everything written so far, in hexadecimal."""
         return self._sha256.hexdigest()
 
 
 @contextmanager
 def whole_file(path: Path | str) -> Iterator[BinaryIO]:
-    """A file to write: it gets its name when the context ends well, and leaves nothing when it does not.
+    """A file to write: it gets its name when the context succeeds, and is removed when it fails.
 
-    ``-`` is the standard output, which can't be taken back.
+    ``-`` is the standard output, where nothing can be taken back.
 
     Raises:
         ConfigError: the file can't be written there.
@@ -70,14 +70,12 @@ def whole_file(path: Path | str) -> Iterator[BinaryIO]:
     try:
         out = partial.open("wb", buffering=0)
     except OSError as error:
-        raise ConfigError(
-            f"{path} can't be written: {error.strerror}", "name a file in a folder you can write to"
-        ) from error
+        raise ConfigError(f"{path} can't be written: {error.strerror}", "choose a file in a writable folder") from error
     try:
         with out:
             yield cast("BinaryIO", out)
         if path.is_dir():
-            raise ConfigError(f"{path} is a folder", "name a file")
+            raise ConfigError(f"{path} is a folder", "give a file name")
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""File formats: how drawn columns become bytes. Adding one is one class here and its entry in `FORMATS`."""
+"""File formats: how drawn columns become bytes. A new one is a class and its entries in `SUFFIXES` and `FORMATS`."""
 
 import io
 from collections.abc import Callable, Mapping
@@ -10,81 +10,81 @@ import polars as pl
 from generators.columns import Column, Part, Text, join, quoted_cells
 
 Columns = Mapping[str, Column]
-_ROWS_PER_GROUP = 131_072  # of Parquet: fixed, so that the file does not depend on how it was drawn
-_FORMULA = r"^[=+\-@\t\r]"  # a cell that begins so is run as a formula by spreadsheets (OWASP, "CSV Injection")
+_ROWS_PER_GROUP = 131_072  # of Parquet: fixed, so that the file does not depend on the blocks it was drawn in
+_FORMULA = r"^[=+\-@\t\r]"  # spreadsheets run a cell that begins like this as a formula (OWASP, "CSV Injection")
 
 
 class Sink(Protocol):
-    """Takes pieces in the order of their rows and writes them to one file."""
+    """Writes pieces, given in the order of their rows, to one file."""
 
     def add(self, piece: bytes) -> None:
-        """Write the next piece."""
+        """Write the next piece, which another process has encoded."""
         ...
 
     def draw(self, columns: Columns) -> None:
-        """Write the next block, which was drawn in this process."""
+        """Encode and write the next block, drawn in this process."""
         ...
 
     def finish(self) -> None:
-        """Write what is still held back, and what comes last."""
+        """Write buffered rows and the end of the file."""
         ...
 
 
 class Format(Protocol):
-    """Turns columns into pieces, in any process, and pieces into a file, in one."""
+    """Encodes columns as pieces, in any process, and writes pieces to a file, in one process."""
 
     def piece(self, columns: Columns) -> bytes:
-        """The rows of a block."""
+        """The encoded rows of a block."""
         ...
 
     def sink(self, out: BinaryIO, columns: Columns) -> Sink:
-        """Something that writes pieces to `out`; `columns` are any block's, for their names and types."""
+        """A sink for `out`; `columns` of any block give the names and types."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A file that is just its pieces, one after the other; `write` writes a block to it."""
+    """A sink for formats whose pieces are simply concatenated; `write` encodes a block."""
 
     out: BinaryIO
     write: Callable[[Columns, BinaryIO], None]
 
     def add(self, piece: bytes) -> None:
-        """Write it."""
+        """See `Sink.add`."""
         self.out.write(piece)
 
     def draw(self, columns: Columns) -> None:
-        """Straight into the file: a copy of every block less."""
+        """See `Sink.draw`; encodes straight into the file, which saves copying every block."""
         self.write(columns, self.out)
 
     def finish(self) -> None:
-        """Nothing is held back."""
+        """See `Sink.finish`; nothing is buffered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Csv:
     """RFC 4180 in UTF-8; a missing value is an empty cell, an empty text is ``""``.
 
-    With `excel_safe` a text that a spreadsheet would run as a formula gets an apostrophe in front.
+    With `excel_safe`, text that a spreadsheet would run as a formula is prefixed with an apostrophe.
     """
 
     excel_safe: bool = False
     line_end: str = "\n"
 
     def piece(self, columns: Columns) -> bytes:
-        """Rows without header."""
+        """Rows without the header."""
         buffer = io.BytesIO()
         self.write(columns, buffer)
         return buffer.getvalue()
 
     def write(self, columns: Columns, out: BinaryIO) -> None:
-        """Rows without header, to a file."""
-        # The cells are quoted already, which is done once for each value of a pool: half the time of Polars' own.
+        """Write rows, without the header, to a file."""
+        # The cells are already quoted, once per value of a pool: half the time of Polars' own quoting.
         frame = pl.DataFrame({name: self._cells(column) for name, column in columns.items()})
         frame.write_csv(out, include_header=False, line_terminator=self.line_end, quote_style="never")
 
     def sink(self, out: BinaryIO, columns: Columns) -> Sink:
-        """The header is written at once."""
+        """See `Format.sink`; writes the header immediately."""
         out.write((",".join(quoted_cells(pl.Series(list(columns)))) + self.line_end).encode())
         return Stream(out, self.write)
 
@@ -99,17 +99,17 @@ class Csv:
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """One JSON object a line; a field that is a JSON document is nested, a missing value is null."""
+    """One JSON object per line; fields that are JSON documents are nested, missing values are null."""
 
     def piece(self, columns: Columns) -> bytes:
-        """Lines."""
+        """One line per row."""
         buffer = io.BytesIO()
         self.write(columns, buffer)
         return buffer.getvalue()
 
     @staticmethod
     def write(columns: Columns, out: BinaryIO) -> None:
-        """Lines, to a file."""
+        """Write one line per row to a file."""
         import orjson
 
         parts: list[Part] = []
@@ -119,7 +119,7 @@ class JsonLines:
         pl.DataFrame({"line": lines}).write_csv(out, include_header=False, quote_style="never")
 
     def sink(self, out: BinaryIO, columns: Columns) -> Sink:  # noqa: ARG002  # there is no header
-        """Lines need no header."""
+        """See `Format.sink`; there is no header."""
         return Stream(out, self.write)
 
 
@@ -128,13 +128,13 @@ class Parquet:
     """Apache Parquet with typed columns; JSON documents are text."""
 
     def piece(self, columns: Columns) -> bytes:
-        """An Arrow stream of one block."""
+        """The block as an Arrow stream."""
         buffer = io.BytesIO()
         self._frame(columns).write_ipc_stream(buffer, compat_level=pl.CompatLevel.oldest())
         return buffer.getvalue()
 
     def sink(self, out: BinaryIO, columns: Columns) -> Sink:
-        """Collects pieces into row groups of a fixed size."""
+        """See `Format.sink`; collects pieces into row groups of a fixed size."""
         return _RowGroups(self, out, self._frame(columns).clear().to_arrow(compat_level=pl.CompatLevel.oldest()).schema)
 
     @staticmethod
@@ -174,6 +174,6 @@ class _RowGroups:
         self._writer.close()
 
 
-# Format by the ending of a file's name.
+# Formats by file name suffix.
 SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
 FORMATS = ("csv", "jsonl", "parquet")

@@ -1,6 +1,6 @@
-"""A small safe evaluator: arithmetic, comparisons, choices and a few functions over columns, never `eval`.
+"""A small safe evaluator: arithmetic, comparisons, choices and a few functions over columns, without `eval`.
 
-The grammar is Python's own, read by `ast` and walked here; whatever is not listed is refused. Values are numbers,
+The grammar is a subset of Python's, parsed by `ast`; anything that is not listed here is rejected. Values are numbers,
 booleans and text. A missing operand makes the result missing.
 """
 
@@ -24,13 +24,13 @@ from generators.operations import (
     truth,
 )
 
-_LONGEST = 2000
-_DEEPEST = 50
+_MAX_LENGTH = 2000
+_MAX_DEPTH = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A checked formula; `names` are the columns that it needs."""
+    """A checked formula; `names` are the columns that it refers to."""
 
     source: str
     names: frozenset[str]
@@ -39,20 +39,20 @@ class Formula:
         """The value for every row.
 
         Raises:
-            FormulaError: operands of types that do not go together, an integer beyond 64 bits, a division by zero.
+            FormulaError: incompatible types, an integer beyond 64 bits, or a division by zero.
         """
         tree = _parse(self.source)
         try:
             result = _Evaluation(columns, rows).visit(tree.body)
         except pl.exceptions.PolarsError as error:
-            raise FormulaError(f"the values do not go together: {str(error).splitlines()[0]}") from error
+            raise FormulaError(f"incompatible values: {str(error).splitlines()[0]}") from error
         if result.dtype.is_float() and not result.is_finite().fill_null(value=True).all():
-            raise FormulaError("a result is not a finite number")
+            raise FormulaError("the result is not a finite number")
         return result
 
 
 def formula(source: str) -> Formula:
-    """Check a formula.
+    """Parse and check a formula.
 
     Raises:
         FormulaError: it is not in the grammar.
@@ -65,8 +65,8 @@ def formula(source: str) -> Formula:
 
 @cache
 def _parse(source: str) -> ast.Expression:
-    if len(source) > _LONGEST:
-        raise FormulaError(f"longer than {_LONGEST} characters")
+    if len(source) > _MAX_LENGTH:
+        raise FormulaError(f"longer than {_MAX_LENGTH} characters")
     try:
         return ast.parse(source.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -74,7 +74,7 @@ def _parse(source: str) -> ast.Expression:
 
 
 def _check(node: ast.expr, names: set[str], depth: int) -> None:
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         raise FormulaError("nested too deeply")
     if isinstance(node, ast.Name):
         names.add(node.id)
@@ -88,13 +88,13 @@ def _check(node: ast.expr, names: set[str], depth: int) -> None:
 
 def _check_constant(value: object) -> None:
     if not isinstance(value, bool | int | float | str):
-        raise FormulaError(f"{value!r} is not a number, a text or a truth value")
+        raise FormulaError(f"{value!r} is not a number, text or a boolean")
     if isinstance(value, int | float) and not abs(value) < INT_LIMIT:
         raise FormulaError(f"{value!r} does not fit into 64 bits")
 
 
 def _operands(node: ast.expr) -> list[ast.expr]:
-    """The parts of a node that the grammar has."""
+    """The operands of a node that is in the grammar; raises `FormulaError` for any other."""
     match node:
         case ast.BinOp(left=left, right=right, op=op) if type(op) in ARITHMETIC or isinstance(op, ast.Pow):
             return [left, right]
@@ -109,14 +109,14 @@ def _operands(node: ast.expr) -> list[ast.expr]:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
             least, most, _ = FUNCTIONS[name]
             if not least <= len(args) <= most:
-                raise FormulaError(f"{name} takes {least}{'' if least == most else f' to {most}'} values")
+                raise FormulaError(f"{name} takes {least}{'' if least == most else f' to {most}'} arguments")
             return args
     shown = ast.unparse(node)
     raise FormulaError(f"'{shown[:60]}' is not allowed; functions are {', '.join(sorted(FUNCTIONS))}")
 
 
 class _Evaluation:
-    """One walk over the tree with the columns at hand."""
+    """Evaluates a tree over the given columns."""
 
     def __init__(self, columns: Mapping[str, pl.Series], rows: int) -> None:
         self._columns = columns
@@ -151,7 +151,7 @@ class _Evaluation:
         raise FormulaError(f"'{ast.unparse(node)}' is not allowed")
 
     def _either(self, test: pl.Series, body: ast.expr, orelse: ast.expr) -> pl.Series:
-        """Each branch is evaluated for the rows that take it, so that ``a / b if b else 0`` divides by no zero."""
+        """Each branch is evaluated only for the rows that take it, so ``a / b if b else 0`` never divides by zero."""
         taken = test.fill_null(value=False)
         sides = [(mask, self._only(mask).visit(node)) for mask, node in ((taken, body), (~taken, orelse))]
         spread = [_spread(values, mask) for mask, values in sides]
@@ -162,13 +162,13 @@ class _Evaluation:
 
 
 def _spread(values: pl.Series, mask: pl.Series) -> pl.Series:
-    """The values at the rows of the mask, in their order; missing elsewhere."""
+    """The values in the rows of the mask, in order; null in all other rows."""
     place = mask.cum_sum().cast(pl.Int64) - 1
     return values.gather(place.set(~mask, None)) if len(values) else values.clear().extend_constant(None, len(mask))
 
 
 def _is_whole(node: ast.expr) -> bool:
-    """Is the exponent written as a whole number of at least 0? Only then is a power of integers an integer."""
+    """Whether the exponent is an integer literal of at least 0: only then is a power of integers an integer."""
     return isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool)
 
 

@@ -1,4 +1,4 @@
-"""From a spec to a file: blocks of rows are drawn, in one process or several, and written in their order."""
+"""Generates a file from a spec: blocks of rows are drawn in one or several processes and written in order."""
 
 import signal
 from collections import deque
@@ -16,15 +16,15 @@ from generators.sampler import Sampler
 from generators.sources import Sources
 from generators.spec import Spec
 
-BLOCK_ROWS = 65_536  # columns of a block stay in the processor's cache; the memory needed does not grow with n
-_WAITING = 2  # blocks per process that are drawn ahead of the writing
+BLOCK_ROWS = 65_536  # the columns of a block fit the CPU cache, and memory does not grow with n
+_AHEAD = 2  # blocks per process that are drawn before they are written
 
 Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be generated."""
+    """A file to generate: `rows` rows of `spec` in `format`."""
 
     spec: Spec
     seed: int
@@ -35,7 +35,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written."""
+    """The rows, bytes and digest of a generated file."""
 
     rows: int
     size: int
@@ -45,7 +45,7 @@ class Written:
 def generate(job: Job, out: BinaryIO, progress: Progress, processes: int = 1, block_rows: int = BLOCK_ROWS) -> Written:
     """Write all rows to `out`; the bytes do not depend on `processes` or `block_rows`.
 
-    `progress` is told how many rows have been written.
+    `progress` is called with the number of rows written so far.
 
     Raises:
         ConfigError: a field can't be drawn.
@@ -62,7 +62,7 @@ def _write(job: Job, out: BinaryIO, progress: Progress, processes: int, block_ro
     sampler = Sampler(job.spec, job.seed, job.rows, job.sources)
     starts = range(0, job.rows, block_rows)
     blocks = [(start, min(start + block_rows, job.rows)) for start in starts]
-    # The first block is drawn here in any case: it tells the types of the columns, and finds what can't work.
+    # The first block is always drawn here: it determines the column types and finds errors early.
     first = sampler.block(*blocks[0])
     sink = job.format.sink(out, first)
     sink.draw(first)
@@ -70,7 +70,7 @@ def _write(job: Job, out: BinaryIO, progress: Progress, processes: int, block_ro
     del first
     rest = blocks[1:]
     if processes > 1 and len(rest) > 1 and not job.spec.sequential:
-        for (_, stop), piece in zip(rest, _drawn_elsewhere(job, rest, processes), strict=True):
+        for (_, stop), piece in zip(rest, _drawn_in_parallel(job, rest, processes), strict=True):
             sink.add(piece)
             progress(stop)
     else:
@@ -80,7 +80,7 @@ def _write(job: Job, out: BinaryIO, progress: Progress, processes: int, block_ro
     sink.finish()
 
 
-def _drawn_elsewhere(job: Job, blocks: list[tuple[int, int]], processes: int) -> Iterator[bytes]:
+def _drawn_in_parallel(job: Job, blocks: list[tuple[int, int]], processes: int) -> Iterator[bytes]:
     # Spawned, not forked: Polars' threads do not survive a fork.
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _prepare, (job,))
     waiting: deque[Future[bytes]] = deque()
@@ -88,7 +88,7 @@ def _drawn_elsewhere(job: Job, blocks: list[tuple[int, int]], processes: int) ->
     try:
         for block in coming:
             waiting.append(pool.submit(_piece, *block))
-            if len(waiting) >= processes * _WAITING:
+            if len(waiting) >= processes * _AHEAD:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
@@ -100,7 +100,7 @@ _prepared: list[tuple[Sampler, Format]] = []
 
 
 def _prepare(job: Job) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of the terminal; the parent ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the parent stops us
     _prepared.append((Sampler(job.spec, job.seed, job.rows, job.sources), job.format))
 
 
@@ -110,7 +110,7 @@ def _piece(start: int, stop: int) -> bytes:
 
 
 def manifest(job: Job, written: Written, name: str) -> Mapping[str, Any]:
-    """What is needed to make the same file again, and to tell whether it is the same; it names no time and no place."""
+    """All that is needed to reproduce the file and to verify it. Contains no time and no path."""
     sources = job.sources.identities()
     packages = ["pipeswarm", "numpy", "polars", *(["faker"] if sources["vocabularies"] else [])]
     return {

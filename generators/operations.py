@@ -1,11 +1,12 @@
-"""What a formula's operators and functions do to columns.
+"""The operators and functions of formulas, on columns.
 
-A missing operand makes the result missing. Integers that would not fit into 64 bits, divisions by zero and results that
-are no numbers are errors, never wrong values; and no result depends on which rows happen to be looked at together.
+A missing operand makes the result missing. Integers beyond 64 bits, divisions by zero and results that are not numbers
+are errors, never wrong values; and no result depends on which rows are evaluated together.
 """
 
 import ast
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,23 +17,23 @@ from generators import portable
 from generators.columns import Text, as_text, join
 
 INT_LIMIT = 2.0**63
-_HIGHEST_EXPONENT = 709  # of e: beyond, a number is infinite
-_HIGHEST = 64  # of the exponents that are multiplied out
+_MAX_EXP = 709  # exp() of more is infinite
+_MAX_WHOLE_EXPONENT = 64  # up to here powers are multiplied out
 
 
 class FormulaError(ValueError):
-    """The formula says something that is not allowed, or that its values do not allow."""
+    """A formula is not in the grammar, or can't be evaluated for its values."""
 
 
 def truth(value: pl.Series) -> pl.Series:
-    """The value, which must be a truth value."""
+    """The value itself, which must be boolean."""
     if value.dtype != pl.Boolean:
-        raise FormulaError(f"a condition is {_named(value)}, not true or false")
+        raise FormulaError(f"a condition is {_named(value)} instead of true or false")
     return value
 
 
 def number(value: pl.Series) -> pl.Series:
-    """As Int64 or Float64; true is 1."""
+    """The value as Int64 or Float64; true is 1."""
     if value.dtype.is_float():
         return value.cast(pl.Float64)
     if value.dtype.is_integer() or value.dtype == pl.Boolean:
@@ -41,7 +42,7 @@ def number(value: pl.Series) -> pl.Series:
 
 
 def _named(value: pl.Series) -> str:
-    return {pl.String: "text", pl.Boolean: "a truth value"}.get(type(value.dtype), str(value.dtype))
+    return {pl.String: "text", pl.Boolean: "a boolean"}.get(type(value.dtype), str(value.dtype))
 
 
 def _on_arrays(operation: Callable[..., NDArray[Any]], *operands: pl.Series) -> pl.Series:
@@ -59,10 +60,10 @@ def _arithmetic(operation: Callable[..., NDArray[Any]]) -> Callable[[pl.Series, 
     def apply(left: pl.Series, right: pl.Series) -> pl.Series:
         left, right = number(left), number(right)
         if left.dtype == pl.Int64 and right.dtype == pl.Int64:
-            # The same in floats tells whether the integers would have wrapped round.
+            # The same operation on floats shows whether the integers would overflow.
             size = _on_arrays(operation, left.cast(pl.Float64), right.cast(pl.Float64)).abs().max()
             if size is not None and not float(size) < INT_LIMIT:  # type: ignore[arg-type]
-                raise FormulaError("an integer grows beyond 64 bits; write one of the numbers with a decimal point")
+                raise FormulaError("an integer exceeds 64 bits; write one of the numbers with a decimal point")
         return _on_arrays(operation, left, right)
 
     return apply
@@ -81,7 +82,7 @@ def _plus(left: pl.Series, right: pl.Series) -> pl.Series:
 def _divisor(value: pl.Series) -> pl.Series:
     value = number(value)
     if (value == 0).any():
-        raise FormulaError("a division by zero")
+        raise FormulaError("division by zero")
     return value
 
 
@@ -90,29 +91,29 @@ def _divided(left: pl.Series, right: pl.Series) -> pl.Series:
 
 
 def power(base: pl.Series, exponent: pl.Series, *, whole: bool) -> pl.Series:
-    """Whole exponents up to 64 by multiplication, row by row; others through the logarithm."""
+    """Whole exponents up to 64 by multiplication; others by the logarithm."""
     base, exponent = number(base), number(exponent)
-    if whole and base.dtype == pl.Int64 and (exponent <= _HIGHEST).all():
+    if whole and base.dtype == pl.Int64 and (exponent <= _MAX_WHOLE_EXPONENT).all():
         return _arithmetic(_whole_power)(base, exponent)
     base, exponent = base.cast(pl.Float64), exponent.cast(pl.Float64)
-    small = (exponent == exponent.round()) & (exponent.abs() <= _HIGHEST)
+    small = (exponent == exponent.round()) & (exponent.abs() <= _MAX_WHOLE_EXPONENT)
     if ((base <= 0) & ~small).any():
-        raise FormulaError("a power of a number that is not above 0 with an exponent that is not whole and small")
+        raise FormulaError(f"a base of 0 or less needs a whole exponent of at most {_MAX_WHOLE_EXPONENT}")
     if ((base == 0) & (exponent < 0)).any():
-        raise FormulaError("a division by zero")
+        raise FormulaError("division by zero")
     return _on_arrays(_real_power, base, exponent)
 
 
 def _real_power(base: NDArray[Any], exponent: NDArray[Any]) -> NDArray[Any]:
-    small = (exponent == np.rint(exponent)) & (np.abs(exponent) <= _HIGHEST)
+    small = (exponent == np.rint(exponent)) & (np.abs(exponent) <= _MAX_WHOLE_EXPONENT)
     product = _whole_power(base, np.where(small, np.abs(exponent), 0.0))
     logarithm = exponent * portable.log(np.where(small, 1.0, base))
-    smooth = np.where(logarithm > _HIGHEST_EXPONENT, np.inf, portable.exp(np.minimum(logarithm, _HIGHEST_EXPONENT)))
+    smooth = np.where(logarithm > _MAX_EXP, np.inf, portable.exp(np.minimum(logarithm, _MAX_EXP)))
     return np.where(small, np.where(exponent < 0, 1.0 / product, product), smooth)
 
 
 def _whole_power(base: NDArray[Any], exponent: NDArray[Any]) -> NDArray[Any]:
-    """By squaring: only products, so the bits are the same everywhere."""
+    """By squaring: products only, so the result is bit-identical on every machine."""
     result = np.ones_like(base)
     rest = exponent.astype(np.int64)
     while rest.any():
@@ -123,7 +124,7 @@ def _whole_power(base: NDArray[Any], exponent: NDArray[Any]) -> NDArray[Any]:
 
 
 def chosen(test: pl.Series, then: pl.Series, otherwise: pl.Series) -> pl.Series:
-    """`then` where the test holds, `otherwise` where it does not; numbers become the wider type."""
+    """`then` where the test is true, otherwise `otherwise`; numbers become the wider type."""
     if then.dtype != otherwise.dtype:
         then, otherwise = number(then), number(otherwise)
         if then.dtype != otherwise.dtype:
@@ -135,17 +136,11 @@ def chosen(test: pl.Series, then: pl.Series, otherwise: pl.Series) -> pl.Series:
 
 
 def _least(*values: pl.Series) -> pl.Series:
-    result = values[0]
-    for value in values[1:]:
-        result = chosen(result <= value, result, value)
-    return result
+    return reduce(lambda least, value: chosen(least <= value, least, value), values)
 
 
 def _greatest(*values: pl.Series) -> pl.Series:
-    result = values[0]
-    for value in values[1:]:
-        result = chosen(result >= value, result, value)
-    return result
+    return reduce(lambda greatest, value: chosen(greatest >= value, greatest, value), values)
 
 
 def _to_int(value: pl.Series) -> pl.Series:
@@ -163,37 +158,37 @@ def _to_float(value: pl.Series) -> pl.Series:
 
 
 def _rounded(value: pl.Series, digits: pl.Series | None = None) -> pl.Series:
-    """To the even neighbour on a tie; without digits a whole number."""
+    """Rounds half to even; without digits to an integer."""
     value = number(value)
     if value.dtype == pl.Int64:
         return value
     if digits is None:
         return _to_int(_on_arrays(np.rint, value))
     if digits.n_unique() != 1 or not digits.dtype.is_integer() or not 0 <= digits[0] <= 15:
-        raise FormulaError("round wants a fixed number of digits from 0 to 15")
+        raise FormulaError("round takes a constant number of digits from 0 to 15")
     factor = 10.0 ** digits[0]
     return _on_arrays(lambda x: np.rint(x * factor) / factor, value)
 
 
 def _root(value: pl.Series) -> pl.Series:
     if (number(value) < 0).any():
-        raise FormulaError("the square root of a negative number")
+        raise FormulaError("square root of a negative number")
     return _on_arrays(np.sqrt, _to_float(value))
 
 
 def _logarithm(value: pl.Series) -> pl.Series:
     if (number(value) <= 0).any():
-        raise FormulaError("the logarithm of a number that is not above 0")
+        raise FormulaError("logarithm of 0 or a negative number")
     return _on_arrays(portable.log, _to_float(value))
 
 
 def _exponential(value: pl.Series) -> pl.Series:
-    if (number(value) > _HIGHEST_EXPONENT).any():
-        raise FormulaError("an exponential too large for a number")
+    if (number(value) > _MAX_EXP).any():
+        raise FormulaError("the result of exp is too large")
     return _on_arrays(portable.exp, _to_float(value))
 
 
-def _words(value: pl.Series) -> pl.Series:
+def _string(value: pl.Series) -> pl.Series:
     if value.dtype != pl.String:
         raise FormulaError(f"{_named(value)} is not text")
     return value
@@ -206,7 +201,7 @@ def _moment(value: pl.Series) -> pl.Series:
 
 
 def _shifted(moment: pl.Series, seconds: pl.Series) -> pl.Series:
-    """A date or time, so many seconds later."""
+    """A date or time, shifted by seconds."""
     millis = _to_int(_on_arrays(lambda s: np.rint(s * 1000.0), _to_float(seconds))).cast(pl.Duration("ms"))
     return _moment(moment).cast(pl.Datetime("ms")) + millis
 
@@ -216,12 +211,12 @@ ARITHMETIC: Mapping[type, Callable[[pl.Series, pl.Series], pl.Series]] = {
     ast.Sub: minus,
     ast.Mult: _arithmetic(np.multiply),
     ast.Div: _divided,
-    ast.FloorDiv: lambda a, b: _on_arrays(np.floor_divide, *_same(number(a), _divisor(b))),
-    ast.Mod: lambda a, b: _on_arrays(np.mod, *_same(number(a), _divisor(b))),
+    ast.FloorDiv: lambda a, b: _on_arrays(np.floor_divide, *_same_type(number(a), _divisor(b))),
+    ast.Mod: lambda a, b: _on_arrays(np.mod, *_same_type(number(a), _divisor(b))),
 }
 
 
-def _same(left: pl.Series, right: pl.Series) -> tuple[pl.Series, pl.Series]:
+def _same_type(left: pl.Series, right: pl.Series) -> tuple[pl.Series, pl.Series]:
     if left.dtype == right.dtype:
         return left, right
     return left.cast(pl.Float64), right.cast(pl.Float64)
@@ -236,7 +231,7 @@ COMPARISONS: Mapping[type, Callable[[pl.Series, pl.Series], pl.Series]] = {
     ast.GtE: lambda a, b: a >= b,
 }
 
-# Name → fewest arguments, most arguments, function.
+# Name → minimum and maximum number of arguments, function.
 FUNCTIONS: Mapping[str, tuple[int, int, Callable[..., pl.Series]]] = {
     "abs": (1, 1, lambda v: number(v).abs()),
     "ceil": (1, 1, lambda v: _to_int(_on_arrays(np.ceil, _to_float(v)))),
@@ -246,9 +241,9 @@ FUNCTIONS: Mapping[str, tuple[int, int, Callable[..., pl.Series]]] = {
     "floor": (1, 1, lambda v: _to_int(_on_arrays(np.floor, _to_float(v)))),
     "hour": (1, 1, lambda v: _moment(v).dt.hour().cast(pl.Int64)),
     "int": (1, 1, _to_int),
-    "len": (1, 1, lambda v: _words(v).str.len_chars().cast(pl.Int64)),
+    "len": (1, 1, lambda v: _string(v).str.len_chars().cast(pl.Int64)),
     "log": (1, 1, _logarithm),
-    "lower": (1, 1, lambda v: _words(v).str.to_lowercase()),
+    "lower": (1, 1, lambda v: _string(v).str.to_lowercase()),
     "max": (1, 20, _greatest),
     "min": (1, 20, _least),
     "month": (1, 1, lambda v: _moment(v).dt.month().cast(pl.Int64)),
@@ -256,7 +251,7 @@ FUNCTIONS: Mapping[str, tuple[int, int, Callable[..., pl.Series]]] = {
     "shift": (2, 2, _shifted),
     "sqrt": (1, 1, _root),
     "str": (1, 1, as_text),
-    "upper": (1, 1, lambda v: _words(v).str.to_uppercase()),
+    "upper": (1, 1, lambda v: _string(v).str.to_uppercase()),
     "weekday": (1, 1, lambda v: _moment(v).dt.weekday().cast(pl.Int64)),
     "year": (1, 1, lambda v: _moment(v).dt.year().cast(pl.Int64)),
 }

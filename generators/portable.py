@@ -1,7 +1,7 @@
-"""Elementary functions whose every bit is the same on every machine.
+"""Elementary functions that are bit-identical on every machine.
 
-NumPy's own `exp` and `log` pick an implementation by the CPU, and the last bit differs between them; one differing bit
-in a million rows is another file. Here are only additions, multiplications, divisions and square roots, which IEEE 754
+NumPy's `exp` and `log` choose an implementation by the CPU, and their last bits differ; one differing bit in a million
+rows makes another file. These functions use only additions, multiplications, divisions and square roots, which IEEE 754
 rounds exactly, one NumPy call each, so that no compiler can fuse two of them.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from generators.streams import Floats
 
-_LN2_HIGH = 0.693147180369123816490  # ln 2 in two parts: the first has its low 32 bits zero, so k * _LN2_HIGH is exact
+_LN2_HIGH = 0.693147180369123816490  # ln 2 in two parts: the first has 32 low zero bits, so k * _LN2_HIGH is exact
 _LN2_LOW = 1.90821492927058770002e-10
 _INVERSE_FACTORIALS = tuple(1.0 / f for f in (
     6227020800, 479001600, 39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2, 1, 1,
@@ -99,7 +99,7 @@ _HART = (
 def normal_cdf(z: Floats) -> Floats:
     """The standard normal distribution function, absolute error below 1e-14; kept strictly between 0 and 1."""
     z = np.asarray(z, dtype=np.float64)
-    far = np.minimum(np.abs(z), 8.0)  # 1 - cdf(8) is 6e-16: what lies further out can't be told from 1
+    far = np.minimum(np.abs(z), 8.0)  # 1 - cdf(8) is 6e-16: beyond, the result is indistinguishable from 1
     continued = far + 0.65
     for k in (4.0, 3.0, 2.0, 1.0):
         continued = far + k / continued

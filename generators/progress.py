@@ -1,4 +1,4 @@
-"""How far a long job is: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of a long job: a bar on a terminal, occasional lines elsewhere."""
 
 import sys
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _LINES = 10
 
 @contextmanager
 def progress(rows: int, *, quiet: bool) -> Iterator[Progress]:
-    """Something to tell the number of rows done; silent below 100,000 rows. Everything goes to the standard error."""
+    """A callback for the number of rows done; silent below 100,000 rows. Writes to the standard error."""
     if quiet or rows < _FROM_ROWS:
         yield lambda _: None
     elif sys.stderr.isatty():

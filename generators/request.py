@@ -1,4 +1,4 @@
-"""What the command line asks for, resolved to a spec: given, inferred, or both."""
+"""Resolves the command line to a spec: given, inferred, or both."""
 
 import argparse
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from generators.inference.parameter import KEYS, Parameters
 from generators.sources import Sources
 from generators.spec import Spec, default_spec, read_spec
 
-_HEAD = "# A scenario spec; see docs/scenarios.md. Fields that are hidden serve others and are not written.\n"
+_HEAD = "# A scenario spec; see docs/scenarios.md. Hidden fields are used by others and not written.\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A spec and where it came from; `document` is the spec as plain values, `parameters` are the target's."""
+    """A spec and its origin: `document` is the spec as plain values; `parameters` are those of the target, if any."""
 
     spec: Spec
     document: Mapping[str, Any]
@@ -29,7 +29,7 @@ class Request:
     parameters: Parameters | None = None
 
     def as_yaml(self) -> str:
-        """The spec as a file that a user can edit."""
+        """The spec as YAML that a user can edit."""
         body: str = yaml.safe_dump(
             dict(self.document), sort_keys=False, allow_unicode=True, width=120, default_flow_style=None
         )
@@ -38,7 +38,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class _Inferred:
-    """A draft, the file it was inferred from, and the parameters of the target where it was one."""
+    """A draft, the file it was inferred from, and the parameters if that describes a target."""
 
     draft: Draft
     source: Path
@@ -51,7 +51,7 @@ def resolve(options: argparse.Namespace) -> Request:
     """The spec that the options name.
 
     Raises:
-        ConfigError: a file can't be read, or what it says can't work.
+        ConfigError: a file can't be read, or its content is invalid.
     """
     given = _given(options.spec)
     inferred = _inferred(options)
@@ -114,13 +114,13 @@ def _from_run(options: argparse.Namespace) -> _Inferred:
         return _Inferred(draft_from(header, rows, file), file, Sources(), len(rows))
     wanted = options.n or len(rows)
     sources = Sources()
-    # What arrived, in the order of arrival, stands for the file: it may have rows that never did.
+    # The scenarios that arrived, in order, replace the file, which may have rows that never arrived.
     sources.adopt(file, as_frame(rows, header))
     return _Inferred(replayed(options.from_run, header, len(rows), wanted), file, sources, len(rows))
 
 
 def _merged(inferred: _Inferred, given: Document | None) -> dict[str, Any]:
-    """What was inferred, overridden by what the user's spec says; the columns stay those of the target."""
+    """The inferred spec, overridden by the user's; the columns remain those of the target."""
     data = inferred.draft.document()
     if given is None:
         return data
@@ -132,7 +132,7 @@ def _merged(inferred: _Inferred, given: Document | None) -> dict[str, Any]:
             raise given.error(
                 ("fields", str(name)),
                 f"{inferred.parameters.source} has no input of this name, so it can't be a column",
-                f"inputs are: {', '.join(inferred.draft.columns)}; write `hidden: true` when other fields use it",
+                f"inputs are: {', '.join(inferred.draft.columns)}; add `hidden: true` if other fields use it",
             )
         fields[name] = definition
     return {**{key: value for key, value in given.data.items() if key != "fields"}, "fields": fields}

@@ -1,4 +1,4 @@
-"""Draws the columns of a spec, block by block."""
+"""Draws the columns of a spec in blocks of rows."""
 
 import math
 from collections.abc import Mapping
@@ -13,16 +13,16 @@ from generators.spec import Field, Spec
 from generators.streams import Floats, Stream
 from harness.model.errors import ConfigError, PipeswarmError
 
-_REDRAWS = 1000
+_MAX_REDRAWS = 1000
 
 
 class Sampler:
-    """All rows of a spec with a seed. `total` is how many rows there are to be.
+    """Draws the `total` rows of a spec and a seed.
 
-    Any block can be asked for alone, unless the spec is `sequential`: then blocks come from the first row on.
+    Any block can be drawn on its own, unless the spec is `sequential`: then blocks are drawn in order, from the first.
 
     Raises:
-        ConfigError: a unique field has fewer values than rows are wanted.
+        ConfigError: a unique field has fewer values than there are rows.
     """
 
     def __init__(self, spec: Spec, seed: int, total: int, sources: Sources | None = None) -> None:
@@ -37,7 +37,7 @@ class Sampler:
             if size is not None and size < total:
                 raise ConfigError(
                     f"{spec.source}: fields.{field.name} is unique but has only {size:,} values for {total:,} rows",
-                    "widen it, ask for fewer rows, or drop `unique`",
+                    "widen it, generate fewer rows, or drop `unique`",
                 )
 
     def block(self, start: int, stop: int) -> dict[str, Column]:
@@ -62,7 +62,8 @@ class Sampler:
         except (ValueError, ArithmeticError, pl.exceptions.PolarsError) as error:
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ConfigError(
-                f"{self._spec.source}: fields.{field.name}: {first}", "mend the definition, or what it refers to"
+                f"{self._spec.source}: fields.{field.name}: {first}",
+                "fix the definition, or the fields it refers to",
             ) from error
         if not field.nullable:
             return column
@@ -88,7 +89,7 @@ class Sampler:
         return {name: portable.normal_cdf(normal(name)) for name in chosen}
 
     def _made_unique(self, field: Field, block: Block, column: Column) -> Column:
-        """Row by row: a value that an earlier row has is drawn again, so a prefix is never changed by what follows."""
+        """Redraws values that an earlier row has, row by row, so that later rows never change a prefix."""
         values = column.values.to_list()
         seen = self._seen[field.name]
         changed = False
@@ -96,7 +97,7 @@ class Sampler:
             value, row, attempt = drawn, block.start + index, 0
             while value in seen and seen[value] != row:
                 attempt += 1
-                if field.kind.derived or getattr(field.kind, "unique", False) or attempt > _REDRAWS:
+                if field.kind.derived or getattr(field.kind, "unique", False) or attempt > _MAX_REDRAWS:
                     raise self._not_unique(field, value, seen[value], row)
                 value = field.kind.draw(block.row(row, attempt)).values[0]
                 values[index], changed = value, True
@@ -107,7 +108,7 @@ class Sampler:
         where = f"{self._spec.source}: fields.{field.name}"
         return ConfigError(
             f"{where} is unique, but rows {earlier + 1:,} and {row + 1:,} are both {value!r}",
-            "make one of the fields that it is made of unique"
+            "make one of the fields that it is derived from unique"
             if field.kind.derived
-            else "widen its range, give it more decimals, or ask for fewer rows",
+            else "widen its range, give it more decimals, or generate fewer rows",
         )

@@ -1,4 +1,4 @@
-"""`generate-scenarios`: writes scenarios, or checks a file of them."""
+"""`generate-scenarios`: writes scenarios, or checks a file of scenarios."""
 
 import argparse
 import json
@@ -19,20 +19,20 @@ generate-scenarios [--n N] [--from-… FILE] [-o FILE] [options]
 _EPILOG = """\
 examples:
   generate-scenarios --n 5000
-      scenarios of a built-in training vocabulary
+      scenarios of a built-in training spec
   generate-scenarios --n 5000 --from-pipeline training.yaml
       columns, types and defaults of a compiled pipeline
   generate-scenarios --spec scenarios.yaml -o - | head
-      your own spec, to the standard output
+      a spec of your own, to the standard output
   generate-scenarios --from-csv sample.csv --write-spec -
-      what a sample teaches, as a spec to edit
+      infer a spec from a sample, to edit
   generate-scenarios --check mine.csv --from-pipeline training.yaml
-      every bad cell of a file
+      list every bad cell of a file
   generate-scenarios workload --help
-      the arrivals of a day with many tenants
+      arrivals of a day with many tenants
 
-exit codes: 0 done, or every cell is good; 2 the input can't work, or a cell
-is bad; 130 interrupted
+exit codes: 0 success, every cell is valid; 2 bad input, or a bad cell;
+130 interrupted
 """
 
 
@@ -40,7 +40,7 @@ def run(argv: Sequence[str]) -> int:
     """Write or check scenarios and return the exit code.
 
     Raises:
-        ConfigError: what the options say can't work.
+        ConfigError: the options, or the files they name, are invalid.
     """
     options = _parser().parse_args(argv)
     from generators.request import resolve
@@ -63,35 +63,35 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="generate-scenarios",
         usage=_USAGE,
-        description="Generate scenarios for a load test: a row is the parameters of one run.",
+        description="Generate scenarios for a load test; each row holds the parameters of one run.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--n", type=count, metavar="N", help="rows; 1000 unless the spec says otherwise")
-    parser.add_argument("--seed", type=int, help="the same seed gives the same bytes; 0 unless the spec says otherwise")
-    parser.add_argument("-o", "--output", metavar="FILE", help="scenarios.csv unless given; - is the standard output")
-    source = parser.add_argument_group("what the scenarios look like")
+    parser.add_argument("--n", type=count, metavar="N", help="number of rows (default: the spec's, or 1000)")
+    parser.add_argument("--seed", type=int, help="the same seed gives the same bytes (default: the spec's, or 0)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="output file (default: scenarios.csv); - is stdout")
+    source = parser.add_argument_group("content")
     source.add_argument(
-        "--spec", type=Path, metavar="FILE", help="a scenario spec; adds to and overrides what is inferred"
+        "--spec", type=Path, metavar="FILE", help="a scenario spec; extends and overrides what is inferred"
     )
     inferred = source.add_mutually_exclusive_group()
     inferred.add_argument("--from-pipeline", type=Path, metavar="FILE", help="a compiled Kubeflow pipeline (IR YAML)")
     inferred.add_argument("--from-workflow", type=Path, metavar="FILE", help="a hetida designer transformation (JSON)")
-    inferred.add_argument("--from-csv", type=Path, metavar="FILE", help="learn from a sample of scenarios")
+    inferred.add_argument("--from-csv", type=Path, metavar="FILE", help="infer the spec from a sample of scenarios")
     inferred.add_argument(
-        "--from-run", type=Path, metavar="RUN", help="the scenarios of a recorded run, as they arrived"
+        "--from-run", type=Path, metavar="RUN", help="scenarios of a recorded run, in order of arrival"
     )
-    source.add_argument("--write-spec", metavar="FILE", help="write the spec instead of scenarios; - shows it")
-    how = parser.add_argument_group("how they are written")
-    how.add_argument("--format", choices=("csv", "jsonl", "parquet"), help="told by the file's ending unless given")
-    how.add_argument("--excel-safe", action="store_true", help="disarm text that a spreadsheet would run as a formula")
-    how.add_argument("--crlf", action="store_true", help="end lines of a CSV as RFC 4180 has it, with CR LF")
-    how.add_argument("--processes", type=count, default=1, metavar="N", help="draw with N processes; the bytes stay")
-    how.add_argument("--quiet", action="store_true", help="no progress and no closing line")
+    source.add_argument("--write-spec", metavar="FILE", help="write the spec instead of scenarios; - prints it")
+    how = parser.add_argument_group("output")
+    how.add_argument("--format", choices=("csv", "jsonl", "parquet"), help="file format (default: by the file name)")
+    how.add_argument("--excel-safe", action="store_true", help="escape text that a spreadsheet would run as a formula")
+    how.add_argument("--crlf", action="store_true", help="end CSV lines with CR LF, as in RFC 4180")
+    how.add_argument("--processes", type=count, default=1, metavar="N", help="draw with N processes; same bytes")
+    how.add_argument("--quiet", action="store_true", help="no progress and no summary")
     how.add_argument("--json", action="store_true", help="print the result as one JSON object")
-    check = parser.add_argument_group("checking a file")
+    check = parser.add_argument_group("validation")
     check.add_argument("--check", type=Path, metavar="FILE", help="check a CSV against the spec or pipeline")
-    check.add_argument("--limit", type=count, default=100, help="list at most so many bad cells (100)")
+    check.add_argument("--limit", type=count, default=100, help="list at most this many bad cells (default: 100)")
     return parser
 
 
@@ -104,8 +104,8 @@ def _write(request: Any, options: argparse.Namespace) -> int:
     rows = options.n or request.spec.rows or request.default_rows or _DEFAULT_ROWS
     seed = options.seed if options.seed is not None else request.spec.seed or 0
     job = Job(request.spec, seed, rows, _format(options, output), request.sources)
-    with whole_file(output) as out, progress(rows, quiet=options.quiet) as told:
-        written = generate(job, out, told, options.processes)
+    with whole_file(output) as out, progress(rows, quiet=options.quiet) as show_progress:
+        written = generate(job, out, show_progress, options.processes)
     result = manifest(job, written, Path(output).name)
     if output != STDOUT:
         with whole_file(f"{output}.manifest.json") as out:
@@ -125,7 +125,7 @@ def _format(options: argparse.Namespace, output: str) -> Any:
 
     name = options.format or SUFFIXES.get(Path(output).suffix.lower())
     if name is None and output != "-":
-        raise ConfigError(f"the ending of {output} names no format", f"use one of {', '.join(SUFFIXES)}, or --format")
+        raise ConfigError(f"the name {output} has no known suffix", f"use one of {', '.join(SUFFIXES)}, or --format")
     if name in {"jsonl", "parquet"} and (options.excel_safe or options.crlf):
         raise ConfigError("--excel-safe and --crlf are for CSV", f"drop them, or write CSV instead of {name}")
     if name == "jsonl":

@@ -1,4 +1,4 @@
-"""Checks documents against the JSON Schemas that are shipped for editors, and says what is wrong with line and key."""
+"""Checks documents against the JSON Schemas that editors also use; errors name line and key."""
 
 import difflib
 import math
@@ -16,7 +16,7 @@ from generators.document import Document, Place
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A JSON Schema whose parts are under `$defs`."""
+    """A JSON Schema with its parts under `$defs`."""
 
     path: Path
 
@@ -25,10 +25,10 @@ class Schema:
         return _content(self.path)
 
     def check(self, part: str, value: Mapping[str, Any], place: Place, aliases: frozenset[str] = frozenset()) -> None:
-        """Check a value against a part of the schema; its keys may not be `aliases`, which have been written out.
+        """Check a value against a part of the schema; `aliases` are short forms that have already been expanded.
 
         Raises:
-            ConfigError: the first thing that is wrong.
+            ConfigError: describes the first error.
         """
         known = sorted(self.properties(part).keys() - aliases)
         for key in map(str, value):
@@ -42,10 +42,10 @@ class Schema:
         at = place
         for step in error.absolute_path:
             at = at / step
-        raise at.error(_said(error)[:200], self._hint(error, part))
+        raise at.error(_message(error)[:200], self._hint(error, part))
 
     def properties(self, part: str) -> Mapping[str, Any]:
-        """The keys of a part, and what the schema says of each."""
+        """The keys of a part, each with its schema."""
         definitions = self.content()["$defs"]
         node: Any = definitions
         for step in part.split("/"):
@@ -74,24 +74,24 @@ def _validator(path: Path, part: str) -> Draft202012Validator:
     return Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": _content(path)["$defs"]})
 
 
-def _said(error: ValidationError) -> str:
+def _message(error: ValidationError) -> str:
     if error.validator != "anyOf":
         return str(error.message)
     if error.absolute_path:
-        return "not in any of the forms allowed"
+        return "not in any of the allowed forms"
     options: Any = error.validator_value
     ways = (" and ".join(key for key in option["required"] if key != "kind") for option in options[1:])
     return f"{' or '.join(ways)} is missing"
 
 
 def validate(document: Document, schema: Schema = SPEC) -> None:
-    """Check the outer shape of a document; the fields of a spec are checked one by one as they are read.
+    """Check the outer structure of a document; the fields of a spec are checked when they are read.
 
     Raises:
-        ConfigError: the first thing that is wrong.
+        ConfigError: describes the first error.
     """
     if not isinstance(document.data, Mapping):
-        raise document.error((), "not a mapping of keys to values", "see docs/scenarios.md for what goes into the file")
+        raise document.error((), "not a mapping of keys to values", "docs/scenarios.md describes the format")
     _refuse_infinities(document.data, Place(document))
     schema.check("outer", document.data, Place(document))
 
@@ -100,7 +100,7 @@ def check_definition(kind: str, definition: Mapping[str, Any], place: Place) -> 
     """Check the definition of one field against its kind's part of the schema.
 
     Raises:
-        ConfigError: the first thing that is wrong.
+        ConfigError: describes the first error.
     """
     if kind == "by":
         SPEC.check("by", {**definition, **_outlined(definition)}, place)
@@ -109,7 +109,7 @@ def check_definition(kind: str, definition: Mapping[str, Any], place: Place) -> 
 
 
 def _outlined(definition: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Cases are checked as they are read: here any definition stands for them."""
+    """Placeholders for the cases of a conditional field, which are checked when they are read."""
     outline: dict[str, Any] = {"otherwise": "uuid"} if "otherwise" in definition else {}
     if isinstance(definition.get("cases"), Mapping):
         outline["cases"] = dict.fromkeys(map(str, definition["cases"]), "uuid")
@@ -117,7 +117,7 @@ def _outlined(definition: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _jsonable(value: object) -> object:
-    """Dates as text, keys as text: what the schema can speak of."""
+    """The value with dates and keys as text, as JSON Schema expects them."""
     if isinstance(value, Mapping):
         return {str(key): _jsonable(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -127,7 +127,7 @@ def _jsonable(value: object) -> object:
 
 def _refuse_infinities(value: object, place: Place) -> None:
     if isinstance(value, float) and not math.isfinite(value):
-        raise place.error(f"{value} is no finite number", "give a finite one")
+        raise place.error(f"{value} is not a finite number", "give a finite number")
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
         raise place.error("an integer beyond 64 bits", "write it as text, in quotes")
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What generated values are taken from: vocabularies drawn once from Faker, and the rows of users' files."""
+"""Sources of generated values: vocabularies drawn once from Faker, and rows of users' files."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -10,15 +10,15 @@ import polars as pl
 from generators.columns import Values, from_values
 from harness.model.errors import ConfigError
 
-_PATIENCE = 20_000  # draws in a row without a new value, until a provider counts as exhausted
+_MAX_MISSES = 20_000  # consecutive draws without a new value after which a provider counts as exhausted
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Which Faker provider to ask, and how: the identity of a pool of values.
+    """A Faker provider and its arguments, which identify a pool of values.
 
     `weighted` values are as frequent as in the population that Faker knows; otherwise all are equally likely, which
-    gives a pool more different values, ten times as fast.
+    gives a pool more distinct values and is ten times as fast.
     """
 
     provider: str
@@ -52,7 +52,7 @@ class Vocabulary:
         except AttributeError as error:
             raise ConfigError(
                 f"Faker has no provider '{self.provider}' for {self.locale}",
-                "see Faker's list of standard providers; ours are used by their method name, such as name or company",
+                "use the method name of one of Faker's standard providers, such as name or company",
             ) from error
 
         def draw() -> object:
@@ -67,28 +67,28 @@ class Vocabulary:
 
 @dataclass(slots=True)
 class Sources:
-    """Vocabularies and files, each drawn or read once per process."""
+    """Vocabularies and tables, each drawn or read once per process."""
 
     _pools: dict[tuple[Vocabulary, int], Values] = field(default_factory=dict)
     _distinct: dict[tuple[Vocabulary, int], "_Distinct"] = field(default_factory=dict)
     _tables: dict[Path, pl.DataFrame] = field(default_factory=dict)
 
     def pool(self, vocabulary: Vocabulary, seed: int) -> Values:
-        """`vocabulary.size` values, with the provider's own frequencies."""
+        """A pool of `vocabulary.size` values, at the provider's own frequencies."""
         key = vocabulary, seed
         if key not in self._pools:
             from generators.clock import frozen_faker
 
-            draw = vocabulary.source(seed)  # loads the provider, which only then can be frozen
+            draw = vocabulary.source(seed)  # loads the provider; only then can its clock be frozen
             with frozen_faker():
                 self._pools[key] = from_values([draw() for _ in range(vocabulary.size)])
         return self._pools[key]
 
     def distinct(self, vocabulary: Vocabulary, seed: int, start: int, stop: int) -> Values:
-        """The values [start, stop) of the endless sequence of the provider's different values, as text.
+        """Values [start, stop) of the endless sequence of the provider's distinct values, as text.
 
         Raises:
-            ConfigError: the provider has fewer values than that.
+            ConfigError: the provider has fewer values.
         """
         key = vocabulary, seed
         if key not in self._distinct:
@@ -106,11 +106,11 @@ class Sources:
         return self._tables[path]
 
     def adopt(self, path: Path, table: pl.DataFrame) -> None:
-        """Let `path` stand for rows that are not in a file of their own."""
+        """Use `table` wherever a spec refers to `path`."""
         self._tables[path] = table
 
     def identities(self) -> Mapping[str, Mapping[str, object]]:
-        """What was drawn and read, with digests: a Faker upgrade that changes a value changes a digest."""
+        """Digests of what was drawn and read: a Faker upgrade that changes a value changes a digest."""
         pools: dict[str, Mapping[str, object]] = {
             f"{vocabulary}": {"values": vocabulary.size, "sha256": _digest(pool.text().strings)}
             for (vocabulary, _), pool in sorted(self._pools.items(), key=lambda item: str(item[0]))
@@ -127,7 +127,7 @@ class Sources:
 
 
 class _Distinct:
-    """The different values of a provider in the order in which they come."""
+    """The distinct values of a provider, in the order in which it draws them."""
 
     def __init__(self, vocabulary: Vocabulary, seed: int) -> None:
         self._vocabulary = vocabulary
@@ -144,10 +144,10 @@ class _Distinct:
                 value = self._draw()
                 if str(value) in self._seen:
                     misses += 1
-                    if misses > _PATIENCE:
+                    if misses > _MAX_MISSES:
                         raise ConfigError(
-                            f"{self._vocabulary} has only about {len(self.values):,} values, {count:,} are needed",
-                            "take a richer provider, combine it with another field in a template, or drop `unique`",
+                            f"{self._vocabulary} has only about {len(self.values):,} values, but {count:,} are needed",
+                            "choose another provider, combine it with another field in a template, or drop `unique`",
                         )
                     continue
                 misses = 0
@@ -165,11 +165,11 @@ def _read_table(path: Path) -> pl.DataFrame:
         if path.suffix.lower() in {".parquet", ".pq"}:
             table = pl.read_parquet(path)
         else:
-            # Cells stay as the user wrote them: 007 is no number, and 1e400 no infinity.
+            # Cells stay as the user wrote them: 007 does not become 7, nor 1e400 infinity.
             table = pl.read_csv(path, infer_schema=False, encoding="utf8")
     except FileNotFoundError as error:
-        hint = "check its name; those in a spec start at the spec's folder"
-        raise ConfigError(f"there is no file {path}", hint) from error
+        hint = "check its name; names in a spec are relative to the spec's folder"
+        raise ConfigError(f"{path} does not exist", hint) from error
     except (OSError, pl.exceptions.PolarsError) as error:
         raise ConfigError(
             f"{path} can't be read: {str(error).splitlines()[0]}", "give a CSV with a header, or a Parquet file"

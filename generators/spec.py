@@ -1,4 +1,4 @@
-"""A scenario spec: the fields of a scenario, checked, in the order in which they can be drawn."""
+"""A scenario spec: the checked fields of a scenario, and the order in which to draw them."""
 
 import difflib
 import graphlib
@@ -14,7 +14,7 @@ from generators.document import Document, Place, parse_yaml, read_yaml
 from generators.kinds import Kind, kinds
 from generators.kinds.derived import Conditional
 
-# What a definition may say of any kind.
+# The keys that the definition of every kind may have.
 OPTIONS = frozenset({"nullable", "hidden", "correlation", "unique", "description"})
 _WITHOUT_MAIN = ("sequence", "uuid", "boolean")
 _MAPPING_IS_MAIN = ("choice", "json")
@@ -35,7 +35,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """Fields in the order of the file's columns; `order` names them so that each comes after those it needs."""
+    """Fields in the order of the file's columns; `order` lists their names so that each follows its inputs."""
 
     fields: tuple[Field, ...]
     order: tuple[str, ...]
@@ -46,12 +46,12 @@ class Spec:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns written."""
+        """The names of the columns that are written."""
         return [field.name for field in self.fields if not field.hidden]
 
     @property
     def sequential(self) -> bool:
-        """True when a row depends on those before it, so that blocks can't be drawn in parallel."""
+        """Whether a row depends on earlier rows, so that blocks can't be drawn in parallel."""
         return any(field.unique and not _unique_by_itself(field.kind) for field in self.fields)
 
 
@@ -60,7 +60,7 @@ def _unique_by_itself(kind: Kind) -> bool:
 
 
 def default_spec() -> Spec:
-    """The training scenarios that are generated when no spec is given."""
+    """The built-in spec of training scenarios, used when none is given."""
     path = Path(__file__).parent / "default.scenario.yaml"
     return read_spec(parse_yaml(path.read_text(encoding="utf-8"), path.name, path.parent))
 
@@ -69,7 +69,7 @@ def load_spec(path: Path) -> Spec:
     """Read a spec from a YAML file.
 
     Raises:
-        ConfigError: the file, or what it says, can't work; the message names line and key.
+        ConfigError: the file can't be read, or is invalid; the message names line and key.
     """
     from generators.schema import validate
 
@@ -79,10 +79,10 @@ def load_spec(path: Path) -> Spec:
 
 
 def read_spec(document: Document) -> Spec:
-    """The spec of a document whose outer shape is right.
+    """The spec of a document that has passed `validate`.
 
     Raises:
-        ConfigError: fields contradict themselves or each other.
+        ConfigError: a field is invalid, or fields contradict each other.
     """
     place = Place(document, ("fields",))
     fields = {
@@ -107,7 +107,7 @@ def read_spec(document: Document) -> Spec:
 
 def _read_field(name: str, raw: object, place: Place) -> Field:
     if not name or name != name.strip() or any(ord(character) < 32 for character in name):
-        raise place.error(f"'{name}' is no name for a column", "use letters, digits and _")
+        raise place.error(f"'{name}' can't be the name of a column", "use letters, digits and _")
     kind, options = read_kind(raw, place)
     correlation = options.get("correlation") or {}
     return Field(
@@ -122,10 +122,10 @@ def _read_field(name: str, raw: object, place: Place) -> Field:
 
 
 def read_kind(raw: object, place: Place) -> tuple[Kind, Mapping[str, Any]]:
-    """The kind that a definition describes, in the long, the short or the conditional form, and its options.
+    """The kind that a definition describes, in the long, short or conditional form, and its options.
 
     Raises:
-        ConfigError: there is no such kind, or its keys can't work.
+        ConfigError: the kind is unknown, or its keys are invalid.
     """
     from generators.schema import check_definition
 
@@ -140,12 +140,12 @@ def read_inner(raw: object, place: Place) -> tuple[Kind, float]:
     """The kind of a value inside another field, and the probability that it is missing.
 
     Raises:
-        ConfigError: it asks for what only a column of its own can have.
+        ConfigError: it has an option that only a field can have.
     """
     kind, options = read_kind(raw, place)
     for option in ("unique", "correlation", "hidden"):
         if option in options:
-            raise (place / option).error(f"{option} is for fields, not for values inside one", "make it a hidden field")
+            raise (place / option).error(f"{option} applies to fields, not to values in them", "make it a hidden field")
     return kind, float(options.get("nullable", 0.0))
 
 
@@ -161,13 +161,13 @@ def _normalised(raw: object, place: Place) -> tuple[str, dict[str, Any]]:
     if "kind" in definition:
         name = str(definition.pop("kind"))
         if name not in known:
-            raise (place / "kind").error(f"there is no kind '{name}'", _suggestion(name, known, "kinds"))
+            raise (place / "kind").error(f"unknown kind '{name}'", _suggestion(name, known, "kinds"))
         return name, definition
     named = [key for key in definition if key in known]
     if len(named) != 1:
-        strange = [key for key in definition if key not in known and key not in OPTIONS]
-        what = f"there is no kind '{strange[0]}'" if not named and strange else "exactly one kind must be named"
-        raise place.error(what, _suggestion(strange[0] if strange else "", known, "kinds"))
+        unknown = [key for key in definition if key not in known and key not in OPTIONS]
+        problem = f"unknown kind '{unknown[0]}'" if not named and unknown else "name exactly one kind"
+        raise place.error(problem, _suggestion(unknown[0] if unknown else "", known, "kinds"))
     name = named[0]
     value = definition.pop(name)
     if isinstance(value, Mapping) and (name not in _MAPPING_IS_MAIN or (name == "choice" and "values" in value)):
@@ -192,7 +192,7 @@ def _read_conditional(raw: Mapping[str, Any], place: Place) -> tuple[Kind, Mappi
 def _read_case(raw: object, place: Place) -> Kind:
     kind, nullable = read_inner(raw, place)
     if nullable:
-        raise (place / "nullable").error("a case can't be nullable by itself", "put nullable beside `by`")
+        raise (place / "nullable").error("a case can't be nullable", "put nullable beside `by`")
     return kind
 
 
@@ -200,9 +200,9 @@ def _check_references(fields: Mapping[str, Field], place: Place) -> None:
     for field in fields.values():
         wanted = field.kind.inputs() | ({field.correlated_with} if field.correlated_with else set())
         for name in sorted(wanted - fields.keys()):
-            raise (place / field.name).error(f"there is no field '{name}'", _suggestion(name, fields, "fields"))
+            raise (place / field.name).error(f"unknown field '{name}'", _suggestion(name, fields, "fields"))
         if field.unique and field.kind.derived and not field.kind.inputs():
-            raise (place / field.name).error("the same in every row, so it can't be unique", "drop `unique`")
+            raise (place / field.name).error("it is the same in every row, so it can't be unique", "drop `unique`")
 
 
 def _check_correlations(fields: Mapping[str, Field], place: Place) -> None:
@@ -220,9 +220,7 @@ def _check_correlations(fields: Mapping[str, Field], place: Place) -> None:
         at = fields[field.correlated_with]
         while at.correlated_with:
             if at.name in seen:
-                raise here.error(
-                    "the correlation comes back to this field", "correlate fields in a chain, not in a ring"
-                )
+                raise here.error("the correlation is circular", "correlate fields in a chain")
             seen.add(at.name)
             at = fields[at.correlated_with]
 
@@ -235,7 +233,7 @@ def _drawing_order(fields: Mapping[str, Field], place: Place) -> tuple[str, ...]
     except graphlib.CycleError as error:
         ring = list(reversed(error.args[1]))
         raise (place / ring[0]).error(
-            f"needs itself: {' needs '.join(ring)}", "let one of these fields stand on its own"
+            f"circular reference: {' needs '.join(ring)}", "make one of these fields independent"
         ) from error
 
 

@@ -1,8 +1,8 @@
-"""Random numbers that belong to a row, not to the order in which rows are drawn.
+"""Random numbers that depend on the row, not on the order in which rows are drawn.
 
 Every field has streams of its own, keyed by (seed, path, purpose). Word `i` of a stream is a pure function of the key
 and `i` (Philox 4x64, a counter-based generator: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011),
-so any prefix, any chunk size and any number of processes gives the same rows.
+so any prefix, block size and number of processes gives the same rows.
 """
 
 import hashlib
@@ -18,12 +18,12 @@ Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 _WORDS_PER_COUNT = 4
-_DIRECT_LIMIT = 65_536  # up to here a permutation is a table
+_DIRECT_LIMIT = 65_536  # up to this size a permutation is a table
 _ROUNDS = 8
 
 
 class Stream(NamedTuple):
-    """Which numbers: those of the field `path` for `purpose`, under `seed`."""
+    """The key of a stream: `purpose` distinguishes several streams of the field `path`."""
 
     seed: int
     path: str
@@ -37,13 +37,13 @@ def _key(stream: Stream) -> tuple[int, int]:
 
 
 def seed_of(stream: Stream) -> int:
-    """A 128-bit seed for a foreign generator, made from the stream's key."""
+    """A 128-bit seed for another generator, derived from the stream's key."""
     low, high = _key(stream)
     return low | high << 64
 
 
 def words(stream: Stream, start: int, stop: int, per_row: int = 1) -> Words:
-    """The random 64-bit words of rows [start, stop), `per_row` for each row, flat."""
+    """The random 64-bit words of rows [start, stop), `per_row` for each row, as a flat array."""
     first, count = start * per_row, (stop - start) * per_row
     generator = np.random.Philox(key=np.array(_key(stream), dtype=np.uint64))
     generator.advance(first // _WORDS_PER_COUNT)
@@ -52,9 +52,9 @@ def words(stream: Stream, start: int, stop: int, per_row: int = 1) -> Words:
 
 
 def uniform(raw: Words) -> Floats:
-    """Words as numbers strictly between 0 and 1, on a grid of 2**-52 that is symmetric about 0.5; uses up `raw`.
+    """Words as numbers strictly between 0 and 1, on a grid of 2**-52 symmetric about 0.5; overwrites `raw`.
 
-    The upper 52 bits become the fraction of a number in [1, 2): no conversion, nothing allocated.
+    The upper 52 bits become the fraction of a number in [1, 2), without conversion or allocation.
     """
     raw >>= np.uint64(12)
     raw |= np.uint64(0x3FF0000000000000)
@@ -64,7 +64,7 @@ def uniform(raw: Words) -> Floats:
 
 
 def weighted(weights: Sequence[float] | Floats, draws: Floats) -> Ints:
-    """The index whose share of the cumulative weight holds each of `draws` (in (0, 1)); one of weight 0 never comes."""
+    """For each of `draws` (in (0, 1)) the index at its share of the cumulative weight; never one of weight 0."""
     cumulative = np.cumsum(weights)
     index = np.searchsorted(cumulative, draws * cumulative[-1], side="right")
     chosen: Ints = np.minimum(index, int(np.flatnonzero(weights)[-1])).astype(np.int64)
@@ -72,10 +72,10 @@ def weighted(weights: Sequence[float] | Floats, draws: Floats) -> Ints:
 
 
 def permuted(stream: Stream, rows: Ints, size: int) -> Ints:
-    """Where each of `rows` (all in [0, size)) lands in a random permutation of [0, size).
+    """The positions of `rows` (all in [0, size)) in a random permutation of [0, size).
 
-    Small sizes shuffle a table. Large ones walk a Feistel network (Black & Rogaway, "Ciphers with arbitrary finite
-    domains", 2002): memory does not grow with `size`, and any row can be asked for alone.
+    Small sizes shuffle a table. Large ones use a Feistel network (Black & Rogaway, "Ciphers with arbitrary finite
+    domains", 2002): memory does not grow with `size`, and any row can be computed on its own.
     """
     if size <= _DIRECT_LIMIT:
         return _shuffle(stream, size)[rows]

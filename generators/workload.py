@@ -1,4 +1,4 @@
-"""The multi-tenant day: how many runs start in each stage, when, by whom, and with which scenario."""
+"""A multi-tenant day: how many runs start in each stage, when, for which tenant, and with which scenario."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ from harness.model.errors import ConfigError
 from harness.model.units import parse_duration
 
 _DEFAULT_STAGE_S = 300.0
-_MOST_STAGES = 100_000
+_MAX_STAGES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A part of the day: `stages` stages of `low` to `high` runs, each at most `variation` away from the last."""
+    """A part of the day: `stages` stages of `low` to `high` runs, each within `variation` of the previous one."""
 
     name: str
     stages: int
@@ -32,7 +32,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Who starts runs: a share of all, and by column the values (with their shares) of the scenarios it uses."""
+    """A tenant's share of all runs, and its mix: by column, the values (with their shares) of its scenarios."""
 
     name: str
     share: float = 1.0
@@ -52,13 +52,13 @@ class Workload:
 
     @property
     def duration_s(self) -> float:
-        """The length of the whole day."""
+        """The length of all phases together."""
         return self.stage_s * sum(phase.stages for phase in self.phases)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Runs in the order in which they are due: `due_s` after the start, name of the tenant, id of the scenario."""
+    """Runs in the order in which they are due: seconds after the start, name of the tenant, id of the scenario."""
 
     due_s: Floats
     tenants: tuple[str, ...]
@@ -66,7 +66,7 @@ class Arrivals:
 
 
 def read_workload(document: Document) -> Workload:
-    """The workload of a document whose shape the schema has checked.
+    """The workload of a document that has passed the schema.
 
     Raises:
         ConfigError: lengths, widths or names contradict each other.
@@ -76,14 +76,14 @@ def read_workload(document: Document) -> Workload:
     tenants = tuple(_tenant(given) for given in data.get("tenants") or [{"name": "default"}])
     names = [tenant.name for tenant in tenants]
     if len(set(names)) < len(names):
-        raise (place / "tenants").error("two tenants have the same name", "name them apart")
+        raise (place / "tenants").error("two tenants have the same name", "rename one of them")
     phases = tuple(
         _phase(given, stage_s, names, place / "phases" / index) for index, given in enumerate(data["phases"])
     )
     if not sum(tenant.share for tenant in tenants) > 0:
         raise (place / "tenants").error("the shares add up to 0", "give at least one tenant a share above 0")
-    if sum(phase.stages for phase in phases) > _MOST_STAGES:
-        raise (place / "phases").error(f"more than {_MOST_STAGES:,} stages", "make stages longer")
+    if sum(phase.stages for phase in phases) > _MAX_STAGES:
+        raise (place / "phases").error(f"more than {_MAX_STAGES:,} stages", "make stages longer")
     return Workload(phases, tenants, stage_s, data.get("spacing", "random"), data.get("seed"))
 
 
@@ -103,7 +103,7 @@ def _phase(given: Mapping[str, object], stage_s: float, tenants: Sequence[str], 
     assert isinstance(shares, Mapping)
     for name in shares:
         if name not in tenants:
-            raise (place / "shares" / name).error("there is no such tenant", f"tenants are: {', '.join(tenants)}")
+            raise (place / "shares" / name).error("unknown tenant", f"tenants are: {', '.join(tenants)}")
     if shares and not sum(shares.values()) > 0:
         raise (place / "shares").error("the shares add up to 0", "give at least one tenant a share above 0")
     return Phase(str(given["name"]), stages, low, high, variation, shares)
@@ -131,14 +131,14 @@ def _duration(value: object, place: Place) -> float:
     except ConfigError as error:
         raise place.error(error.message, error.hint) from error
     if not 0 < seconds < math.inf:
-        raise place.error(f"{value} is no length of time", "give one above 0, such as 5m")
+        raise place.error(f"{value} is not a positive duration", "write it as 5m")
     return seconds
 
 
 def widths(workload: Workload, seed: int) -> Ints:
-    """How many runs start in each stage: a random walk within each phase's limits.
+    """The number of runs that start in each stage: a random walk within each phase's limits.
 
-    A phase whose limits are out of reach of the last width is approached by its variation at each stage.
+    When the limits of a phase are out of reach of the last width, each stage approaches them by the variation.
     """
     total = sum(phase.stages for phase in workload.phases)
     draws = streams.uniform(streams.words(Stream(seed, "workload", "width"), 0, total))
@@ -162,7 +162,7 @@ def arrivals(workload: Workload, seed: int, scenarios: pl.DataFrame) -> Arrivals
     """The runs of the day. `scenarios` has the columns `id` and those that tenants' mixes name, as text.
 
     Raises:
-        ConfigError: a tenant's mix fits no scenario.
+        ConfigError: no scenario matches a tenant's mix.
     """
     counts = widths(workload, seed)
     due_s = _due(workload, counts, seed)
@@ -181,7 +181,7 @@ def arrivals(workload: Workload, seed: int, scenarios: pl.DataFrame) -> Arrivals
 
 
 def _due(workload: Workload, counts: Ints, seed: int) -> Floats:
-    """Due times, to the millisecond, non-decreasing."""
+    """Non-decreasing due times in seconds, to the millisecond."""
     runs = int(counts.sum())
     starts = np.repeat(np.arange(len(counts)) * workload.stage_s, counts)
     if workload.spacing == "burst":
@@ -209,7 +209,7 @@ def _scenarios(tenant: Tenant, scenarios: pl.DataFrame, draws: Floats) -> Ints:
         if column not in scenarios.columns:
             raise ConfigError(
                 f"the mix of tenant {tenant.name} names the column '{column}', which the scenarios do not have",
-                f"their columns are {', '.join(scenarios.columns)}",
+                f"their columns are: {', '.join(scenarios.columns)}",
             )
         cells = scenarios[column].cast(pl.String).to_list()
         counts = {value: cells.count(value) for value in shares}
@@ -218,7 +218,8 @@ def _scenarios(tenant: Tenant, scenarios: pl.DataFrame, draws: Floats) -> Ints:
             weights[row] *= 1.0 if share is None else share / max(counts.get(cell, 0), 1)
     if not weights.sum() > 0:
         raise ConfigError(
-            f"no scenario fits the mix of tenant {tenant.name}", "name values that the scenarios have, or drop the mix"
+            f"no scenario matches the mix of tenant {tenant.name}",
+            "use values of the scenarios, or drop the mix",
         )
     if tenant.order == "in_turn":
         fitting = np.flatnonzero(weights)

@@ -1,4 +1,4 @@
-"""`generate-scenarios workload`: writes the arrivals of a day with many tenants as a schedule."""
+"""`generate-scenarios workload`: writes the arrivals of a day with many tenants as a schedule to replay."""
 
 import argparse
 import csv
@@ -29,13 +29,13 @@ examples:
   generate-scenarios workload --scenarios scenarios.csv
       a built-in day: morning, lull, rush, easing
   generate-scenarios workload --scenarios scenarios.csv --plot width.svg
-      and a picture of it
+      with a plot of its width
   generate-scenarios workload --for 2h --width 20..60 --variation 10
       one phase
   generate-scenarios workload --spec day.yaml --scenarios scenarios.csv
       phases, tenants and mixes of your own
   generate-scenarios workload --from-run runs/…
-      the arrivals of a recorded run
+      arrivals of a recorded run
 """
 
 
@@ -43,7 +43,7 @@ def run(argv: Sequence[str]) -> int:
     """Write a schedule and return the exit code.
 
     Raises:
-        ConfigError: what the options say can't work.
+        ConfigError: the options, or the files they name, are invalid.
     """
     options = _parser().parse_args(argv)
     picture = encoder(options.plot) if options.plot is not None else None
@@ -54,7 +54,7 @@ def run(argv: Sequence[str]) -> int:
         seed = options.seed if options.seed is not None else workload.seed or 0
         found = arrivals(workload, seed, _scenarios(options))
         if not len(found.due_s):
-            raise ConfigError(f"{source} starts no run: every width is 0", "give a phase a width above 0")
+            raise ConfigError(f"{source} starts no runs: every width is 0", "give a phase a width above 0")
         stage_s, duration_s = workload.stage_s, workload.duration_s
         ends = accumulate((phase.stages * stage_s for phase in workload.phases), initial=0.0)
         phases = [(phase.name, start) for phase, start in zip(workload.phases, ends, strict=False)]
@@ -65,14 +65,14 @@ def run(argv: Sequence[str]) -> int:
     if picture is not None:
         with whole_file(options.plot) as out:
             out.write(picture(plot(found, stage_s, duration_s, phases)))
-    _tell(options, found, content, seed, source)
+    _report(options, found, content, seed, source)
     return int(ExitCode.OK)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="generate-scenarios workload",
-        description="Write a schedule, seq,due_s,tenant,scenario_id, for --schedule replay.",
+        description="Write a schedule (seq,due_s,tenant,scenario_id) for --schedule replay.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -80,19 +80,23 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument("--spec", type=Path, metavar="FILE", help="a workload: phases, tenants, mixes (YAML)")
     source.add_argument("--for", dest="length", metavar="D", help="one phase of this length, with --width")
     source.add_argument("--from-run", type=Path, metavar="RUN", help="the arrivals of a recorded run")
-    parser.add_argument("--width", metavar="MIN..MAX", default="10..50", help="with --for: runs started in one stage")
-    parser.add_argument("--variation", type=int, help="with --for: how far the width moves between stages, at most")
-    parser.add_argument("--stage", metavar="D", default="5m", help="with --for: how long a stage is (5m)")
-    parser.add_argument("--scenarios", type=Path, metavar="FILE", help="the scenarios that runs are taken from")
+    parser.add_argument("--width", metavar="MIN..MAX", default="10..50", help="with --for: runs started per stage")
+    parser.add_argument("--variation", type=int, help="with --for: maximum change of the width between stages")
+    parser.add_argument("--stage", metavar="D", default="5m", help="with --for: length of a stage (default: 5m)")
+    parser.add_argument("--scenarios", type=Path, metavar="FILE", help="the scenarios to choose from")
     parser.add_argument(
-        "--n", type=count, default=_DEFAULT_SCENARIOS, help="without --scenarios: ids are 1 to N (1000)"
+        "--n", type=count, default=_DEFAULT_SCENARIOS, help="without --scenarios: ids are 1 to N (default: 1000)"
     )
-    parser.add_argument("--seed", type=int, help="the same seed gives the same bytes; 0 unless the spec says otherwise")
+    parser.add_argument("--seed", type=int, help="the same seed gives the same bytes (default: the spec's, or 0)")
     parser.add_argument(
-        "-o", "--output", default="schedule.csv", metavar="FILE", help="schedule.csv; - is the standard output"
+        "-o",
+        "--output",
+        default="schedule.csv",
+        metavar="FILE",
+        help="output file (default: schedule.csv); - is stdout",
     )
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the width over time, as .svg or .png")
-    parser.add_argument("--quiet", action="store_true", help="no closing line")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the width over time, as .svg or .png")
+    parser.add_argument("--quiet", action="store_true", help="no summary")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     return parser
 
@@ -101,7 +105,7 @@ def _workload(options: argparse.Namespace) -> tuple[Workload, str, str]:
     if options.length is not None:
         low, dots, high = options.width.partition("..")
         if not dots or not low.strip().isdigit() or not high.strip().isdigit():
-            raise ConfigError(f"--width {options.width} is no range", "write it as 20..60")
+            raise ConfigError(f"--width: '{options.width}' is not a range", "write it as 20..60")
         phase: dict[str, Any] = {"name": "all", "for": options.length, "width": [int(low), int(high)]}
         if options.variation is not None:
             phase["variation"] = options.variation
@@ -118,7 +122,7 @@ def _scenarios(options: argparse.Namespace) -> pl.DataFrame:
         return pl.DataFrame({"id": [str(number) for number in range(1, options.n + 1)]})
     table = Sources().table(options.scenarios)
     if "id" not in table.columns:
-        raise ConfigError(f"{options.scenarios} has no column id", "generate-scenarios writes one")
+        raise ConfigError(f"{options.scenarios} has no column id", "create the file with generate-scenarios")
     return table
 
 
@@ -143,7 +147,7 @@ def _table(found: Arrivals) -> bytes:
     return out.getvalue().encode()
 
 
-def _tell(options: argparse.Namespace, found: Arrivals, content: bytes, seed: int | None, source: str) -> None:
+def _report(options: argparse.Namespace, found: Arrivals, content: bytes, seed: int | None, source: str) -> None:
     runs = len(found.due_s)
     result = {
         "schema_version": 1,

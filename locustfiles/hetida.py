@@ -1,6 +1,6 @@
 """Load test of hetida designer: ``locust -f locustfiles/hetida.py`` (``--help`` lists the options)."""
 
-from harness.drive.user import PipelineUser
+from pipeswarm import PipelineUser
 
 
 class HetidaExecutions(PipelineUser):

@@ -1,6 +1,6 @@
 """Load test of Kubeflow Pipelines: ``locust -f locustfiles/kfp.py`` (``pipeswarm options kfp`` lists our options)."""
 
-from harness.drive.user import PipelineUser
+from pipeswarm import PipelineUser
 
 
 class KfpRuns(PipelineUser):

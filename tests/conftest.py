@@ -16,7 +16,9 @@ settings.load_profile("any machine")
 
 _USUAL, _POLITE = os.nice(0), 10
 _LOADS = ("whole-load-tests", "more-load-tests")
-_MORE = ("test_docs.py", "e2e/test_hetida*.py", "e2e/test_closed.py", "e2e/test_interrupts.py")  # half of the time
+_MORE = (  # half of the time
+    "test_docs.py", "contracts/test_plugins.py", "e2e/test_hetida*.py", "e2e/test_closed.py", "e2e/test_interrupts.py",
+)  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups

@@ -29,8 +29,8 @@ from harness.simulator.profile import Profile
 from harness.simulator.profile_file import load_profile
 from harness.store import RunFolder
 from harness.store.tables import load, seal
-from harness.targets.hetida_answer import over
-from harness.targets.target import CompletedRun
+from harness.targets.completed_run import CompletedRun
+from harness.targets.hetida.answers import completed_run
 
 ORIGIN_AT = 1_790_000_000 * 10**9
 _FIRST_S = 5.0  # leaves time for a fault before the first arrival
@@ -174,6 +174,6 @@ def _over(name: str, job: Job, *, named: bool) -> CompletedRun:
         else answers.failed(job, {}, name="anomaly", origin_at=ORIGIN_AT)
     )
     headers = {"x-upstream-addr": node} if named else {}
-    ended = over(HttpAnswer(200, orjson.dumps(body), headers), name, task="anomaly", empty_s=0.0, expected=())
+    ended = completed_run(HttpAnswer(200, orjson.dumps(body), headers), name, task="anomaly", empty_s=0.0, expected=())
     assert ended is not None
     return ended

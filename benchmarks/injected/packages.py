@@ -1,13 +1,12 @@
 """Pipelines for tests: the example of three sequential steps, and others made from its steps."""
 
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-from harness.targets import kfp_pipeline
+from harness.targets import kfp
 
-_EXAMPLE = Path(kfp_pipeline.__file__).with_name("training.yaml").read_bytes()
+_EXAMPLE = kfp.EXAMPLE.read_bytes()
 PACKAGE = _EXAMPLE.replace(b"enableCache: true", b"enableCache: false")
 _SPOT = {"key": "kubernetes.azure.com/scalesetpriority", "operator": "Equal", "value": "spot", "effect": "NoSchedule"}
 _GPU = {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}

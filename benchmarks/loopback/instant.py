@@ -3,7 +3,8 @@
 import orjson
 
 from harness.model.http import HttpRequest
-from harness.targets import CompletedRun, Prepared, SetUp
+from harness.targets.completed_run import CompletedRun
+from harness.targets.target import Prepared, SetUp
 
 OPTIONS, DEFAULTS, HOST_VARIABLE = (), {"simulate": "demo"}, "INSTANT_ENDPOINT"
 

@@ -1,4 +1,4 @@
-"""Specs that are inferred: from a pipeline, a workflow, a sample, a recorded run.
+"""Infers specs: from a pipeline, a workflow, a sample or a recorded run.
 
-An inferred spec is the plain document that a user could have written, so it can be shown and edited.
+An inferred spec is a plain document that a user could have written, so it can be printed and edited.
 """

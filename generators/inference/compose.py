@@ -1,4 +1,4 @@
-"""Recognises text that is put together from other columns, such as ``{plant}-{id}`` or ``s3://x/{date:%Y/%m}``."""
+"""Recognises text composed of other columns, such as ``{plant}-{id}`` or ``s3://x/{date:%Y/%m}``."""
 
 import datetime as dt
 import re
@@ -10,16 +10,16 @@ from generators.inference.learn import pattern_of
 from generators.kinds.text import escaped
 
 _DATE_FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%Y-%m", "%Y/%m", "%Y")
-_FEWEST = 20  # fewer different texts are a list to choose from
-_PRIVATE = 0xE000  # characters of Unicode's private use stand for columns while the rest is looked at
-_CHECKED = 1000
+_MIN_DISTINCT = 20  # fewer distinct texts are a list to choose from
+_PRIVATE = 0xE000  # characters of Unicode's private use area mark columns while the rest is analysed
+_MAX_ROWS = 1000
 
 
 def composed(name: str, rows: Sequence[Mapping[str, str]], known: Sequence[str], draft: Draft) -> Definition | None:
-    """A template of the columns `known` that gives the column `name` in every row; none when there is none."""
-    rows = rows[:_CHECKED]
+    """A template of the columns `known` that yields the column `name` in every row; None if there is none."""
+    rows = rows[:_MAX_ROWS]
     texts = [row[name] for row in rows]
-    if len(set(texts)) < _FEWEST or not all(texts):
+    if len(set(texts)) < _MIN_DISTINCT or not all(texts):
         return None
     found: list[str] = []
     for token, values in _candidates(rows, known):
@@ -38,7 +38,7 @@ def composed(name: str, rows: Sequence[Mapping[str, str]], known: Sequence[str],
 
 
 def _candidates(rows: Sequence[Mapping[str, str]], known: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """What may stand in a template, and its text in every row; the longest first, so that a part hides no whole."""
+    """(template field, its text in every row) pairs, longest first, so that a part does not hide the whole."""
     found = []
     for column in known:
         values = [row[column] for row in rows]
@@ -59,7 +59,7 @@ def _dates(values: Sequence[str]) -> list[dt.date]:
 
 
 def _marked(text: str, value: str, mark: str) -> str:
-    """The text with the value's first occurrence, as whole digits or words, replaced."""
+    """The text with `mark` in place of the value's first occurrence as a whole word or number."""
     before = r"(?<![A-Za-z\d])" if value[0].isalnum() else ""
     after = r"(?![A-Za-z\d])" if value[-1].isalnum() else ""
     return re.sub(before + re.escape(value) + after, mark, text, count=1)

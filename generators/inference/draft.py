@@ -1,4 +1,4 @@
-"""A spec in the making: fields found so far, and helper fields that they share."""
+"""A spec under construction: the fields found so far, and the helper fields that they share."""
 
 import re
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Any
 
 Definition = dict[str, Any]
 
-# Helper fields of training scenarios, added where a guess refers to them.
+# Helper fields of training scenarios, added when a guess refers to them.
 VOCABULARY: dict[str, Definition] = {
     "region": {"choice": {"eu-central": 4, "eu-west": 3, "us-east": 2, "ap-south": 1}},
     "plant": {"choice": {"augsburg": 5, "graz": 4, "linz": 3, "porto": 2, "dayton": 1, "pune": 1}},
@@ -20,7 +20,7 @@ _NEEDS = {"sensor": ("sensor_type", "sensor_number")}
 
 @dataclass(slots=True)
 class Draft:
-    """`columns` in the order of the file; `helpers` are hidden fields; `notes` are for the user to read."""
+    """`columns` in the order of the file, hidden `helpers`, names that are `reserved`, and `notes` for the user."""
 
     columns: dict[str, Definition] = field(default_factory=dict)
     helpers: dict[str, Definition] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Draft:
     reserved: frozenset[str] = frozenset()
 
     def word(self, name: str) -> str:
-        """The field of the shared vocabulary that is called `name`: added when nothing is called so yet."""
+        """The name of the helper for a word of the shared vocabulary, which is added if necessary."""
         taken = f"{name}_" if name in self.reserved else name
         if taken not in self.helpers:
             for needed in _NEEDS.get(name, ()):
@@ -41,8 +41,8 @@ class Draft:
         return taken
 
     def helper(self, base: str, definition: Definition) -> str:
-        """A new hidden field for a part of the column `base`; its name is returned."""
-        base = re.sub(r"\W|^(?=\d)", "_", base)  # templates and formulas name it
+        """Add a hidden field for a part of the column `base`, and return its name."""
+        base = re.sub(r"\W|^(?=\d)", "_", base)  # templates and formulas refer to it
         number = 1
         while f"{base}_{number}" in self.helpers or f"{base}_{number}" in self.reserved:
             number += 1
@@ -55,5 +55,5 @@ class Draft:
 
 
 def neat(value: float, digits: int = 6) -> float:
-    """A figure for a spec that people read: so many significant digits."""
+    """A number rounded to `digits` significant digits, for specs that people read."""
     return float(f"{value:.{digits}g}")

@@ -1,4 +1,4 @@
-"""Sensible values for a parameter, from its name, type and default: near the default, and in its format."""
+"""Plausible values for a parameter, by its name, type and default: near the default, and in its format."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ _VARYING = re.compile(
     r"(?P<uuid>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
     r"|(?P<date>(?<!\d)(?:19|20)\d\d(?P<dash>[-/_.])(?:0[1-9]|1[0-2])(?P=dash)(?:0[1-9]|[12]\d|3[01])(?!\d))"
     r"|(?P<month>(?<!\d)(?:19|20)\d\d(?P<slash>[-/_.])(?:0[1-9]|1[0-2])(?![\d]))"
-    # Digits that touch a letter belong to a word: s3, v2, sha256. Those after a point are a version or a fraction.
+    # Digits beside a letter belong to a word: s3, v2, sha256. Digits after a point are a version or a fraction.
     r"|(?P<number>(?<![A-Za-z\d])(?<!\d\.)\d{1,15}(?![A-Za-z\d]|\.\d))"
 )
 _SWEPT = ("multiplier", "scale", "factor", "size", "volume", "rows", "samples")
@@ -45,7 +45,7 @@ _FAKED = {
 
 
 def integer(name: str, default: int | None) -> Definition:
-    """Around the default: a sweep when the name speaks of size, else from half of it to half as much again."""
+    """Around the default: a sweep when the name suggests a size, otherwise ±50 %."""
     words = _words(name)
     if words & {"seed", "state"}:
         return {"integer": [0, 2**31 - 1]}
@@ -61,7 +61,7 @@ def integer(name: str, default: int | None) -> Definition:
 
 
 def number(name: str, default: float | None) -> Definition:
-    """Around the default, with its sign and about its precision."""
+    """Around the default, with its sign and similar precision."""
     words = _words(name)
     if default is None or default == 0:
         return {"uniform": [0, 1], "decimals": 4}
@@ -76,12 +76,12 @@ def number(name: str, default: float | None) -> Definition:
 
 
 def boolean(default: bool | None) -> Definition:
-    """The default three times out of four."""
+    """The default in three of four rows."""
     return {"boolean": 0.5 if default is None else 0.75 if default else 0.25}
 
 
 def text(name: str, default: str | None, draft: Draft) -> Definition:
-    """The default's shape with other numbers, dates and ids; without a default what the name stands for."""
+    """The default's format with other numbers, dates and ids; without a default, values that match the name."""
     if default is not None and _is_document(default):
         return document(name, orjson.loads(default), draft)
     if not default:
@@ -98,7 +98,7 @@ def text(name: str, default: str | None, draft: Draft) -> Definition:
 
 
 def document(name: str, default: Any, draft: Draft) -> Definition:
-    """A JSON document with the default's keys; an empty one describes a scenario where the name asks for it."""
+    """A JSON document with the default's keys; if empty, a scenario's document where the name suggests one."""
     if not default and not isinstance(default, list) and _words(name) & set(_DOCUMENTS):
         return {"json": _scenario(draft)}
     if default is None:
@@ -107,7 +107,7 @@ def document(name: str, default: Any, draft: Draft) -> Definition:
 
 
 def array(name: str, default: list[Any] | None, draft: Draft) -> Definition:
-    """A list of the default's length and kinds of values."""
+    """A list with the default's length and types of values."""
     if default is None:
         return {"json": {"$repeat": {"of": {"$": integer(name, None)}, "min": 1, "max": 3}}}
     return {"json": _like(name, default, draft)}
@@ -140,11 +140,11 @@ def _like(name: str, value: Any, draft: Draft) -> Any:
 
 
 def _varied(name: str, default: str, draft: Draft) -> tuple[str, bool]:
-    """The default as a template in which ids, dates and numbers vary, and whether there were any."""
+    """The default as a template in which ids, dates and numbers vary, and whether there are any."""
     start = 0
     scheme = urlsplit(default) if "://" in default else None
     if scheme is not None:
-        start = len(scheme.scheme) + 3 + len(scheme.netloc)  # host and port stay
+        start = len(scheme.scheme) + 3 + len(scheme.netloc)  # keep host and port
     pattern, varied = escaped(default[:start]), False
     position = start
     for match in _VARYING.finditer(default, start):
@@ -169,7 +169,7 @@ def _varying(name: str, match: re.Match[str], draft: Draft) -> str:
 
 
 def _with_id(pattern: str) -> str:
-    """A place of its own for each scenario: a query of a web address, else a file or folder name."""
+    """The pattern with the scenario's id: in the query of a web address, otherwise in the file or folder name."""
     if pattern.startswith(("http://", "https://")):
         return f"{pattern}{'&' if '?' in pattern else '?'}scenario={{id}}"
     head, slash, last = pattern.rpartition("/")
@@ -217,7 +217,7 @@ def _is_document(default: str) -> bool:
 
 
 def _decimals(value: float) -> int:
-    """Two digits more than the value has, so that values near it differ."""
+    """Two decimals more than the value has, so that values near it differ."""
     shown = f"{value:.12g}"
     mantissa, _, exponent = shown.partition("e")
     places = len(mantissa.partition(".")[2]) - int(exponent or 0)

@@ -1,4 +1,4 @@
-"""The kind and the marginal distribution of one column of a sample."""
+"""Infers the kind and the marginal distribution of one column of a sample."""
 
 import datetime as dt
 import math
@@ -22,15 +22,15 @@ _DIGITS = re.compile(r"\d{1,15}")
 _INSTANTS = (
     "%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%d.%m.%Y", "%m/%d/%Y", "%Y/%m/%d",
 )  # fmt: skip
-_FEW = 20  # so many different values, each seen several times, are a list to choose from
-_MANY_LABELS = 200
+_MAX_CHOICES = 20  # up to this many distinct values, each seen several times, are a list to choose from
+_MAX_LABELS = 200
 _STEPS = (86_400, 3600, 1800, 900, 600, 300, 60, 1)
-_FIT = 1.63  # Kolmogorov's bound at 1 %: a distribution further off than this / sqrt(n) is refused
+_FIT = 1.63  # Kolmogorov's bound at 1 %: a distribution with a distance above this / sqrt(n) is rejected
 _QUANTILES = 101
 
 
 def learned(name: str, cells: Sequence[str], draft: Draft) -> Definition | None:
-    """A definition of the column's values, empty cells left aside; none for text of many different values."""
+    """A definition of the column's non-empty cells; None for text with many distinct values."""
     present = [cell for cell in cells if cell]
     if not present:
         return {"choice": [None]}
@@ -70,7 +70,7 @@ def _numbers(name: str, present: list[str], draft: Draft) -> Definition:
     whole = all(_INTEGER.fullmatch(cell) for cell in present)
     values = np.array([float(cell) for cell in present])
     counts = Counter(present)
-    if len(counts) <= _FEW and len(present) >= 3 * len(counts):
+    if len(counts) <= _MAX_CHOICES and len(present) >= 3 * len(counts):
         return _weighted({_scalar(cell): count for cell, count in counts.items()})
     decimals = 0 if whole else min(max(len(cell.lower().partition("e")[0].partition(".")[2]) for cell in present), 15)
     if any("e" in cell.lower() for cell in present):
@@ -90,7 +90,7 @@ def _scalar(cell: str) -> Any:
 
 
 def _weighted(counts: dict[Any, int]) -> Definition:
-    """Levels of a sweep when all are equally frequent, else a weighted choice."""
+    """The levels of a sweep if all are equally frequent, otherwise a weighted choice."""
     numeric = all(isinstance(value, int | float) for value in counts)
     levels = sorted(counts) if numeric else list(counts)
     if numeric and len(counts) > 1 and max(counts.values()) - min(counts.values()) <= 1:
@@ -99,7 +99,7 @@ def _weighted(counts: dict[Any, int]) -> Definition:
 
 
 def _distribution(values: Floats) -> Definition:
-    """The named distribution that fits, else the sample's own quantiles."""
+    """The best-fitting named distribution, or the sample's quantiles if none fits."""
     low, high = float(values.min()), float(values.max())
     candidates: list[tuple[Definition, Floats]] = []
     ordered = np.sort(values)
@@ -122,7 +122,7 @@ def _distribution(values: Floats) -> Definition:
 
 
 def _distance(cdf: Floats) -> float:
-    """Kolmogorov's distance between a distribution, given at the ordered sample, and the sample's own."""
+    """Kolmogorov's distance between the sample and a distribution; `cdf` is its values at the ordered sample."""
     steps = np.arange(len(cdf) + 1) / len(cdf)
     return float(max(np.max(cdf - steps[:-1]), np.max(steps[1:] - cdf)))
 
@@ -157,7 +157,7 @@ def _documents(name: str, present: list[str], draft: Draft) -> Definition | None
 
 
 def _part(name: str, values: list[Any], draft: Draft) -> Any:
-    """The common shape of JSON values; none when there is none."""
+    """The common structure of JSON values; None if there is none."""
     first = values[0]
     if all(isinstance(value, dict) and value.keys() == first.keys() for value in values):
         parts = {key: _part(key, [value[key] for value in values], draft) for key in first}
@@ -167,7 +167,7 @@ def _part(name: str, values: list[Any], draft: Draft) -> Any:
         return None if any(item is None for item in items) else items
     if any(isinstance(value, dict | list) for value in values):
         return None
-    if len({str(value) for value in values}) <= _FEW or any(value is None for value in values):
+    if len({str(value) for value in values}) <= _MAX_CHOICES or any(value is None for value in values):
         counts = Counter(orjson.dumps(value) for value in values)
         return {"$": {"choice": [orjson.loads(value) for value in counts], "weights": list(counts.values())}}
     cells = [value if isinstance(value, str) else orjson.dumps(value).decode() for value in values]
@@ -177,13 +177,13 @@ def _part(name: str, values: list[Any], draft: Draft) -> Any:
 
 def _labels(present: list[str]) -> Definition | None:
     counts = Counter(present)
-    if len(counts) > min(_MANY_LABELS, max(len(present) // 2, 1)):
+    if len(counts) > min(_MAX_LABELS, max(len(present) // 2, 1)):
         return None
     return {"choice": [*counts], "weights": [*counts.values()]} if len(counts) > 1 else {"choice": [*counts]}
 
 
 def pattern_of(name: str, present: list[str], draft: Draft) -> str | None:
-    """The template of texts with the same letters everywhere, and numbers in the same places; none for others."""
+    """A template of texts that differ only in their numbers; None for other texts."""
     skeletons = {_DIGITS.sub("\0", cell) for cell in present}
     pieces = skeletons.pop().split("\0")
     if skeletons or len(pieces) < 2:
@@ -201,5 +201,5 @@ def pattern_of(name: str, present: list[str], draft: Draft) -> str | None:
 
 
 def _mixed(digits: Sequence[str]) -> bool:
-    """Are some numbers padded with zeros, but not all to the same width?"""
+    """Whether some numbers are zero-padded, but not all to the same width."""
     return any(_padded(number) for number in digits) and len({len(number) for number in digits}) > 1

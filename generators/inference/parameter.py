@@ -1,4 +1,4 @@
-"""What a target's runs take, and a draft of scenarios that have exactly that."""
+"""The inputs of a target's runs, and a draft of scenarios with exactly these columns."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ KEYS = ("id", "scenario_name")
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One input of a pipeline or workflow. With `literals` it takes only these values."""
+    """One input of a pipeline or workflow. If there are `literals`, only these values are allowed."""
 
     name: str
     type: InputType
@@ -24,7 +24,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """All inputs of the pipeline or workflow `name`, read from `source`; `notes` say what was left out."""
+    """All inputs of the pipeline or workflow `name`, read from `source`; `notes` list what was left out."""
 
     name: str
     inputs: tuple[Parameter, ...]
@@ -33,7 +33,7 @@ class Parameters:
 
 
 def draft_of(parameters: Parameters) -> Draft:
-    """A spec with exactly the columns id, scenario_name and the inputs."""
+    """A draft with exactly the columns id, scenario_name and the inputs."""
     names = frozenset(found.name for found in parameters.inputs)
     draft = Draft(notes=list(parameters.notes), reserved=names | set(KEYS))
     draft.columns["id"] = {"kind": "sequence"}

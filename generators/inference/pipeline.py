@@ -1,4 +1,4 @@
-"""Reads the inputs of a compiled KFP pipeline: the IR's `root.inputDefinitions`. The KFP SDK is not needed."""
+"""Reads the inputs of a compiled KFP pipeline from the IR's `root.inputDefinitions`, without the KFP SDK."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from generators.inference.parameter import Parameter, Parameters
 from harness.model.errors import ConfigError
-from harness.targets.kfp_pipeline import read_ir
+from harness.targets.kfp.pipeline import read_ir
 from harness.targets.scenarios import InputType
 
 _OLD_TYPES = {"STRING": InputType.STRING, "INT": InputType.INTEGER, "DOUBLE": InputType.DOUBLE}  # IR before 2.0
@@ -16,7 +16,7 @@ def read_pipeline(path: Path) -> Parameters:
     """The parameters of a compiled pipeline.
 
     Raises:
-        ConfigError: the file is not a compiled pipeline, or needs an artifact, which no CSV can hold.
+        ConfigError: the file is not a compiled pipeline, or needs an artifact, which a CSV can't hold.
     """
     _, (spec, *_) = read_ir(path)
     definitions = spec["root"].get("inputDefinitions") or {}
@@ -32,7 +32,7 @@ def _artifacts(path: Path, artifacts: Mapping[str, Any]) -> tuple[str, ...]:
             kind = ((given or {}).get("artifactType") or {}).get("schemaTitle", "an artifact")
             raise ConfigError(
                 f"{path}: the pipeline's input '{name}' is an artifact ({kind}), which can't be a scenario's column",
-                "give the pipeline a parameter with the artifact's URI and load it with dsl.importer",
+                "pass the artifact's URI as a parameter and import it in the pipeline with dsl.importer",
             )
         notes.append(f"the optional artifact '{name}' is left out")
     return tuple(notes)

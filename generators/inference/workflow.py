@@ -1,8 +1,7 @@
-"""Reads the inputs of a hetida designer transformation: its `io_interface`, and the test wiring for defaults.
+"""Reads the inputs of a hetida designer transformation: its `io_interface`, with defaults from the test wiring.
 
-An input that is provisioned directly is one column. An input that an adapter provides has a column for each part of
-its wiring that a scenario can vary: ``<input>.ref_id``, and ``<input>.timestampFrom`` and ``….timestampTo`` for a
-time range.
+A directly provisioned input is one column. An input from an adapter has a column for each part of its wiring that a
+scenario can vary: ``<input>.ref_id``, and ``<input>.timestampFrom`` and ``….timestampTo`` for a time range.
 """
 
 import datetime as dt
@@ -18,10 +17,10 @@ from generators.inference.draft import Definition, Draft
 from generators.inference.parameter import Parameter, Parameters, draft_of
 from generators.kinds.instants import parse_instant
 from harness.model.errors import ConfigError
-from harness.targets.hetida_transformation import DIRECT, HINT, SCALARS, read_json
+from harness.targets.hetida.transformation import DIRECT, HINT, SCALARS, read_json
 from harness.targets.scenarios import InputType
 
-_MOST_POINTS = 200
+_MAX_POINTS = 200
 
 
 def read_workflow(path: Path) -> tuple[Parameters, Draft]:
@@ -53,7 +52,7 @@ def read_workflow(path: Path) -> tuple[Parameters, Draft]:
 def _read(path: Path) -> Mapping[str, Any]:
     exported = read_json(path, "workflow")
     if isinstance(exported, list) and len(exported) == 1:
-        exported = exported[0]  # an export of several has a list
+        exported = exported[0]  # an export of several transformations is a list
     if not isinstance(exported, Mapping) or not isinstance(exported.get("io_interface"), Mapping):
         raise ConfigError(f"{path} is not an exported transformation: it has no io_interface", HINT)
     return exported
@@ -112,9 +111,9 @@ def _completed(
 
 
 def _series(default: Any) -> dict[str, Any]:
-    """A series with the default's instants, each value near its own; without one a day of hourly values."""
+    """A series at the default's instants with values near its own; without a default, a day of hourly values."""
     if isinstance(default, dict) and default and all(isinstance(v, int | float) for v in default.values()):
-        points = {str(at): float(value) for at, value in list(default.items())[:_MOST_POINTS]}
+        points = {str(at): float(value) for at, value in list(default.items())[:_MAX_POINTS]}
     else:
         points = {f"2025-01-01T{hour:02d}:00:00Z": 100.0 for hour in range(24)}
     return {at: {"$": {"normal": [value, max(abs(value) / 20, 0.01)], "decimals": 3}} for at, value in points.items()}

@@ -1,4 +1,4 @@
-"""The kinds of fields. Adding one is one module here, its `KINDS`, and its part of the JSON Schema."""
+"""The kinds of fields. A new kind is a module here with `KINDS`, and its part of the JSON Schema."""
 
 import importlib
 import pkgutil
@@ -12,7 +12,7 @@ __all__ = ["Kind", "KindType", "kinds"]
 
 @cache
 def kinds() -> Mapping[str, KindType]:
-    """All kinds by the name that a spec uses."""
+    """All kinds, by their names in a spec."""
     found: dict[str, KindType] = {}
     for module in pkgutil.iter_modules(__path__):
         found |= getattr(importlib.import_module(f"{__name__}.{module.name}"), "KINDS", {})

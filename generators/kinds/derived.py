@@ -1,4 +1,4 @@
-"""Values that follow from other fields: expression, and one definition for each value of another field."""
+"""Values that depend on other fields: expressions, and one definition per value of another field."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from generators.operations import FormulaError
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A formula of other fields; a result outside [low, high] is moved to the nearer end."""
+    """A formula over other fields; results are clipped to [low, high]."""
 
     formula: Formula
     low: float | None = None
@@ -28,31 +28,31 @@ class Computed:
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
-        """The formula, min, max."""
+        """See `KindType.read`; the formula with min and max."""
         try:
             checked = formula(str(definition["formula"]))
         except FormulaError as error:
-            raise (place / "formula").error(str(error), "see the list of operators in docs/scenarios.md") from error
+            raise (place / "formula").error(str(error), "docs/scenarios.md lists the operators") from error
         return cls(checked, definition.get("min"), definition.get("max"))
 
     def inputs(self) -> frozenset[str]:
-        """The names in the formula."""
+        """The fields that the formula names."""
         return self.formula.names
 
     def draw(self, block: Block) -> Column:
-        """The formula's value."""
+        """The values of the formula."""
         columns = {name: block.columns[name].values for name in self.formula.names}
         values = self.formula.evaluate(columns, len(block))
         if self.low is None and self.high is None:
             return Values(values)
         if not values.dtype.is_numeric():
-            raise FormulaError("min and max need a number")
+            raise FormulaError("min and max apply to numbers only")
         return Values(values.clip(self.low, self.high))
 
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """The kind that `cases` has for the value of the field `by`, else `otherwise`."""
+    """The kind in `cases` for the value of the field `by`, otherwise `otherwise`."""
 
     by: str
     cases: Mapping[str, Kind]
@@ -62,23 +62,23 @@ class Conditional:
 
     @property
     def derived(self) -> bool:
-        """True when every case is."""
+        """Whether every case is derived."""
         return all(kind.derived for kind in self._kinds())
 
     def _kinds(self) -> list[Kind]:
         return [*self.cases.values(), *([self.otherwise] if self.otherwise else [])]
 
     def inputs(self) -> frozenset[str]:
-        """The field `by`, and what the cases need."""
+        """The field `by` and the inputs of the cases."""
         return frozenset({self.by}).union(*(kind.inputs() for kind in self._kinds()))
 
     def draw(self, block: Block) -> Column:
-        """Every case is drawn for all rows, then each row takes its own: a row does not depend on the others."""
+        """Every case is drawn for all rows and each row takes its own, so rows do not depend on each other."""
         keys = block.columns[self.by].text().series()
         present = set(keys.unique())
         rest = ~keys.is_in(list(self.cases)).fill_null(value=False)
         if rest.any() and self.otherwise is None:
-            raise FormulaError(f"there is no case for {self.by} = {keys.filter(rest)[0]!r}; add one, or `otherwise`")
+            raise FormulaError(f"no case for {self.by} = {keys.filter(rest)[0]!r}; add one, or `otherwise`")
         drawn = [
             ((keys == key).fill_null(value=False), _drawn(kind, block.at(f"{block.path}?{key}"), wanted=key in present))
             for key, kind in self.cases.items()
@@ -89,7 +89,7 @@ class Conditional:
 
 
 def _drawn(kind: Kind, block: Block, *, wanted: bool) -> Column:
-    """A case that no row wants is drawn for one row, for its type: types may not depend on the rows of a block."""
+    """A case that no row takes is drawn for one row, because column types must not depend on the block."""
     return kind.draw(block if wanted else block.row(block.start, 0))
 
 

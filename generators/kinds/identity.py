@@ -1,4 +1,4 @@
-"""Values that never come twice: sequence, uuid."""
+"""Values that never repeat: sequence, uuid."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -24,12 +24,12 @@ class Sequence(Independent):
     main: ClassVar[str] = "start"
 
     @classmethod
-    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema says it all
-        """Start, step, prefix, width."""
+    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema has checked it
+        """See `KindType.read`; start, step, prefix and width."""
         return cls(**{key: definition[key] for key in ("start", "step", "prefix", "width") if key in definition})
 
     def draw(self, block: Block) -> Column:
-        """Start + step * row."""
+        """The value ``start + step * row``."""
         numbers = pl.Series(self.start + self.step * block.rows())
         if not self.prefix and not self.width:
             return Values(numbers)
@@ -50,13 +50,13 @@ _LAYOUT = np.dtype({
 
 @dataclass(frozen=True, slots=True)
 class Uuid(Independent):
-    """Random UUIDs, version 4."""
+    """Random UUIDs, version 4 (RFC 9562)."""
 
     main: ClassVar[str] = "version"
 
     @classmethod
-    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # nothing to choose
-        """Version 4 is the only one."""
+    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # there are no options
+        """See `KindType.read`; version 4 is the only one."""
         return cls()
 
     def draw(self, block: Block) -> Column:
@@ -71,7 +71,7 @@ class Uuid(Independent):
         for k in range(4):
             written[f"dash{k}"] = ord("-")
         text = pl.Series(written.view(np.uint8).reshape(-1, 36))
-        # Through Polars' own casts: handing 36-byte strings over from NumPy costs three times as much.
+        # Polars' own casts: converting 36-byte strings from NumPy takes three times as long.
         return Values(text.cast(pl.List(pl.UInt8)).cast(pl.Binary).cast(pl.String), bare=True)
 
 

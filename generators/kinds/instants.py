@@ -17,18 +17,18 @@ from harness.model.units import parse_duration
 
 _DAY_MS = 86_400_000
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_LONGEST_DAYS = 40_000
-_MILLISECONDS = "%Y-%m-%dT%H:%M:%S%.3fZ"  # where whole seconds would make different instants look the same
-_POOLED = 4096  # so many instants are written out once, and rows point at them
+_MAX_DAYS = 40_000
+_MILLISECONDS = "%Y-%m-%dT%H:%M:%S%.3fZ"  # where whole seconds would make distinct instants look the same
+_POOLED = 4096  # up to this many instants are formatted once, and rows refer to them
 
 
 @dataclass(frozen=True, slots=True)
 class Instants(Independent):
     """Instants on a grid of `step_ms`, in [start, end), each equally likely; milliseconds since 1970, UTC.
 
-    The grid starts anew each day at `opens_ms` after midnight and ends at `closes_ms`, on the given `weekdays` (0 is
-    Monday); without business hours it is one grid from start to end. Written as a date when `as_date`, with `pattern`
-    where one is given.
+    With business hours the grid restarts each day at `opens_ms` after midnight and ends at `closes_ms`, on the given
+    `weekdays` (0 is Monday); otherwise it is one grid from start to end. Written as a date if `as_date`, with `pattern`
+    if one is given.
     """
 
     start_ms: int
@@ -47,7 +47,7 @@ class Instants(Independent):
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
-        """Range, step, business hours, format."""
+        """See `KindType.read`; range, step, business hours and format."""
         start, date_start = parse_instant(definition["range"][0], place / "range")
         end, date_end = parse_instant(definition["range"][1], place / "range")
         if date_end:
@@ -64,22 +64,22 @@ class Instants(Independent):
             pattern=definition.get("format", _MILLISECONDS if (start % 1000 or step % 1000) else ""),
             unique=definition.get("unique", False),
         )
-        if end - start > _LONGEST_DAYS * _DAY_MS or kind.size < 1:
+        if end - start > _MAX_DAYS * _DAY_MS or kind.size < 1:
             raise (place / "range").error(
-                f"there is no instant between {definition['range'][0]} and {definition['range'][1]} to choose"
+                f"there is no instant between {definition['range'][0]} and {definition['range'][1]}"
                 if kind.size < 1
                 else "the range is longer than a century",
-                "give a range that holds at least one step, in business hours where they are asked for",
+                "give a range with at least one step, within business hours if they are set",
             )
         return kind
 
     @property
     def size(self) -> int:
-        """How many different instants there are."""
+        """The number of distinct instants."""
         return int(self._days()[1][-1]) if self.end_ms > self.start_ms else 0
 
     def draw(self, block: Block) -> Column:
-        """The instant with a random index on the grid."""
+        """The instant at a random position on the grid."""
         size = self.size
         index = block.permuted(size) if self.unique else block.index_below(size)
         if size <= _POOLED:
@@ -100,7 +100,7 @@ class Instants(Independent):
         return values.cast(pl.Date) if self.as_date else values
 
     def _days(self) -> tuple[Ints, Ints]:
-        """When each stretch of the grid begins, and how many instants it and those before it hold."""
+        """The start of each stretch of the grid, and the cumulative number of its instants."""
         if not self.business:
             count = -(-(self.end_ms - self.start_ms) // self.step_ms)
             return np.array([self.start_ms]), np.array([max(count, 0)])
@@ -128,7 +128,7 @@ def parse_instant(value: object, place: Place) -> tuple[int, bool]:
         try:
             moment = dt.datetime.fromisoformat(str(value))
         except ValueError as error:
-            raise place.error(f"'{value}' is no date or time", "write 2026-01-31 or 2026-01-31T08:00:00Z") from error
+            raise place.error(f"'{value}' is not a date or time", "write 2026-01-31 or 2026-01-31T08:00:00Z") from error
     utc = moment.replace(tzinfo=dt.UTC) if moment.tzinfo is None else moment
     return (utc - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1), False
 
@@ -162,9 +162,9 @@ def _time_ms(value: object, place: Place) -> int:
     try:
         hour, minute = (int(part) for part in str(value).split(":"))
     except ValueError as error:
-        raise place.error(f"'{value}' is no time of day", 'write "08:30"') from error
+        raise place.error(f"'{value}' is not a time of day", 'write "08:30"') from error
     if not (0 <= hour <= 24 and 0 <= minute < 60 and hour * 60 + minute <= 1440):
-        raise place.error(f"'{value}' is no time of day", 'write "08:30"')
+        raise place.error(f"'{value}' is not a time of day", 'write "08:30"')
     return int(hour * 60 + minute) * 60_000
 
 

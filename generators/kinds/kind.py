@@ -1,4 +1,4 @@
-"""What a kind of field must offer."""
+"""The protocols of a kind of field and of how it is read from a spec."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
@@ -11,46 +11,46 @@ Definition = Mapping[str, Any]
 
 
 class Kind(Protocol):
-    """How the values of one field come about. Frozen: all randomness comes from the block."""
+    """How the values of one field are drawn. Immutable: all randomness comes from the block."""
 
     @property
     def monotone(self) -> bool:
-        """Does the value grow with the block's `uniform()`, so that the field can be correlated with another?"""
+        """Whether the value increases with the block's `uniform()`, so that the field can be correlated."""
         ...
 
     @property
     def derived(self) -> bool:
-        """Does the value follow from other fields alone, so that drawing it again can't make it unique?"""
+        """Whether the value depends on other fields only, so that a redraw can't make it unique."""
         ...
 
     def inputs(self) -> frozenset[str]:
-        """The fields whose columns `draw` needs."""
+        """The names of the fields whose columns `draw` needs."""
         ...
 
     def draw(self, block: Block) -> Column:
-        """The values of the block's rows; each depends on its row's number, the seed and the inputs only."""
+        """The values of the block's rows; each depends only on its row number, the seed and the inputs."""
         ...
 
 
 class Independent:
-    """What most kinds have in common: they need no other field."""
+    """Defaults of the kinds that need no other field."""
 
     __slots__ = ()
     monotone: ClassVar[bool] = False
     derived: ClassVar[bool] = False
 
     def inputs(self) -> frozenset[str]:
-        """None."""
+        """No other field is needed."""
         return frozenset()
 
 
 class KindType(Protocol):
-    """How a kind is read from a spec. `main` is the key that the short form ``{kind: value}`` gives."""
+    """How a kind is read from a spec. `main` is the key that the short form ``{kind: value}`` sets."""
 
     main: str
 
     def read(self, definition: Definition, place: Place) -> Kind:
-        """The kind that a definition, already checked by the schema, describes.
+        """The kind that a definition describes; the schema has already been checked.
 
         Raises:
             ConfigError: the definition contradicts itself.

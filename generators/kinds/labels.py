@@ -1,4 +1,4 @@
-"""Values out of a list: choice, boolean, scale."""
+"""Values from a list: choice, boolean, scale."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Choice(Independent):
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
-        """A list of values with or without weights, or a mapping of values to weights."""
+        """See `KindType.read`; a list of values with optional weights, or a mapping of values to weights."""
         given, weights = definition["values"], tuple(definition.get("weights", ()))
         unique = definition.get("unique", False)
         if isinstance(given, Mapping):
@@ -43,11 +43,11 @@ class Choice(Independent):
 
     @property
     def size(self) -> int:
-        """How many different values there are."""
+        """The number of distinct values."""
         return len(self.values)
 
     def draw(self, block: Block) -> Column:
-        """The value whose share of the cumulative weight holds u."""
+        """The value at u's share of the cumulative weight."""
         labels = from_values(list(self.values))
         return Values(labels.pool, self._index(block), labels.is_json)
 
@@ -61,29 +61,28 @@ class Choice(Independent):
 
 @dataclass(frozen=True, slots=True)
 class Truth(Independent):
-    """True with probability `p`."""
+    """A boolean that is true with probability `p`."""
 
     p: float = 0.5
 
     main: ClassVar[str] = "p"
 
     @classmethod
-    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema says it all
-        """The probability."""
+    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema has checked it
+        """See `KindType.read`; the probability."""
         return cls(definition.get("p", 0.5))
 
     def draw(self, block: Block) -> Column:
-        """U < p."""
+        """True where u is below `p`."""
         return Values(pl.Series(block.uniform() < self.p))
 
 
 @dataclass(frozen=True, slots=True)
 class Scale(Independent):
-    """The levels of a sweep, balanced exactly: after any number of rows no level is ahead of another by more than one.
+    """The levels of a sweep, exactly balanced: after any number of rows, no level is more than one ahead of another.
 
-    Each round of len(values) rows has every level once, in a random order ("shuffled") or in the given one
-    ("in_turn"). "sorted" writes all rows of the first level, then all of the second: its rows depend on how many
-    there are in all.
+    Each round of len(values) rows has every level once, in random order ("shuffled") or in the given order
+    ("in_turn"). "sorted" writes all rows of the first level, then all of the second, so its rows depend on the total.
     """
 
     values: tuple[object, ...]
@@ -92,8 +91,8 @@ class Scale(Independent):
     main: ClassVar[str] = "values"
 
     @classmethod
-    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema says it all
-        """Levels and order."""
+    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema has checked it
+        """See `KindType.read`; levels and order."""
         return cls(tuple(definition["values"]), definition.get("order", "shuffled"))
 
     def draw(self, block: Block) -> Column:

@@ -1,4 +1,4 @@
-"""Values that come from elsewhere: Faker's vocabularies, rows of a file."""
+"""Values from elsewhere: Faker's vocabularies, rows of a file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,10 +28,10 @@ class Fake(Independent):
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
-        """Provider, locale, arguments, size of the pool."""
+        """See `KindType.read`; provider, locale, arguments and size of the pool."""
         provider, _, inline = str(definition["provider"]).partition(".")
         if not provider.isidentifier() or provider.startswith("_"):
-            raise (place / "provider").error(f"'{provider}' is no provider", "write its method name, such as company")
+            raise (place / "provider").error(f"'{provider}' is not a provider", "write a method name, such as company")
         args = definition.get("args", [])
         kwargs = dict(args) if isinstance(args, dict) else {}
         positional = tuple(args) if isinstance(args, list) else ()
@@ -39,7 +39,7 @@ class Fake(Independent):
             key, equals, value = part.partition("=")
             if not equals:
                 raise (place / "provider").error(
-                    f"'{part}' is no argument", "write arguments as pyint.min_value=1,max_value=9, or under args:"
+                    f"'{part}' is not an argument", "write arguments as pyint.min_value=1,max_value=9, or under args:"
                 )
             kwargs[key.strip()] = _literal(value.strip())
         vocabulary = Vocabulary(
@@ -53,11 +53,11 @@ class Fake(Independent):
         return cls(vocabulary, definition.get("unique", False))
 
     def draw(self, block: Block) -> Column:
-        """A random value of the pool, or the row's own value of the unique ones."""
+        """A random value of the pool; if `unique`, the row's own distinct value."""
         if self.unique:
             seed = streams.seed_of(Stream(block.seed, block.path, "faker"))
             return block.sources.distinct(self.vocabulary, seed, block.start, block.stop)
-        # Fields that want the same share one pool: drawing it is what costs.
+        # Fields with the same vocabulary share one pool, because drawing it is expensive.
         pool = block.sources.pool(self.vocabulary, streams.seed_of(Stream(block.seed, str(self.vocabulary), "faker")))
         return Values(pool.pool, block.index_below(self.vocabulary.size), pool.is_json)
 
@@ -79,7 +79,7 @@ def _frozen(value: object) -> object:
 class FromFile(Independent):
     """A column of a user's CSV or Parquet file.
 
-    Fields of the same file, draw and group use the same row, so that values which belong together stay together.
+    Fields with the same file, draw and group use the same row, so that related values stay together.
     `draw` is "with_replacement", "without_replacement" (each row at most once, in a random order), "in_order", or
     "in_order_then_random" (the file's rows first, then rows drawn with replacement).
     """
@@ -93,18 +93,18 @@ class FromFile(Independent):
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
-        """Path, column, draw, group."""
+        """See `KindType.read`; path, column, draw and group."""
         path = place.document.folder / str(definition["path"])
         column = definition.get("column", str(place.path[-1]) if place.path else "")
         return cls(path, column, definition.get("draw", "with_replacement"), definition.get("group", ""))
 
     def draw(self, block: Block) -> Column:
-        """The cell of the row drawn."""
+        """The cell of the drawn row."""
         table = block.sources.table(self.path)
         if self.column not in table.columns:
             raise ConfigError(
-                f"{self.path} has no column '{self.column}', which the field {block.path} wants",
-                f"its columns are {', '.join(table.columns)}",
+                f"{self.path} has no column '{self.column}', which the field {block.path} refers to",
+                f"its columns are: {', '.join(table.columns)}",
             )
         rows = self._rows(block.at(f"file {self.path.name} {self.how} {self.group}"), table.height, block.path)
         return Values(table[self.column], rows)
@@ -117,14 +117,14 @@ class FromFile(Independent):
             return np.where(rows < height, rows, block.index_below(height))
         if block.total > height:
             raise ConfigError(
-                f"the field {path} takes each row of {self.path} once: {height:,} rows, and {block.total:,} are wanted",
-                f"ask for at most {height:,} rows, or draw with_replacement",
+                f"the field {path} uses each row of {self.path} once: it has {height:,}, {block.total:,} are needed",
+                f"generate at most {height:,} rows, or draw with_replacement",
             )
         return block.rows() if self.how == "in_order" else block.permuted(height)
 
 
 def as_frame(rows: list[dict[str, str]], columns: list[str]) -> pl.DataFrame:
-    """Rows of text cells as a table that `FromFile` can draw from; an empty cell is missing."""
+    """Rows of text cells as a table for `FromFile`; empty cells are missing values."""
     return pl.DataFrame(
         {name: [row[name] or None for row in rows] for name in columns}, schema=dict.fromkeys(columns, pl.String)
     )

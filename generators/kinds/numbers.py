@@ -15,11 +15,11 @@ from generators.document import Place
 from generators.kinds.kind import Definition, Independent, Kind, KindType
 from generators.streams import Floats
 
-_WIDEST = 2**53
+_MAX_INTEGERS = 2**53
 
 
 def _rounded(values: Floats, decimals: int | None) -> Column:
-    """Uses up `values`: these are the passes over memory that a million rows pay for."""
+    """The rounded values. Overwrites `values`: every pass over memory counts with a million rows."""
     if decimals is not None:
         factor = 10.0**decimals
         values *= factor
@@ -30,21 +30,21 @@ def _rounded(values: Floats, decimals: int | None) -> Column:
 
 
 def _decimals(definition: Definition, largest: float) -> int | None:
-    """The decimals asked for, unless numbers of that size have none so small to round to."""
+    """The number of decimals, or None where numbers of this size have fewer digits than that."""
     decimals: int | None = definition.get("decimals")
-    return None if decimals is None or largest * 10.0**decimals > _WIDEST else decimals
+    return None if decimals is None or largest * 10.0**decimals > _MAX_INTEGERS else decimals
 
 
 def _ends(definition: Definition, key: str, place: Place) -> tuple[float, float]:
     low, high = definition[key]
     if low > high:
-        raise (place / key).error(f"the range begins at {low:g}, above its end {high:g}", "swap the two")
+        raise (place / key).error(f"the range starts at {low:g}, above its end {high:g}", "swap the two")
     return low, high
 
 
 @dataclass(frozen=True, slots=True)
 class Uniform(Independent):
-    """Evenly in [low, high], rounded to `decimals`."""
+    """Uniform in [low, high], rounded to `decimals`."""
 
     low: float
     high: float
@@ -55,14 +55,14 @@ class Uniform(Independent):
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
-        """Range, decimals."""
+        """See `KindType.read`; range and decimals."""
         low, high = _ends(definition, "range", place)
         if not math.isfinite(high - low):
-            raise (place / "range").error("the range is wider than a number can say", "narrow it")
+            raise (place / "range").error("the range is too wide for a number", "narrow it")
         return cls(low, high, _decimals(definition, max(abs(low), abs(high))))
 
     def draw(self, block: Block) -> Column:
-        """Low + u (high - low)."""
+        """The value ``low + u * (high - low)``."""
         values = block.uniform()
         values *= self.high - self.low
         values += self.low
@@ -71,9 +71,9 @@ class Uniform(Independent):
 
 @dataclass(frozen=True, slots=True)
 class Normal(Independent):
-    """Normal with `mean` and `sd`, truncated to [low, high]: what is cut off is drawn elsewhere, not piled up there.
+    """Normal with `mean` and `sd`, truncated (not clipped) to [low, high].
 
-    With `exponential` the value is e to the power of that: lognormal, with bounds in the logarithm.
+    With `exponential` the exponential of that: lognormal, with mean, sd and bounds of the logarithm.
     """
 
     mean: float
@@ -86,7 +86,7 @@ class Normal(Independent):
     monotone: ClassVar[bool] = True
 
     def draw(self, block: Block) -> Column:
-        """Mean + sd * quantile(u), u between the probabilities of the bounds."""
+        """The value ``mean + sd * quantile(u)``, with u between the probabilities of the bounds."""
         u = block.uniform()
         if math.isfinite(self.low) or math.isfinite(self.high):
             below, above = self._probability(self.low), self._probability(self.high)
@@ -106,7 +106,7 @@ def _bounded(kind: Normal, place: Place) -> Kind:
     away = min(abs(kind.low - kind.mean), abs(kind.high - kind.mean)) / kind.sd
     if not kind.low <= kind.mean <= kind.high and away > 6:
         raise place.error(
-            "min and max leave only values more than 6 standard deviations away", "move the centre between min and max"
+            "min and max allow only values more than 6 standard deviations away", "move the centre between min and max"
         )
     return kind
 
@@ -118,7 +118,7 @@ class NormalType:
 
     @staticmethod
     def read(definition: Definition, place: Place) -> Kind:
-        """Mean and standard deviation, as a pair or by name."""
+        """See `KindType.read`; mean and standard deviation, as a pair or by name."""
         mean, sd = definition.get("mean_sd") or (definition["mean"], definition["sd"])
         if sd <= 0:
             raise place.error(f"the standard deviation is {sd:g}", "give one above 0")
@@ -133,7 +133,7 @@ class LognormalType:
 
     @staticmethod
     def read(definition: Definition, place: Place) -> Kind:
-        """Median and sigma, as a pair or by name."""
+        """See `KindType.read`; median and sigma, as a pair or by name."""
         median, sigma = definition.get("median_sigma") or (definition["median"], definition["sigma"])
         if median <= 0 or sigma <= 0:
             raise place.error(f"median {median:g} and sigma {sigma:g}", "give both above 0")
@@ -153,7 +153,7 @@ def _log(x: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Integer(Independent):
-    """Integers low, low + step, …, at most high, each equally likely; `unique` ones in a random order."""
+    """Integers low, low + step, … up to high, equally likely; if `unique`, in random order."""
 
     low: int
     high: int
@@ -165,27 +165,27 @@ class Integer(Independent):
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
-        """Range, step, unique."""
+        """See `KindType.read`; range, step and unique."""
         low, high = (int(end) for end in _ends(definition, "range", place))
         kind = cls(low, high, definition.get("step", 1), definition.get("unique", False))
-        if kind.size > _WIDEST or not -(2**63) <= low <= high < 2**63:
-            raise (place / "range").error("the range holds more than 2**53 integers", "narrow it, or use uuid")
+        if kind.size > _MAX_INTEGERS or not -(2**63) <= low <= high < 2**63:
+            raise (place / "range").error("the range has more than 2**53 integers", "narrow it, or use uuid")
         return kind
 
     @property
     def size(self) -> int:
-        """How many different values there are."""
+        """The number of distinct values."""
         return (self.high - self.low) // self.step + 1
 
     def draw(self, block: Block) -> Column:
-        """Low + step * index."""
+        """The value ``low + step * index``."""
         index = block.permuted(self.size) if self.unique else block.index_below(self.size)
         return Values(pl.Series(self.low + index * self.step))
 
 
 @dataclass(frozen=True, slots=True)
 class Quantiles(Independent):
-    """The distribution with these quantiles, at equal steps of probability from 0 to 1, straight lines between."""
+    """The distribution with these quantiles, at equal steps of probability from 0 to 1, interpolated linearly."""
 
     points: tuple[float, ...]
     decimals: int | None = None
@@ -195,26 +195,26 @@ class Quantiles(Independent):
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
-        """Points, decimals."""
+        """See `KindType.read`; points and decimals."""
         points = definition["points"]
         if any(after < before for before, after in itertools.pairwise(points)):
-            raise (place / "points").error("the quantiles fall", "give them in rising order")
+            raise (place / "points").error("the quantiles are not ascending", "give them in ascending order")
         if not math.isfinite(points[-1] - points[0]):
-            raise (place / "points").error("the range is wider than a number can say", "narrow it")
+            raise (place / "points").error("the range is too wide for a number", "narrow it")
         return cls(tuple(points), _decimals(definition, max(abs(points[0]), abs(points[-1]))))
 
     def draw(self, block: Block) -> Column:
-        """Between the two quantiles about u."""
+        """Interpolated between the quantiles around u."""
         points = np.array(self.points, dtype=np.float64)
         place = block.uniform() * (len(points) - 1)
         left = np.minimum(place.astype(np.int64), len(points) - 2)
-        # Not np.interp: it may fuse its product and sum where the processor can.
+        # Not np.interp, which may fuse product and sum on some processors.
         return _rounded(points[left] + (place - left) * (points[left + 1] - points[left]), self.decimals)
 
 
 @dataclass(frozen=True, slots=True)
 class Zipf(Independent):
-    """Ranks 1 … size, rank k with a probability in proportion to k**-exponent: a few are popular, most are rare."""
+    """Ranks 1 … size, rank k with a probability proportional to k**-exponent: few are popular, most are rare."""
 
     size: int
     exponent: float
@@ -223,12 +223,12 @@ class Zipf(Independent):
     monotone: ClassVar[bool] = True
 
     @classmethod
-    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema says it all
-        """Size, exponent."""
+    def read(cls, definition: Definition, place: Place) -> Kind:  # noqa: ARG003  # the schema has checked it
+        """See `KindType.read`; size and exponent."""
         return cls(definition["size"], float(definition.get("exponent", 1.1)))
 
     def draw(self, block: Block) -> Column:
-        """The rank whose share of the cumulative weight holds u."""
+        """The rank at u's share of the cumulative weight."""
         cumulative = np.cumsum(portable.exp(-self.exponent * portable.log(np.arange(1.0, self.size + 1.0))))
         rank = np.searchsorted(cumulative, block.uniform() * cumulative[-1], side="right")
         return Values(pl.Series(np.minimum(rank, self.size - 1).astype(np.int64) + 1))

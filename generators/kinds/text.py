@@ -1,4 +1,4 @@
-"""Text with other fields in it: template."""
+"""Text that contains other fields: template."""
 
 import string
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from generators.kinds.kind import Definition, Kind, KindType
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Literal text and ``{field}`` or ``{field:format}``; a date's format is strftime's, a number's is Python's.
+    """Literal text with ``{field}`` or ``{field:format}``; dates are formatted by strftime, numbers as in Python.
 
-    `parts` are (literal, field or none, format). A row in which a field is missing is missing.
+    `parts` are (literal, field or None, format). The value is missing in rows where a field is missing.
     """
 
     parts: tuple[tuple[str, str | None, str], ...]
@@ -25,15 +25,15 @@ class Template:
 
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
-        """The pattern."""
+        """See `KindType.read`; the pattern."""
         return cls(parse_template(str(definition["pattern"]), place / "pattern"))
 
     def inputs(self) -> frozenset[str]:
-        """The fields in braces."""
+        """The names of the fields in braces."""
         return frozenset(name for _, name, _ in self.parts if name is not None)
 
     def draw(self, block: Block) -> Column:
-        """Literals and formatted fields, put together."""
+        """Literals and formatted fields, concatenated."""
         parts: list[Part] = []
         for literal, name, form in self.parts:
             if literal:
@@ -47,7 +47,7 @@ def parse_template(pattern: str, place: Place) -> tuple[tuple[str, str | None, s
     """The parts of a pattern.
 
     Raises:
-        ConfigError: a brace stands alone, or something other than a field's name is in braces.
+        ConfigError: a brace is unmatched, or does not enclose the name of a field.
     """
     try:
         parsed = [
@@ -56,7 +56,7 @@ def parse_template(pattern: str, place: Place) -> tuple[tuple[str, str | None, s
         ]
     except ValueError as error:
         raise place.error(
-            f"'{pattern}' is no template: {error}", "write a brace that is meant as text twice: {{"
+            f"'{pattern}' is not a template: {error}", "double a brace that is meant as text: {{"
         ) from error
     for _, name, form, conversion in parsed:
         if name is not None and (not name.isidentifier() or conversion or "{" in form):
@@ -65,7 +65,7 @@ def parse_template(pattern: str, place: Place) -> tuple[tuple[str, str | None, s
 
 
 def escaped(literal: str) -> str:
-    """The pattern that stands for this text, braces and all."""
+    """A pattern for exactly this text, with its braces escaped."""
     return literal.replace("{", "{{").replace("}", "}}")
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from harness.cli import printing
 from harness.model.arguments import rate_above_0
 from harness.model.errors import ConfigError, ExitCode
-from harness.targets.cleaning import Cleaning, Cleanup, clean_up
+from harness.targets.cleaning import clean_up
+from harness.targets.target import CleansUp, Cleanup
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     if plan.simulated:
         raise ConfigError("this run's simulated platform no longer exists", "there is nothing to clean up")
     target = find(plan.target).from_plan(plan)
-    if not isinstance(target, Cleaning):
+    if not isinstance(target, CleansUp):
         raise ConfigError(f"{plan.target} keeps no runs", "there is nothing to clean up")
     ended = {e.object for e in folder.records(Event) if e.kind == "Run" and e.reason in TERMINAL_STATES}
     runs = [(row.run, row.run in ended) for row in folder.records(Submission) if row.run is not None]

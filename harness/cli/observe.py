@@ -171,9 +171,9 @@ def _try_listing(target: "Target", settings: "ObserverSettings") -> None:
         TargetUnreachableError: it does not answer as this platform.
     """
     from harness.collectors.http import Http, Timeouts
-    from harness.targets.target import Listing
+    from harness.targets.target import ListsRuns
 
-    if not isinstance(target, Listing):
+    if not isinstance(target, ListsRuns):
         raise ConfigError(
             "this platform lists no runs: only the load that starts a run sees it",
             "run a load test (locust): it is observed as well",

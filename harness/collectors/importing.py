@@ -21,7 +21,7 @@ from harness.collectors.runs.listing import Runs
 from harness.model.errors import ConfigError
 from harness.model.http import HttpAnswer
 from harness.model.records import Sample
-from harness.targets.target import Listing
+from harness.targets.target import ListsRuns
 
 _ORDER = ("Node", "Pod", "Event", pvcs.KIND, workflows.KIND)  # events tell of pods that must be known
 
@@ -112,7 +112,7 @@ def _items(path: Path, document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _record_runs(observation: Observation, path: Path) -> int:
     """A page of the platform's listing, read by the platform's own target."""
     listing = observation.target
-    if not isinstance(listing, Listing):
+    if not isinstance(listing, ListsRuns):
         raise ConfigError(f"{path} lists runs, and {observation.plan.target} lists none", "name the platform it is of")
     return Runs(observation, listing, lambda _request: HttpAnswer(200, path.read_bytes())).take_page()
 

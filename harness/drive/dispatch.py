@@ -14,7 +14,8 @@ from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.model.records import Event, Outcome, Sample, Span, Submission
 from harness.model.scenario import Arrival
-from harness.targets.target import CompletedRun, RejectedError, Target
+from harness.targets.completed_run import CompletedRun
+from harness.targets.target import RejectedError, Target
 
 # Between two arrivals it is looked so often whether the test was stopped.
 _LOOK_UP_S = 0.1

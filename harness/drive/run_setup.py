@@ -24,9 +24,8 @@ from harness.plan.validate import Checked
 from harness.store.baselines import keep_baseline
 from harness.store.folder import PIPELINE, SCENARIOS, Recorder, RunFolder, Tail
 from harness.targets.bearer import VARIABLE
-from harness.targets.cleaning import Cleaning, Cleanup
 from harness.targets.scenarios import Input
-from harness.targets.target import Platform, Redactable, Target
+from harness.targets.target import CleansUp, Cleanup, Platform, Redactable, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,7 @@ def _set_up(checked: Checked, means: RunContext) -> tuple[Plan, tuple[Input, ...
         command=("locust", *sys.argv[1:]), started_at=time.time_ns(), workers=means.workers,
     )  # fmt: skip
     target = means.platform.from_plan(plan, checked.prepared.package)
-    if settings.cleanup is not Cleanup.NONE and not isinstance(target, Cleaning):
+    if settings.cleanup is not Cleanup.NONE and not isinstance(target, CleansUp):
         raise ConfigError(f"--cleanup {settings.cleanup}: {plan.target} keeps no runs", "leave --cleanup out")
     carrier = HttpClient(plan.host, means.token, plan.limits, verify_tls=plan.verify_tls)
     try:

@@ -24,7 +24,8 @@ from harness.model.records import Outcome, Submission
 from harness.model.schedules import Concurrency
 from harness.plan.validate import Checked
 from harness.store.folder import RunFolder
-from harness.targets.cleaning import Cleaning, Cleanup, clean_up
+from harness.targets.cleaning import clean_up
+from harness.targets.target import CleansUp, Cleanup
 
 _TICK_S = 0.25
 # A closed schedule is looked after more often: an ended run is a free slot. Slots that open by themselves are known in
@@ -236,7 +237,7 @@ class Session:
     def _clean_up(self, test: LoadTest) -> None:
         """Do away with this test's runs as it was asked for."""
         settings = self._checked.settings
-        if settings.cleanup is Cleanup.NONE or not isinstance(test.target, Cleaning):
+        if settings.cleanup is Cleanup.NONE or not isinstance(test.target, CleansUp):
             return
         self.stage = Stage.CLEANING
         rows = test.folder.records(Submission)

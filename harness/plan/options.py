@@ -20,9 +20,8 @@ from harness.model.schedules.schedule import DEFAULT, RUNS
 from harness.model.slo import parse_slo
 from harness.model.units import parse_duration
 from harness.plan.schedule_files import read_document
-from harness.targets.cleaning import Cleanup
 from harness.targets.scenarios import ParamMode
-from harness.targets.target import Platform
+from harness.targets.target import Cleanup, Platform
 
 _DEFAULT_RUNS = 60
 

@@ -14,8 +14,7 @@ from harness.model.scenario import Scenario
 from harness.model.units import counted, format_duration
 from harness.planning.jobs_per_node import Blocked, NodeCapacity, Snapshot, Trial, Verdict, judge
 from harness.targets import kfp
-from harness.targets.cleaning import Cleanup
-from harness.targets.target import RejectedError
+from harness.targets.target import Cleanup, RejectedError
 
 _POLL_S = 1.0
 

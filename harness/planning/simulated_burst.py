@@ -30,10 +30,10 @@ def package(path: Path | None) -> bytes:
     Raises:
         ConfigError: the file can't be read.
     """
-    from harness.targets import kfp_pipeline
+    from harness.targets import kfp
 
     if path is None:
-        return Path(kfp_pipeline.__file__).with_name("training.yaml").read_bytes()
+        return kfp.EXAMPLE.read_bytes()
     try:
         return path.read_bytes()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The platform's bearer token: never an option's value, which process lists and web pages would show."""
+"""The platform's bearer token. It is never an option's value, which process lists and web pages would show."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,21 +7,19 @@ from urllib.parse import urlsplit
 from harness.model.errors import ConfigError
 
 VARIABLE = "PIPESWARM_TOKEN"
-
-
 _PORTS = {"http": 80, "https": 443}
 
 
 def token_for(host: str, given_for: str, read: Callable[[], str]) -> str:
-    """The token that `read` returns, if `host` has the origin that it was given for; "" otherwise.
+    """The token that `read` returns if `host` has the origin it was given for, otherwise "".
 
-    The host of a test may come from a web form that anybody can post, the token never does.
+    The host of a test may come from a web form that anyone can post; the token never does.
     """
     return read() if same_origin(host, given_for) else ""
 
 
 def same_origin(one: str, other: str) -> bool:
-    """Whether two addresses share scheme, host and port (RFC 6454). What is not an address shares it with nothing."""
+    """Whether two addresses share scheme, host and port (RFC 6454); False if either is not an address."""
     origin = _origin(one)
     return origin is not None and origin == _origin(other)
 
@@ -37,7 +35,7 @@ def _origin(address: str) -> tuple[str, str, int] | None:
 
 
 def read_token(file: str, environment: Mapping[str, str]) -> str:
-    """The token in `file`, or of the environment where no file is named; "" is none.
+    """The token in `file`, or in the environment if no file is named; "" if there is none.
 
     Raises:
         ConfigError: the file can't be read.
@@ -47,4 +45,4 @@ def read_token(file: str, environment: Mapping[str, str]) -> str:
     try:
         return Path(file).read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise ConfigError(f"the token file {file} can't be read: {error.strerror}", "see --token-file") from error
+        raise ConfigError(f"the token file {file} can't be read: {error.strerror}", "check --token-file") from error

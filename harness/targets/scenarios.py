@@ -1,4 +1,4 @@
-"""Scenario CSVs read against what the target's inputs are: every cell is typed before the first arrival."""
+"""Scenario CSVs, read against the target's inputs: every cell is converted before the first arrival."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +11,12 @@ from harness.model.scenario import Scenario
 from harness.targets.table import rows_of
 
 _KEYS = ("id", "scenario_name")
-_MOST_ERRORS = 20
+_MAX_ERRORS = 20
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
 class InputType(StrEnum):
-    """The types of parameters that platforms know, by the names of the KFP IR."""
+    """The types of parameters, by their names in the KFP IR; `wording` names a value of the type in messages."""
 
     STRING = "STRING"
     INTEGER = "NUMBER_INTEGER"
@@ -25,26 +25,41 @@ class InputType(StrEnum):
     LIST = "LIST"
     STRUCT = "STRUCT"
 
+    @property
+    def wording(self) -> str:
+        """A value of this type, with its article."""
+        return _WORDINGS[self]
+
+
+_WORDINGS = {
+    InputType.STRING: "a string",
+    InputType.INTEGER: "an integer",
+    InputType.DOUBLE: "a number",
+    InputType.BOOLEAN: "a boolean (true or false)",
+    InputType.LIST: "a JSON list",
+    InputType.STRUCT: "a JSON object",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One parameter of a pipeline. Without `required` an empty or missing cell leaves the platform's `default`."""
+    """One parameter of a pipeline. If not `required`, an empty or missing cell leaves the platform's `default`."""
 
     name: str
     type: InputType
     required: bool
-    default: object = None  # none is known
+    default: object = None  # None if unknown
 
 
 @dataclass(frozen=True, slots=True)
 class ParamMode:
-    """How a row becomes parameters: a column each, or the whole row as a JSON list in the parameter `json_into`."""
+    """How a row becomes parameters: one per column, or the whole row as a JSON list in the parameter `json_into`."""
 
     json_into: str = ""
 
     @classmethod
     def parse(cls, text: str) -> "ParamMode":
-        """``columns`` or ``json:NAME``.
+        """Parse ``columns`` or ``json:NAME``.
 
         Raises:
             ConfigError: the text is neither.
@@ -53,70 +68,68 @@ class ParamMode:
             return cls()
         kind, _, name = text.partition(":")
         if kind != "json" or not name:
-            raise ConfigError(f"'{text}' is not a parameter mode", "write columns, or json:NAME of one parameter")
+            raise ConfigError(f"'{text}' is not a parameter mode", "write columns, or json:PARAMETER")
         return cls(name)
 
 
 def read_scenarios(path: Path, inputs: Sequence[Input], mode: ParamMode) -> list[Scenario]:
-    """The scenarios of a CSV with header ``id,scenario_name,…``, each cell typed for its input.
-
-    A byte order mark and CRLF line ends are accepted.
+    """The scenarios of a CSV with the header ``id,scenario_name,…``, each cell converted to the type of its input.
 
     Raises:
-        ConfigError: listing file, row and column of every fault (up to 20).
+        ConfigError: lists file, row and column of every error (up to 20).
     """
-    rows = rows_of(path, f"generate-scenarios --n 100 -o {path} makes one")
+    rows = rows_of(path, f"create it: generate-scenarios --n 100 -o {path}")
     _, header = next(rows, (0, []))
     if not header:
-        raise ConfigError(f"{path} is empty", "the first row must be id,scenario_name,… and the parameters' names")
-    faults: list[str] = list(_header_faults(header, inputs, mode))
-    if faults:
-        raise _error(path, faults)
+        raise ConfigError(f"{path} is empty", "the header is id,scenario_name,… and the parameters' names")
+    errors = list(_header_errors(header, inputs, mode))
+    if errors:
+        raise _error(path, errors)
     scenarios: list[Scenario] = []
     seen: dict[str, int] = {}
     for number, cells in rows:
         if len(cells) != len(header):
-            faults.append(f"row {number}: {len(cells)} cells where the header has {len(header)} columns")
+            errors.append(f"row {number}: {len(cells)} cells, but the header has {len(header)} columns")
             continue
         row = dict(zip(header, cells, strict=True))
         if row["id"] in seen:
-            faults.append(f"row {number}, column id: '{row['id']}' stands in row {seen[row['id']]} already")
+            errors.append(f"row {number}, column id: '{row['id']}' is already used in row {seen[row['id']]}")
         seen.setdefault(row["id"], number)
         values, bad = _values(row, inputs, mode)
-        faults.extend(f"row {number}, column {column}: {what}" for column, what in bad)
+        errors.extend(f"row {number}, column {column}: {problem}" for column, problem in bad)
         scenarios.append(Scenario(row["id"], row["scenario_name"], values, row))
-    if faults:
-        raise _error(path, faults)
+    if errors:
+        raise _error(path, errors)
     if not scenarios:
-        raise ConfigError(f"{path} holds no scenario: only a header", "generate-scenarios --n 100 makes some")
+        raise ConfigError(f"{path} has a header but no scenarios", "generate-scenarios --n 100 creates some")
     return scenarios
 
 
-def _header_faults(header: Sequence[str], inputs: Sequence[Input], mode: ParamMode) -> Iterator[str]:
+def _header_errors(header: Sequence[str], inputs: Sequence[Input], mode: ParamMode) -> Iterator[str]:
     for key in _KEYS:
         if key not in header:
-            yield f"row 1: there is no column {key}"
+            yield f"row 1: the column {key} is missing"
     for name in sorted({name for name in header if header.count(name) > 1}):
-        yield f"row 1, column {name}: stands there twice"
+        yield f"row 1, column {name}: given twice"
     known = {i.name: i for i in inputs}
     if mode.json_into:
-        yield from _json_faults(known, mode.json_into)
+        yield from _json_errors(known, mode.json_into)
         given = {mode.json_into}
     else:
         given = set(header)
         for name in sorted(given - set(known) - set(_KEYS)):
-            yield f"row 1, column {name}: the pipeline has no such parameter; it has {_listed(known)}"
+            yield f"row 1, column {name}: unknown parameter; the pipeline has: {_listed(known)}"
     for name, wanted in known.items():
         if wanted.required and name not in given:
-            yield f"row 1: the pipeline needs the parameter {name} ({wanted.type}), and there is no such column"
+            yield f"row 1: the column {name} is missing; the pipeline requires it ({wanted.type.wording})"
 
 
-def _json_faults(known: Mapping[str, Input], name: str) -> Iterator[str]:
+def _json_errors(known: Mapping[str, Input], name: str) -> Iterator[str]:
     into = known.get(name)
     if into is None:
-        yield f"the pipeline has no parameter {name}; it has {_listed(known)}"
+        yield f"the pipeline has no parameter {name}; it has: {_listed(known)}"
     elif into.type not in {InputType.STRING, InputType.LIST}:
-        yield f"the parameter {into.name} is a {into.type}: a JSON list needs a STRING or LIST"
+        yield f"the parameter {into.name} takes {into.type.wording}, but json mode needs a string or a JSON list"
 
 
 def _listed(known: Mapping[str, Input]) -> str:
@@ -131,7 +144,7 @@ def _values(
         as_list = [dict(row)]
         return {into.name: as_list if into.type is InputType.LIST else json.dumps(as_list)}, []
     values: dict[str, object] = {}
-    faults: list[tuple[str, str]] = []
+    errors: list[tuple[str, str]] = []
     for wanted in inputs:
         cell = row.get(wanted.name)
         if cell is None or (cell == "" and not wanted.required):
@@ -139,15 +152,15 @@ def _values(
         try:
             values[wanted.name] = typed(cell, wanted.type)
         except ValueError:
-            faults.append((wanted.name, f"'{_short(cell)}' is not a {wanted.type}"))
-    return values, faults
+            errors.append((wanted.name, f"'{_short(cell)}' is not {wanted.type.wording}"))
+    return values, errors
 
 
 def typed(cell: str, wanted: InputType) -> object:
-    """A cell's value as the input's type; JSON for lists and structs, true/false for booleans.
+    """A cell converted to the input's type; lists and structs are JSON, booleans true/false or 1/0.
 
     Raises:
-        ValueError: the cell has no such value.
+        ValueError: the cell is not a value of this type.
     """
     match wanted:
         case InputType.STRING:
@@ -156,7 +169,7 @@ def typed(cell: str, wanted: InputType) -> object:
             return int(cell)
         case InputType.DOUBLE:
             value = float(cell)
-            if value - value != 0:  # infinities and NaN have no JSON
+            if value - value != 0:  # JSON has neither infinities nor NaN
                 raise ValueError(cell)
             return value
         case InputType.BOOLEAN:
@@ -171,7 +184,7 @@ def typed(cell: str, wanted: InputType) -> object:
 
 
 def as_cell(value: object) -> str:
-    """A value as a cell, or hetida's direct provisioning, holds it: text as it is, everything else as JSON."""
+    """A value as the text of a cell or of hetida's direct provisioning: text as it is, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -179,10 +192,10 @@ def _short(cell: str) -> str:
     return cell if len(cell) <= 60 else cell[:57] + "…"
 
 
-def _error(path: Path, faults: Sequence[str]) -> ConfigError:
-    shown = "\n".join(f"  {fault}" for fault in faults[:_MOST_ERRORS])
-    more = f"\n  … and {len(faults) - _MOST_ERRORS} more" if len(faults) > _MOST_ERRORS else ""
+def _error(path: Path, errors: Sequence[str]) -> ConfigError:
+    shown = "\n".join(f"  {error}" for error in errors[:_MAX_ERRORS])
+    more = f"\n  … and {len(errors) - _MAX_ERRORS} more" if len(errors) > _MAX_ERRORS else ""
     return ConfigError(
-        f"{path} does not fit:\n{shown}{more}",
-        "mend these cells, or let generate-scenarios make the file from the pipeline or workflow",
+        f"{path} does not match the pipeline:\n{shown}{more}",
+        "fix these cells, or generate the file from the pipeline or workflow with generate-scenarios",
     )

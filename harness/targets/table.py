@@ -1,4 +1,4 @@
-"""CSV files that people give: read row by row, and told what is wrong with them by line."""
+"""Users' CSV files, read row by row; errors name file and line."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -7,19 +7,19 @@ from pathlib import Path
 
 from harness.model.errors import ConfigError
 
-_LONGEST_CELL = 2**31 - 1  # the platform decides how long a value may be; the standard library would, at 128 KiB
+_MAX_CELL = 2**31 - 1  # the platform limits the length of a value; the standard library would at 128 KiB
 
 
 def rows_of(path: Path, hint: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV (RFC 4180), each with the number of the line that it begins in.
+    """The rows of a CSV (RFC 4180), each with the number of the line on which it begins.
 
-    A byte order mark and CRLF line ends are accepted, and empty lines are left out. `hint` is for a file that is not
-    there.
+    A byte order mark and CRLF line ends are accepted, and empty lines are skipped. `hint` is shown when the file does
+    not exist.
 
     Raises:
-        ConfigError: it can't be read, or is no such CSV.
+        ConfigError: it can't be read, or is not a CSV.
     """
-    csv.field_size_limit(_LONGEST_CELL)
+    csv.field_size_limit(_MAX_CELL)
     last = 0
     try:
         with path.open(encoding="utf-8-sig", newline="") as text:
@@ -27,37 +27,37 @@ def rows_of(path: Path, hint: str) -> Iterator[tuple[int, list[str]]]:
             for cells in rows:
                 number, last = last + 1, rows.line_num
                 if number == 1 and len(cells) == 1 and ";" in cells[0]:
-                    raise ConfigError(f"{path} parts its columns by semicolons", "save it as CSV with commas")
+                    raise ConfigError(f"{path} is semicolon-separated", "save it as CSV with commas")
                 if cells:
                     yield number, cells
     except FileNotFoundError:
-        raise ConfigError(f"{path} can't be read: there is no such file", hint) from None
+        raise ConfigError(f"{path} does not exist", hint) from None
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}", "give a readable CSV file") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 (after row {last})", "save it as CSV UTF-8") from error
     except csv.Error as error:
-        raise ConfigError(f"{path}, row {last + 1}: not a CSV: {error}", "quote cells as RFC 4180 says") from error
+        raise ConfigError(f"{path}, row {last + 1}: not a CSV: {error}", "quote cells as in RFC 4180") from error
 
 
 def named_rows_of(path: Path, columns: Sequence[str], hint: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a CSV with a heading, by column, each with the number of the line that it begins in.
+    """The rows of a CSV with a header, by column, each with the number of the line on which it begins.
 
-    Blanks around cells are dropped; cells that a row lacks are empty. `hint` is for a file that is not there.
+    Whitespace around cells is dropped; cells that a row lacks are empty. `hint` is shown when the file does not exist.
 
     Raises:
-        ConfigError: it can't be read, is no such CSV, or lacks one of `columns`.
+        ConfigError: it can't be read, is not a CSV, or lacks one of `columns`.
     """
     rows = rows_of(path, hint)
-    _, heading = next(rows, (1, []))
-    names = [name.strip() for name in heading]
+    _, header = next(rows, (1, []))
+    names = [name.strip() for name in header]
     for name in columns:
         if name not in names:
             raise ConfigError(f"{path}, line 1: the column '{name}' is missing", f"columns are: {','.join(columns)}")
     for line, cells in rows:
         if len(cells) > len(names):
             raise ConfigError(
-                f"{path}, line {line}: {len(cells)} cells where the heading has {len(names)}",
-                "write decimals with a point, and quote cells that hold a comma",
+                f"{path}, line {line}: {len(cells)} cells, but the header has {len(names)}",
+                "write decimals with a point, and quote cells that contain a comma",
             )
         yield line, {name: cell.strip() for name, cell in zip_longest(names, cells, fillvalue="")}

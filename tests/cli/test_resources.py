@@ -1,12 +1,11 @@
 import json
-from pathlib import Path
 
 from harness.cli import main
-from harness.targets import kfp_pipeline
+from harness.targets import kfp
 from tests.analysis.cost.test_resources import measured
 from tests.support.timelines import Story
 
-TRAINING = Path(kfp_pipeline.__file__).with_name("training.yaml")
+TRAINING = kfp.EXAMPLE
 
 
 def test_a_run_gets_advice_and_the_runs_per_node(tmp_path, capsys):

@@ -36,7 +36,7 @@ from harness.model.phases import (
 )
 from harness.store import RunFolder
 from harness.targets import kfp
-from harness.targets.kfp_tasks import instant
+from harness.targets.kfp.tasks import instant
 from tests.support.servers import Proxy, Served, fill, kubeconfig, proxied, small_file_system, until
 
 TOKEN = "a-bearer-token-of-the-test"

@@ -129,7 +129,7 @@ def test_a_closed_schedule_comes_back_from_the_manifest(tmp_path: Path) -> None:
 
 @given(st.one_of(*ANY.values()), st.one_of(*ANY.values()), st.one_of(*ANY.values()))
 def test_composition_is_associative(a: Schedule, b: Schedule, c: Schedule) -> None:
-    assert a.then(b).then(c) == a.then(b.then(c))  # type: ignore[attr-defined]  # of `Open`
+    assert a.then(b).then(c) == a.then(b.then(c))  # type: ignore[attr-defined]  # of `OpenSchedule`
     assert a.then(b).length_s == pytest.approx(a.length_s + b.length_s)  # type: ignore[attr-defined]
 
 

@@ -8,7 +8,8 @@ from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
 from harness.model.phases import COMPUTING, RUN
 from harness.model.scenario import Arrival
-from harness.targets import CompletedRun, RejectedError
+from harness.targets.completed_run import CompletedRun
+from harness.targets.target import RejectedError
 
 
 class Platform:

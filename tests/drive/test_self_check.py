@@ -24,7 +24,7 @@ COSTLY = """
 import time
 
 from harness.model.http import HttpRequest
-from harness.targets import CompletedRun
+from harness.targets.completed_run import CompletedRun
 
 
 class Costly:

@@ -52,7 +52,7 @@ def test_bad_options_end_with_2_before_anything_is_made(locust, arguments, said)
         ("id,scenario_name,scenario\n1,a,{}\n1,b,{}\n", "row 3, column id"),
         (
             "id,scenario_name,data_multiplier\n1,a,lots\n",
-            "row 2, column data_multiplier: 'lots' is not a NUMBER_INTEGER",
+            "row 2, column data_multiplier: 'lots' is not an integer",
         ),
         ("id,scenario_name,colour\n1,a,red\n", "column colour"),
         ("id,scenario_name\n1\n", "row 2: 1 cells"),

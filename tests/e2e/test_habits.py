@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from harness.targets.kfp_pipeline import read_pipeline
+from harness.targets.kfp.pipeline import read_pipeline
 from tests.e2e.conftest import QUICK, ROOT
 
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
@@ -86,7 +86,7 @@ def test_a_locustfile_that_cannot_work_says_why(locust, tmp_path):
     wrong.write_text(LOCUSTFILE.replace('"kfp"', '"kubeflow"'))
     finished = locust.headless("-f", str(wrong))
     assert finished.code == 2, finished.err
-    assert "there is no target 'kubeflow'" in finished.err
+    assert "unknown target 'kubeflow'" in finished.err
     assert "Traceback" not in finished.err
     wrong.write_text("raise ValueError('my own')")
     finished = locust.headless("-f", str(wrong))

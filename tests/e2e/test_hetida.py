@@ -155,7 +155,7 @@ def test_scenarios_that_do_not_fit_are_refused_before_the_first_arrival(hetida, 
     (tmp_path / "bad.csv").write_text("id,scenario_name,window\n1,a,wide\n")
     finished = hetida.headless(*options, "--scenarios", str(tmp_path / "bad.csv"))
     assert finished.code == 2
-    assert "'wide' is not a NUMBER_INTEGER" in finished.err
+    assert "'wide' is not an integer" in finished.err
 
 
 UNKNOWN = "6b1f0c52-0000-4f55-9a53-6f1f3a1b7d01"

@@ -24,7 +24,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_what_a_spec_writes_it_accepts():
+def test_a_spec_accepts_the_files_it_generates():
     path = Path("x.csv")
     path.write_bytes(written(spec_of(EVERY_KIND), 500))
     assert faults(path, EVERY_KIND) == []
@@ -93,15 +93,15 @@ def test_a_bad_cell_is_named_with_row_column_and_reason(column, cell, problem):
     ("content", "said"),
     [
         ("", "row 1: the file is empty"),
-        ("id,scenario_name,n\n", "row 1: there are no rows below the header"),
-        ("id,scenario_name\n1,a\n", "row 1, column n: missing column"),
+        ("id,scenario_name,n\n", "row 1: the file has a header but no rows"),
+        ("id,scenario_name\n1,a\n", "row 1, column n: the column is missing"),
         ("id,scenario_name,n,zz\n1,a,3,1\n", "row 1, column zz: unknown column"),
-        ("id,scenario_name,n\n1,a\n", "row 2: 2 cells where the header has 3"),
-        ("id,scenario_name,n\n1,a,3\n1,b,3\n", "row 3, column id: already in row 2"),
-        ("id,scenario_name,n,n\n1,a,3,3\n", "column n: the column is there twice"),
+        ("id,scenario_name,n\n1,a\n", "row 2: 2 cells, but the header has 3"),
+        ("id,scenario_name,n\n1,a,3\n1,b,3\n", "row 3, column id: '1' is already used in row 2"),
+        ("id,scenario_name,n,n\n1,a,3,3\n", "column n: the column is given twice"),
     ],
 )
-def test_what_is_wrong_with_the_table_itself_is_said(capsys, content, said):
+def test_errors_in_the_structure_of_the_table_are_reported(capsys, content, said):
     Path("x.csv").write_text(content)
     Path("s.yaml").write_text("fields:\n  scenario_name: {faker: word}\n  n: {integer: [1, 9]}\n")
     assert main(["--check", "x.csv", "--spec", "s.yaml"]) == 2
@@ -114,7 +114,7 @@ def test_a_byte_order_mark_and_crlf_are_accepted():
     assert main(["--check", "x.csv", "--spec", "s.yaml"]) == 0
 
 
-def test_only_so_many_are_listed_and_json_counts_all(capsys):
+def test_bad_cells_are_listed_up_to_a_limit_and_json_counts_all(capsys):
     Path("s.yaml").write_text("fields:\n  n: {integer: [1, 9]}\n")
     Path("x.csv").write_text("id,scenario_name,n\n" + "".join(f"{k},scenario-{k},99\n" for k in range(50)))
     assert main(["--check", "x.csv", "--spec", "s.yaml", "--limit", "3"]) == 2
@@ -126,7 +126,7 @@ def test_only_so_many_are_listed_and_json_counts_all(capsys):
 
 @settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=200))
-def test_any_file_is_judged_or_refused(tmp_path_factory, content):
+def test_any_file_is_checked_or_rejected(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("any") / "x.csv"
     path.write_bytes(content)
     assert main(["--check", str(path), "--quiet", "--json"]) == 2

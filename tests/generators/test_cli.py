@@ -41,7 +41,7 @@ def test_five_thousand_scenarios_with_id_and_name_first(capsys):
     assert len({row["url"] for row in rows}) > 2000
 
 
-def test_the_manifest_tells_what_is_needed_to_make_the_file_again(capsys):
+def test_the_manifest_is_enough_to_reproduce_the_file(capsys):
     spec = Path("s.yaml")
     spec.write_text("seed: 11\nrows: 30\nfields:\n  who: {faker: name, pool: 20}\n")
     assert main(["--spec", "s.yaml", "-o", "out.csv", "--json"]) == 0
@@ -70,7 +70,7 @@ def test_another_vocabulary_is_visible_in_the_manifest(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.parquet"])
-def test_the_ending_of_the_name_is_the_format(name):
+def test_the_suffix_of_the_name_is_the_format(name):
     assert main(["--n", "20", "-o", name, "--quiet"]) == 0
     read = {"x.csv": pl.read_csv, "x.jsonl": pl.read_ndjson, "x.parquet": pl.read_parquet}[name]
     assert read(name).height == 20
@@ -83,7 +83,7 @@ def test_the_standard_output_takes_any_format_and_gets_nothing_else():
     assert not list(Path.cwd().iterdir())
 
 
-def test_a_reader_that_has_seen_enough_is_no_error():
+def test_a_closed_pipe_is_not_an_error():
     done = subprocess.run(
         f"{sys.executable} -m generators --n 400000 -o - --quiet | head -n 1", shell=True, capture_output=True, check=False, timeout=120
     )  # fmt: skip
@@ -95,18 +95,18 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     ("arguments", "said"),
     [
         (["--spec", "none.yaml"], "none.yaml can't be read: No such file"),
-        (["-o", "x.txt"], "the ending of x.txt names no format"),
+        (["-o", "x.txt"], "the name x.txt has no known suffix"),
         (["-o", "no/such/x.csv"], "can't be written: No such file or directory"),
         (["-o", "x.jsonl", "--excel-safe"], "--excel-safe and --crlf are for CSV"),
-        (["--from-csv", "none.csv"], "none.csv can't be read"),
+        (["--from-csv", "none.csv"], "none.csv does not exist"),
         (["--from-run", "none"], "there is no run folder at none"),
-        (["--check", "none.csv"], "none.csv can't be read"),
+        (["--check", "none.csv"], "none.csv does not exist"),
         (["workload", "--plot", "x.gif"], "x.gif ends neither in .svg nor in .png"),
         (["workload", "--for", "soon"], "'soon' is not a duration"),
-        (["workload", "--for", "1h", "--width", "5"], "--width 5 is no range"),
+        (["workload", "--for", "1h", "--width", "5"], "--width: '5' is not a range"),
     ],
 )
-def test_bad_input_is_said_with_what_to_do_and_exit_code_2(capsys, arguments, said):
+def test_bad_input_ends_with_a_fix_and_exit_code_2(capsys, arguments, said):
     assert main(arguments) == 2
     shown = capsys.readouterr().err
     assert said in shown
@@ -115,7 +115,7 @@ def test_bad_input_is_said_with_what_to_do_and_exit_code_2(capsys, arguments, sa
     assert not list(Path.cwd().iterdir())
 
 
-def test_what_fails_half_way_leaves_the_old_file_alone():
+def test_a_failed_write_leaves_the_old_file_alone():
     Path("scenarios.csv").write_text("precious")
     Path("s.yaml").write_text("fields:\n  x: {expression: 1 / (150000 - id)}\n")
     assert main(["--spec", "s.yaml", "--n", "200000", "--quiet"]) == 2
@@ -154,7 +154,7 @@ def test_a_generation_that_is_killed_leaves_no_file_under_the_final_name():
     assert not Path("scenarios.csv").exists()
 
 
-def test_progress_is_told_in_plain_lines_from_100_000_rows():
+def test_progress_is_printed_as_lines_from_100_000_rows():
     done = run("--n", "200000")
     assert "131,072 of 200,000 scenarios" in done.stderr
     assert "\x1b" not in done.stderr
@@ -167,7 +167,7 @@ def test_the_load_can_ask_for_scenarios_with_few_imports():
     assert not {"kfp", "faker", "pandas", "pyarrow", "rich", "plotly"} & set(modules)
 
 
-def test_help_names_every_way(capsys):
+def test_help_lists_every_option(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["--help"])
     assert caught.value.code == 0

@@ -34,7 +34,7 @@ def test_continuous_marginals(definition, oracle):
     assert stats.kstest(values(definition), oracle.cdf).statistic < BOUND
 
 
-def test_a_truncated_lognormal_keeps_to_its_bounds_without_piling_up():
+def test_a_truncated_lognormal_is_not_clipped_to_its_bounds():
     found = values({"lognormal": [0.01, 0.6], "min": 0.005, "max": 0.05})
     assert 0.005 <= found.min() < found.max() <= 0.05
     assert len(np.unique(found)) == N

@@ -79,5 +79,5 @@ def test_the_examples_fit_their_schemas(path, schema):
     assert not list(Draft202012Validator(schema.content()).iter_errors(plain))
 
 
-def test_nothing_of_this_machine_is_on_the_page():
+def test_the_page_contains_nothing_of_this_machine():
     assert os.path.expanduser("~") not in PAGE  # noqa: PTH111  # the text, not a path

@@ -72,7 +72,7 @@ def test_numbers_come_back_bit_for_bit(numbers):
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+49 89", "-x", "@SUM(A1)", "\tx", "\rx", '=HYPERLINK("http://x","y")'])
-def test_text_that_a_spreadsheet_would_run_is_disarmed(cell):
+def test_text_that_a_spreadsheet_would_run_is_escaped(cell):
     columns = {"id": Values(pl.Series([1, -2])), "x": Values(pl.Series([cell, "safe"]))}
     assert rows(written(Csv(excel_safe=True), columns))[1:] == [["1", "'" + cell], ["-2", "safe"]]
     assert rows(written(Csv(), columns))[1][1] == cell

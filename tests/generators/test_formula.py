@@ -76,7 +76,7 @@ def test_division_and_remainder_have_pythons_signs(a, b, sign):
         ("float(a) / 2", 0.5),
     ],
 )
-def test_what_each_function_gives(source, expected):
+def test_results_of_the_functions(source, expected):
     assert value(source)[0] == expected
 
 
@@ -108,7 +108,7 @@ def test_what_each_function_gives(source, expected):
         "(" * 60 + "1" + ")" * 60 + "+" * 70 + "1",
     ],
 )
-def test_what_is_not_in_the_grammar_is_refused(source):
+def test_anything_outside_the_grammar_is_rejected(source):
     with pytest.raises(FormulaError):
         value(source)
 
@@ -117,7 +117,7 @@ def test_what_is_not_in_the_grammar_is_refused(source):
     "source",
     ["a / 0", "a % (b - 2)", "sqrt(a)", "log(x)", "s + a", "a if a else b", "4611686018427387904 * 4", "2 ** 64", "exp(1000)", "s * 3", "round(x, a)", "int(s)"],
 )  # fmt: skip
-def test_what_values_do_not_allow_is_an_error_not_a_wrong_number(source):
+def test_invalid_operands_are_errors_not_wrong_numbers(source):
     with pytest.raises(FormulaError):
         value(source)
 
@@ -134,7 +134,7 @@ def test_a_date_is_shifted_by_seconds():
     assert (shifted - moment).dt.total_seconds().to_list() == [90]
 
 
-def test_a_formula_knows_its_names():
+def test_a_formula_lists_the_fields_it_refers_to():
     assert formula("a + min(b, 1) if t else x").names == {"a", "b", "t", "x"}
 
 

@@ -65,7 +65,7 @@ def test_unique_integers_are_a_permutation(low, width):
     assert sorted(found) == list(range(low, low + width))
 
 
-def test_more_unique_values_than_there_are_is_an_error_that_counts_them():
+def test_too_few_unique_values_are_an_error_that_counts_them():
     with pytest.raises(ConfigError, match=r"fields.x is unique but has only 5 values for 6 rows"):
         column({"integer": [1, 5], "unique": True}, 6)
 
@@ -174,7 +174,7 @@ def test_unique_faker_values_are_generated_not_pooled():
 
 
 def test_a_provider_with_too_few_values_is_named():
-    with pytest.raises(ConfigError, match=r"boolean.* has only about 2 values, 3 are needed"):
+    with pytest.raises(ConfigError, match=r"boolean.* has only about 2 values, but 3 are needed"):
         column({"faker": "boolean", "unique": True}, 3)
 
 
@@ -184,10 +184,10 @@ def test_a_provider_with_too_few_values_is_named():
         ({"faker": "nonsense"}, "no provider 'nonsense'"),
         ({"faker": "name", "locale": "xx_XX"}, "no locale 'xx_XX'"),
         ({"faker": "pyint", "args": {"nope": 1}}, "can't draw pyint"),
-        ({"faker": "__class__"}, "is no provider"),
+        ({"faker": "__class__"}, "is not a provider"),
     ],
 )
-def test_what_faker_does_not_have_is_said(definition, message):
+def test_unknown_faker_names_are_errors(definition, message):
     with pytest.raises(ConfigError, match=message):
         column(definition, 5)
 
@@ -230,7 +230,7 @@ def test_rows_are_drawn_in_order_or_each_at_most_once(plants):
     once = column({"from_file": str(plants), "column": "plant", "draw": "without_replacement"}, 50)
     assert sorted(once) == sorted(f"p{k}" for k in range(50))
     assert once != [f"p{k}" for k in range(50)]
-    with pytest.raises(ConfigError, match="50 rows, and 51 are wanted"):
+    with pytest.raises(ConfigError, match="has 50, 51 are needed"):
         column({"from_file": str(plants), "column": "plant", "draw": "without_replacement"}, 51)
 
 
@@ -241,9 +241,9 @@ def test_a_parquet_file_keeps_its_types(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
-    [("none.csv", None, "there is no file"), ("e.csv", "a,b\n", "no rows"), ("x.csv", "a\n1\n", "no column 'x'")],
+    [("none.csv", None, "does not exist"), ("e.csv", "a,b\n", "no rows"), ("x.csv", "a\n1\n", "no column 'x'")],
 )
-def test_a_file_that_can_not_serve_is_named(tmp_path, name, content, message):
+def test_an_unusable_file_is_named(tmp_path, name, content, message):
     if content is not None:
         (tmp_path / name).write_text(content)
     with pytest.raises(ConfigError, match=message):

@@ -14,7 +14,7 @@ from generators.inference.pipeline import read_pipeline
 from generators.sampler import Sampler
 from generators.spec import read_spec
 from harness.model.errors import ConfigError
-from harness.targets.kfp_pipeline import read_pipeline as read_as_the_load_does
+from harness.targets.kfp.pipeline import read_pipeline as read_as_the_load_does
 from harness.targets.scenarios import ParamMode, read_scenarios
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
@@ -125,7 +125,7 @@ def test_structs_lists_and_json_text_keep_their_shape(compiled, tmp_path):
     assert len({row["scenario"] for row in rows}) == 60
 
 
-def test_an_artifact_as_input_is_refused_with_what_to_do(compiled, capsys):
+def test_an_artifact_as_input_is_rejected_with_a_fix(compiled, capsys):
     assert main(["--from-pipeline", str(compiled["needs-data"])]) == 2
     said = capsys.readouterr().err
     assert "the pipeline's input 'data' is an artifact (system.Dataset), which can't be a scenario's column" in said
@@ -152,7 +152,7 @@ def test_enums_come_from_the_literals_of_the_ir(compiled, tmp_path):
     assert main(["--check", str(tmp_path / "bad.csv"), "--from-pipeline", str(path)]) == 2
 
 
-def test_a_second_document_with_the_platform_spec_is_no_input(compiled, tmp_path):
+def test_the_platform_spec_document_adds_no_inputs(compiled, tmp_path):
     path = tmp_path / "two.yaml"
     path.write_text(compiled["every-type"].read_text() + "\n---\nplatforms:\n  kubernetes: {}\n")
     assert read_pipeline(path).inputs == read_pipeline(compiled["every-type"]).inputs
@@ -171,7 +171,7 @@ def test_a_spec_overrides_what_is_inferred_but_not_the_columns(compiled, tmp_pat
     assert "more.yaml:2: fields.wrod:" in capsys.readouterr().err
 
 
-def test_the_written_spec_makes_the_same_scenarios(compiled, tmp_path):
+def test_the_written_spec_generates_the_same_scenarios(compiled, tmp_path):
     inferred = scenarios(compiled["every-type"], tmp_path)
     spec = tmp_path / "inferred.yaml"
     assert main(["--from-pipeline", str(compiled["every-type"]), "--write-spec", str(spec)]) == 0
@@ -187,19 +187,19 @@ def test_the_written_spec_makes_the_same_scenarios(compiled, tmp_path):
         ("p.py", "def x(): pass", "Python source, not a compiled pipeline"),
         ("p.yaml", "a: 1\n", "not a compiled pipeline"),
         ("p.yaml", "- 1\n", "not a compiled pipeline"),
-        ("p.yaml", "a: [\n", "p.yaml:2: not YAML"),
-        ("p.yaml", "\x00\x01", "not YAML"),
+        ("p.yaml", "a: [\n", "p.yaml:2: not valid YAML"),
+        ("p.yaml", "\x00\x01", "not valid YAML"),
         ("p.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nspec: {}\n", "KFP v1"),
         ("p.yaml", "pipelineInfo: {name: x}\nroot: {inputDefinitions: {parameters: {a: {parameterType: MAP}}}}\n", "unknown type MAP"),
     ],
 )  # fmt: skip
-def test_what_is_not_a_compiled_pipeline_is_said(tmp_path, name, content, said):
+def test_other_files_are_not_compiled_pipelines(tmp_path, name, content, said):
     (tmp_path / name).write_text(content)
     with pytest.raises(ConfigError, match=said):
         read_pipeline(tmp_path / name)
 
 
-def test_names_without_defaults_are_taken_at_their_word(tmp_path):
+def test_without_a_default_the_name_decides(tmp_path):
     names = ["region", "start_date", "dataset_url", "email", "run_id", "team", "config", "plant", "anything"]
     parameters = {name: {"parameterType": "STRING"} for name in names}
     path = tmp_path / "names.yaml"

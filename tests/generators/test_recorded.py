@@ -47,19 +47,19 @@ def test_fewer_are_the_first_ones(run):
     assert [row["id"] for row in table("again.csv")] == ["3", "1"]
 
 
-def test_more_repeat_whole_rows_under_new_ids(run, capsys):
+def test_further_rows_repeat_whole_rows_under_new_ids(run, capsys):
     assert main(["--from-run", str(run), "--n", "40", "-o", "again.csv"]) == 0
     rows = table("again.csv")
     assert [row["id"] for row in rows] == [str(k) for k in range(1, 41)]
     assert {(row["scenario_name"], row["x"]) for row in rows} == {("one", "0.5"), ("two", ""), ("three", "2.5")}
-    assert "repeats them under new ids" in capsys.readouterr().err
+    assert "further rows repeat them under new ids" in capsys.readouterr().err
 
 
-def test_of_values_that_were_hidden_it_is_said_so(run, capsys):
+def test_a_note_names_hidden_values(run, capsys):
     folder = RunFolder.open(run)
     folder.write_plan(Plan("kfp", "http://127.0.0.1", {}, 5, 1, simulated=True, redact=("x", "never")))
     assert main(["--from-run", str(run), "-o", "again.csv"]) == 0
-    assert "without the values of x: give them with --spec" in capsys.readouterr().err
+    assert "without the values of x: define them with --spec" in capsys.readouterr().err
 
 
 def test_the_arrivals_become_a_schedule(run):
@@ -69,14 +69,14 @@ def test_the_arrivals_become_a_schedule(run):
     assert "5 runs" in Path("w.svg").read_text()
 
 
-def test_a_spec_can_be_learned_from_a_run(run):
+def test_a_spec_can_be_inferred_from_a_run(run):
     assert main(["--from-run", str(run), "--write-spec", "s.yaml"]) == 0
     assert main(["--spec", "s.yaml", "--n", "5", "--quiet"]) == 0
     assert list(table("scenarios.csv")[0]) == ["id", "scenario_name", "x"]
 
 
 @pytest.mark.parametrize("missing", ["manifest.json", "submissions.jsonl", SCENARIOS])
-def test_what_the_folder_lacks_is_said(run, capsys, missing):
+def test_missing_files_of_a_run_folder_are_named(run, capsys, missing):
     (run / missing).unlink()
     assert main(["--from-run", str(run)]) == 2
     assert json.dumps(str(run))[1:-1] in capsys.readouterr().err

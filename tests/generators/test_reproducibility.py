@@ -61,7 +61,7 @@ def test_the_block_size_does_not_matter(block, form):
     assert written(SPEC, 400, form=FORMATS[form], block=max(block, 20)) == whole(form)
 
 
-def test_not_even_blocks_of_one_row_matter():
+def test_blocks_of_one_row_give_the_same_bytes():
     assert whole("csv").startswith(written(SPEC, 40, block=1))
 
 

@@ -1,4 +1,4 @@
-"""Learning: what is drawn from a known spec is learned back."""
+"""Inference: a sample drawn from a known spec yields that spec again."""
 
 import csv
 import json
@@ -89,14 +89,14 @@ fields:
         "{lognormal: [1000, 1.5], decimals: 0}",
     ],
 )
-def test_marginals_without_a_name_are_learned_by_their_quantiles(definition):
+def test_unnamed_marginals_are_inferred_as_quantiles(definition):
     spec = f"fields:\n  c: {{choice: [a, b], hidden: true}}\n  x: {definition}\n"
     _, sample, new = learned(spec)
     a, b = ([float(row["x"]) for row in rows] for rows in (sample, new))
     assert stats.ks_2samp(a, b).statistic < 0.06
 
 
-def test_rank_correlation_is_learned():
+def test_rank_correlation_is_inferred():
     spec = """
 fields:
   a: {lognormal: [10, 1]}
@@ -116,7 +116,7 @@ def test_spearman_agrees_with_scipy(pairs):
     assert spearman(a, b) == pytest.approx(expected, abs=1e-12)
 
 
-def test_text_without_a_rule_is_drawn_from_the_sample(capsys):
+def test_text_without_a_pattern_is_drawn_from_the_sample(capsys):
     words = [f"{a}{b}" for a in ("alpha", "be ta", "gam-ma", "del.ta") for b in ("x", "yy", "z1z", "{q}")] * 3
     odd = [f"{word}{chr(97 + k % 26)}{chr(97 + k // 26)}" for k, word in enumerate(words)]
     Path("sample.csv").write_text("id,scenario_name,t\n" + "".join(f"{k},s,{word}\n" for k, word in enumerate(odd)))
@@ -136,7 +136,7 @@ cells = st.one_of(
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=40))
 @example([("x", "=-1")] * 3)
 @example([("x", f"plant-{k:03d}/part-{k}") for k in range(40)])
-def test_any_sample_is_learned_into_a_spec_that_works(tmp_path_factory, rows):
+def test_any_sample_yields_a_spec_that_works(tmp_path_factory, rows):
     base = tmp_path_factory.mktemp("any")
     with (base / "s.csv").open("w", newline="", encoding="utf-8") as out:
         csv.writer(out).writerows([["a", "b c"], *rows])
@@ -151,18 +151,18 @@ def test_any_sample_is_learned_into_a_spec_that_works(tmp_path_factory, rows):
     [
         ("", "has no header"),
         ("a,b\n", "has no rows"),
-        ("a,a\n1,2\n", "'a' is there twice"),
-        ("a,b\n1\n", "row 2 has 1 cells"),
+        ("a,a\n1,2\n", "'a' is duplicated"),
+        ("a,b\n1\n", "row 2: 1 cells, but the header has 2"),
     ],
 )
-def test_what_is_no_sample_is_said(capsys, content, said):
+def test_an_invalid_sample_is_an_error(capsys, content, said):
     Path("s.csv").write_text(content)
     assert main(["--from-csv", "s.csv"]) == 2
     assert said in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("error")
-def test_numbers_beyond_what_a_float_can_hold_are_learned_as_labels():
+def test_numbers_beyond_float_range_are_inferred_as_labels():
     rows = "".join(f"{k},n{k},{'1e400' if k % 2 else '2'}\n" for k in range(8))
     Path("sample.csv").write_text(f"id,scenario_name,x\n{rows}")
     _, _, new = learned(n=50)

@@ -30,37 +30,37 @@ def complaint(text):
     [
         ("fields:\n  x: {uniform: [0, 1]}\n  y:\n    lognormal: [1, -2]\n", "test.yaml:3: fields.y: median 1 and sigma -2"),
         ("fields:\n  x:\n    kind: normal\n    mean: 3\n", "test.yaml:2: fields.x: mean_sd or mean and sd is missing"),
-        ("fields:\n  x:\n    kind: nromal\n", "test.yaml:3: fields.x.kind: there is no kind 'nromal'"),
-        ("fields:\n  x: {unifrom: [0, 1]}\n", "test.yaml:2: fields.x: there is no kind 'unifrom'"),
+        ("fields:\n  x:\n    kind: nromal\n", "test.yaml:3: fields.x.kind: unknown kind 'nromal'"),
+        ("fields:\n  x: {unifrom: [0, 1]}\n", "test.yaml:2: fields.x: unknown kind 'unifrom'"),
         ("fields:\n  x:\n    integer: [1, 2]\n    stpe: 2\n", "test.yaml:4: fields.x.stpe: unknown key 'stpe'"),
         ("fields:\n  x: {integer: [1, two]}\n", "test.yaml:2: fields.x.range[1]: 'two' is not of type 'integer'"),
-        ("fields:\n  x: {integer: [5, 1]}\n", "test.yaml:2: fields.x.range: the range begins at 5, above its end 1"),
+        ("fields:\n  x: {integer: [5, 1]}\n", "test.yaml:2: fields.x.range: the range starts at 5, above its end 1"),
         ("fields:\n  x: {boolean: 2}\n", "test.yaml:2: fields.x.p: 2 is greater than the maximum of 1"),
         ("fields:\n  x: 7\n", "test.yaml:2: fields.x: 7 is not a definition"),
-        ("fields:\n  x: {uniform: [0, .nan]}\n", "test.yaml:2: fields.x.uniform[1]: nan is no finite number"),
+        ("fields:\n  x: {uniform: [0, .nan]}\n", "test.yaml:2: fields.x.uniform[1]: nan is not a finite number"),
         ("fields: {}\n", "test.yaml:1: fields: {} should be non-empty"),
         ("feilds:\n  x: uuid\n", "test.yaml:1: feilds: unknown key 'feilds'"),
         ("- 1\n", "test.yaml:1: not a mapping of keys to values"),
-        ("fields:\n  x: {template: '{nope}'}\n", "test.yaml:2: fields.x: there is no field 'nope'"),
-        ("fields:\n  x: {template: '{y'}\n", "test.yaml:2: fields.x.pattern: '{y' is no template"),
+        ("fields:\n  x: {template: '{nope}'}\n", "test.yaml:2: fields.x: unknown field 'nope'"),
+        ("fields:\n  x: {template: '{y'}\n", "test.yaml:2: fields.x.pattern: '{y' is not a template"),
         ("fields:\n  x: {template: '{y.z}'}\n  y: uuid\n", "test.yaml:2: fields.x.pattern: '{y.z}' is not a field's name"),
         ("fields:\n  x: {expression: 'y +'}\n  y: uuid\n", "test.yaml:2: fields.x.formula: not a formula"),
-        ("fields:\n  x: {expression: y}\n  y: {template: '{x}'}\n", "needs itself: "),
+        ("fields:\n  x: {expression: y}\n  y: {template: '{x}'}\n", "circular reference: "),
         ("fields:\n  x: {choice: [a, b], weights: [1]}\n", "test.yaml:2: fields.x.weights: 1 weights for 2 values"),
         ("fields:\n  x: {choice: {a: 0}}\n", "test.yaml:2: fields.x: the weights add up to 0"),
         ("fields:\n  x: {normal: [0, 1], min: 3, max: 2}\n", "test.yaml:2: fields.x: min is not below max"),
         ("fields:\n  x: {normal: [0, 1], min: 30}\n", "more than 6 standard deviations away"),
         ("fields:\n  x: {datetime: [2025-01-01, 2024-01-01]}\n", "there is no instant between"),
-        ("fields:\n  x: {datetime: [2025-01-01, soon]}\n", "test.yaml:2: fields.x.range: 'soon' is no date or time"),
+        ("fields:\n  x: {datetime: [2025-01-01, soon]}\n", "test.yaml:2: fields.x.range: 'soon' is not a date or time"),
         ("fields:\n  x: {datetime: [2025-01-01, 2025-01-02], step: often}\n", "fields.x.step: 'often' is not a duration"),
         ("fields:\n  x: {uuid: null, correlation: {with: y, rank: 0.5}}\n  y: {normal: [0, 1]}\n", "x can't be correlated"),
-        ("fields:\n  x: {by: y, cases: {a: {unifrom: 1}}}\n  y: {choice: [a]}\n", "fields.x.cases.a: there is no kind 'unifrom'"),
+        ("fields:\n  x: {by: y, cases: {a: {unifrom: 1}}}\n  y: {choice: [a]}\n", "fields.x.cases.a: unknown kind 'unifrom'"),
         ("fields:\n  x: {json: {a: {$: {integer: [1]}}}}\n", "test.yaml:2: fields.x.value.a.$.range: [1] is too short"),
-        ("fields:\n  x: {json: {a: {$: {integer: [1, 2], unique: true}}}}\n", "fields.x.value.a.$.unique: unique is for fields"),
+        ("fields:\n  x: {json: {a: {$: {integer: [1, 2], unique: true}}}}\n", "fields.x.value.a.$.unique: unique applies to fields"),
         ("fields:\n  x: {by: y, cases: {a: {boolean: 1, nullable: 0.5}}}\n  y: {choice: [a]}\n", "a case can't be nullable"),
         ("fields:\n  x: {json: {$repeat: {of: 1, min: 5}}}\n", "fields.x.value.$repeat: min 5 and max 3"),
         ("fields:\n  x: [\n", "not valid YAML"),
-        ("fields:\n  x: uuid\n  x: uuid\n", "test.yaml:3: the key 'x' is there twice"),
+        ("fields:\n  x: uuid\n  x: uuid\n", "test.yaml:3: duplicate key 'x'"),
         ("a: &a [*a]\n", "an alias refers to itself"),
         ("", "test.yaml is empty"),
         ("fields:\n  x: {sequence: 99999999999999999999}\n", "an integer beyond 64 bits"),
@@ -70,23 +70,23 @@ def test_an_error_names_line_and_key(text, expected):
     assert expected in complaint(text)
 
 
-def test_a_ring_of_correlations_is_refused():
+def test_circular_correlations_are_rejected():
     fields = {
         "a": {"normal": [0, 1], "correlation": {"with": "b", "rank": 0.5}},
         "b": {"normal": [0, 1], "correlation": {"with": "a", "rank": 0.5}},
     }
-    with pytest.raises(ConfigError, match="comes back"):
+    with pytest.raises(ConfigError, match="correlation is circular"):
         spec_of(fields)
 
 
-def test_aliases_of_aliases_do_not_explode():
+def test_nested_aliases_do_not_explode():
     bomb = "a: &a [1,1,1,1,1,1,1,1,1]\n" + "".join(
         f"{chr(98 + k)}: &{chr(98 + k)} [{','.join(['*' + chr(97 + k)] * 9)}]\n" for k in range(8)
     )
     assert "more than" in complaint(bomb)
 
 
-def test_misspelled_names_get_the_right_one_suggested():
+def test_misspelled_names_get_a_suggestion():
     with pytest.raises(ConfigError) as caught:
         spec_of({"plant": {"choice": ["a"]}, "x": {"template": "{plnat}"}})
     assert caught.value.hint == "did you mean 'plant'?"
@@ -112,7 +112,7 @@ def test_the_digest_tells_specs_apart():
     assert len(digests) == 3
 
 
-def test_scalars_mean_what_they_look_like():
+def test_scalars_follow_yaml_1_2():
     found = drawn(
         "fields:\n  on: {choice: [NO]}\n  c: {choice: [007]}\n  t: {choice: [18:00]}\n  b: {choice: [true]}\n", 1
     )
@@ -156,7 +156,7 @@ def refusal(text):
 @given(st.fixed_dictionaries({"x": definitions, "y": definitions}))
 @example({"x": {"faker": date(2000, 1, 1)}, "y": {"template": date(2000, 1, 1)}})
 @example({"x": {"from_file": date(2000, 1, 1)}, "y": None})
-def test_whatever_a_file_says_the_loader_reads_it_or_says_what_is_wrong(fields):
+def test_any_file_is_read_or_reported_as_invalid(fields):
     error = refusal(yaml.safe_dump({"fields": fields}, allow_unicode=True))
     assert error is None or (re.match(r"fuzz\.yaml(:\d+)?: ", error.message) and error.hint), error
 
@@ -190,7 +190,7 @@ plausible = st.one_of(
         [{"integer": [-3, 3]}, {"uniform": [0, 1]}, {"choice": ["a", ""]}, {"datetime": ["2025-01-01", "2025-01-09"]}]
     ),
 )
-def test_what_the_loader_accepts_is_drawn_or_says_what_is_wrong(x, y):
+def test_an_accepted_spec_is_drawn_or_reports_an_error(x, y):
     found, error = drawn_or_refused({"x": {**x, "nullable": 0.2}, "y": y})
     if error is not None:
         assert "fields.x" in error.message
@@ -202,7 +202,7 @@ def test_what_the_loader_accepts_is_drawn_or_says_what_is_wrong(x, y):
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=80))
-def test_any_text_is_read_or_refused(text):
+def test_any_text_is_read_or_rejected(text):
     error = refusal(text)
     assert error is None or error.message.startswith("fuzz.yaml")
 
@@ -220,7 +220,7 @@ SHIPPED = sorted([ROOT / "default.scenario.yaml", *(ROOT.parent / "examples").gl
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
-def test_an_editor_accepts_what_is_shipped_and_so_do_we(path):
+def test_the_json_schema_and_we_accept_what_is_shipped(path):
     plain = json.loads(json.dumps(yaml.safe_load(path.read_text()), default=str))
     errors = list(Draft202012Validator(SPEC.content()).iter_errors(plain))
     assert not errors
@@ -230,12 +230,12 @@ def test_an_editor_accepts_what_is_shipped_and_so_do_we(path):
 @pytest.mark.parametrize(
     "definition", [{"unifrom": [0, 1]}, {"integer": [1]}, {"kind": "faker"}, {"uniform": [0, 1], "stpe": 1}]
 )
-def test_an_editor_refuses_what_we_refuse(definition):
+def test_the_json_schema_rejects_what_we_reject(definition):
     assert not Draft202012Validator(SPEC.content()).is_valid({"fields": {"x": definition}})
     with pytest.raises(ConfigError):
         spec_of({"x": definition})
 
 
-def test_the_default_spec_makes_training_scenarios():
+def test_the_default_spec_generates_training_scenarios():
     assert default_spec().columns[:5] == ["id", "scenario_name", "region", "plant", "sensor_type"]
     assert {"url", "data_multiplier", "start_date"} <= set(default_spec().columns)

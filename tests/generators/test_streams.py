@@ -34,7 +34,7 @@ def test_word_i_is_the_reference_at_counter_1_plus_i_by_4():
 
 @settings(deadline=None)
 @given(st.integers(0, 500), st.integers(0, 500), st.integers(1, 7))
-def test_any_stretch_is_the_same_as_in_the_whole(a, b, per_row):
+def test_any_range_equals_the_same_rows_of_the_whole(a, b, per_row):
     start, stop = sorted((a, b))
     whole = streams.words(Stream(1, "x"), 0, 500, per_row)
     assert np.array_equal(streams.words(Stream(1, "x"), start, stop, per_row), whole[start * per_row : stop * per_row])

@@ -112,7 +112,7 @@ def test_an_input_without_a_name_is_noted(export):
     assert read_workflow(export)[0].notes == ("an input without a name is left out",)
 
 
-def test_what_was_generated_passes_the_check(export):
+def test_generated_files_pass_the_check(export):
     rows(export)
     assert main(["--check", "scenarios.csv", "--from-workflow", str(export)]) == 0
 
@@ -120,7 +120,7 @@ def test_what_was_generated_passes_the_check(export):
 @pytest.mark.parametrize(
     ("content", "said"), [("{", "not JSON"), ("[]", "no io_interface"), ('{"a": 1}', "no io_interface")]
 )
-def test_what_is_no_transformation_is_said(tmp_path, content, said):
+def test_other_documents_are_not_transformations(tmp_path, content, said):
     path = tmp_path / "w.json"
     path.write_text(content)
     with pytest.raises(ConfigError, match=said):

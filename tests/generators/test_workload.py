@@ -51,7 +51,7 @@ def test_each_width_moves_from_the_last_by_at_most_the_variation(given_phases, s
 
 @settings(deadline=None)
 @given(phases, st.integers(0, 2**32))
-def test_once_inside_its_limits_a_phase_stays_there_and_until_then_it_comes_nearer(given_phases, seed):
+def test_a_phase_approaches_its_limits_and_then_stays_within_them(given_phases, seed):
     day = workload(stage="1m", phases=given_phases)
     found = widths(day, seed).tolist()
     position = 0
@@ -105,9 +105,9 @@ def test_a_phase_can_have_shares_of_its_own():
         ("phases:\n- {name: a, for: 7m, width: [1, 2]}\n", "test.yaml:2: phases[0].for: 7m is not a whole number of stages"),
         ("phases:\n- {name: a, for: 5m, width: [3, 2]}\n", "phases[0].width: min 3 is above max 2"),
         ("phases:\n- {name: a, for: 5m, with: [3, 2]}\n", "phases[0]: 'width' is a required property"),
-        ("phases:\n- {name: a, for: 5m, width: [1, 2], shares: {z: 1}}\n", "there is no such tenant"),
+        ("phases:\n- {name: a, for: 5m, width: [1, 2], shares: {z: 1}}\n", "unknown tenant"),
         ("phases: []\n", "phases: [] should be non-empty"),
-        ("stage: 0s\nphases:\n- {name: a, for: 5m, width: [1, 2]}\n", "test.yaml:1: stage: 0s is no length of time"),
+        ("stage: 0s\nphases:\n- {name: a, for: 5m, width: [1, 2]}\n", "test.yaml:1: stage: 0s is not a positive duration"),
         ("phases:\n- {name: a, for: 5m, width: [1, 2]}\ntenants:\n- {name: t}\n- {name: t}\n", "two tenants have the same name"),
         ("phasen: 1\n", "phasen: unknown key 'phasen'"),
     ],
@@ -118,11 +118,11 @@ def test_an_error_names_line_and_key(text, said):
     assert said in caught.value.message
 
 
-def test_a_mix_that_fits_nothing_is_said():
+def test_a_mix_that_matches_no_scenario_is_an_error():
     day = workload(
         phases=[{"name": "p", "for": 300, "width": [5, 5]}], tenants=[{"name": "t", "mix": {"plant": ["zz"]}}]
     )
-    with pytest.raises(ConfigError, match="no scenario fits the mix of tenant t"):
+    with pytest.raises(ConfigError, match="no scenario matches the mix of tenant t"):
         arrivals(day, 1, IDS)
 
 
@@ -185,7 +185,7 @@ def test_without_the_library_a_png_says_how_to_get_it(monkeypatch, capsys):
 
 
 @pytest.mark.usefixtures("folder")
-def test_one_phase_is_said_with_options():
+def test_options_define_a_single_phase():
     assert main(["workload", "--for", "1h", "--stage", "10m", "--width", "5..9", "--n", "3", "--quiet"]) == 0
     with Path("schedule.csv").open(newline="") as lines:
         rows = list(csv.DictReader(lines))

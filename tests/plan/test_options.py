@@ -125,7 +125,7 @@ def test_limits_and_texts():
         (["--abort-on", "often"], "--abort-on: "),
         (["--param-mode", "rows"], "--param-mode: 'rows' is not a parameter mode"),
         (["--schedule", "stages"], "--schedule-file"),
-        (["--schedule", "replay", "--schedule-file", "none.csv"], "none.csv can't be read: there is no such file"),
+        (["--schedule", "replay", "--schedule-file", "none.csv"], "none.csv does not exist"),
     ],
 )
 def test_an_error_names_the_option(arguments, message):

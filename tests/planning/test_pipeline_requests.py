@@ -1,13 +1,11 @@
-from pathlib import Path
-
 import yaml
 
 from harness.analysis.cost.resources import Resources
 from harness.planning.jobs_per_node import RunRequests
 from harness.planning.pipeline_requests import requests_by_task, run_requests
-from harness.targets import kfp_pipeline
+from harness.targets import kfp
 
-TRAINING = Path(kfp_pipeline.__file__).with_name("training.yaml")
+TRAINING = kfp.EXAMPLE
 MI = 2**20
 
 

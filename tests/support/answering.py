@@ -11,7 +11,8 @@ PLATFORM = """
 import json
 
 from harness.model.http import HttpRequest
-from harness.targets import CompletedRun, Prepared, SetUp
+from harness.targets.completed_run import CompletedRun
+from harness.targets.target import Prepared, SetUp
 
 OPTIONS, DEFAULTS, HOST_VARIABLE = (), {}, "ANSWERING_ENDPOINT"
 

@@ -1,4 +1,4 @@
-"""What the tests of the generators share: a spec in, its columns out."""
+"""Shared by tests of the generators: from a spec to its columns."""
 
 from pathlib import Path
 

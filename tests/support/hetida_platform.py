@@ -9,7 +9,7 @@ from harness.model.scenario import Scenario
 from harness.targets import hetida
 
 RECORDED = Path(__file__).with_name("recorded_hetida")
-EXAMPLE = Path(hetida.__file__).with_name("anomaly_detection.json")
+EXAMPLE = hetida.EXAMPLE
 TEXTS = dict.fromkeys(("mode", "transformation", "revision-group", "wiring", "expect-output", "callback-url"), "")
 
 
@@ -22,7 +22,7 @@ def answer(body, status=200, **headers):
 
 
 class Platform:
-    """A backend and a runtime: keeps what it was asked, answers what it was told to."""
+    """A backend and a runtime: records requests, and answers executions with `answer`."""
 
     def __init__(self, **stored):
         self.asked = []

@@ -2,9 +2,9 @@ import pytest
 
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpAnswer
-from harness.targets import RejectedError
-from harness.targets.cleaning import Cleaned, Cleaning, Cleanup, clean_up
+from harness.targets.cleaning import Cleaned, clean_up
 from harness.targets.kfp import KfpTarget
+from harness.targets.target import CleansUp, Cleanup, RejectedError
 
 TARGET = KfpTarget({})
 
@@ -52,7 +52,7 @@ def clean(how, runs, *answers, rate=10.0):
         ),
     ],
 )
-def test_runs_that_go_on_are_ended_before_anything_else(how, asked):
+def test_running_runs_are_terminated_first(how, asked):
     _, platform = clean(how, [("a", True), ("b", False)])
     assert platform.asked == asked
 
@@ -63,19 +63,19 @@ def test_the_rate_is_bounded():
     assert cleaned == Cleaned(50)
 
 
-def test_what_fails_is_tried_again_and_what_is_gone_is_done():
+def test_failures_are_retried_and_missing_runs_count_as_cleaned():
     cleaned, platform = clean(Cleanup.DELETE, [("a", True), ("b", True)], 503, None, 200, 404)
     assert cleaned == Cleaned(2)
     assert len(platform.asked) == 4
 
 
-def test_what_keeps_failing_is_told_and_does_not_stop_the_rest():
+def test_persistent_failures_are_reported_and_do_not_stop_the_rest():
     cleaned, _ = clean(Cleanup.DELETE, [("a", True), ("b", True)], 503, 503, 503, 200)
     assert cleaned == Cleaned(2, 1, "a: busy")
-    assert str(cleaned) == "1 runs were cleaned up, 1 could not be: a: busy"
+    assert str(cleaned) == "1 runs were cleaned up, 1 failed: a: busy"
 
 
-def test_what_is_refused_is_not_asked_for_again():
+def test_rejected_requests_are_not_retried():
     cleaned, platform = clean(Cleanup.ARCHIVE, [("a", True)], 403)
     assert cleaned.failed == 1
     assert len(platform.asked) == 1
@@ -83,7 +83,7 @@ def test_what_is_refused_is_not_asked_for_again():
     assert len(platform.asked) == 2
 
 
-def test_a_run_that_ended_meanwhile_needs_no_ending():
+def test_terminating_a_run_that_has_ended_is_not_an_error():
     over = 400, "Failed to terminate run b: Failed to terminate a run b. Row not found"
     cleaned, platform = clean(Cleanup.TERMINATE, [("b", False)], over)
     assert cleaned == Cleaned(1)
@@ -91,6 +91,6 @@ def test_a_run_that_ended_meanwhile_needs_no_ending():
 
 
 def test_kfp_can_clean_up():
-    assert isinstance(TARGET, Cleaning)
+    assert isinstance(TARGET, CleansUp)
     with pytest.raises(RejectedError):
         TARGET.clean("a", Cleanup.ARCHIVE, Platform(500))

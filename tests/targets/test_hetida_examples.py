@@ -1,4 +1,4 @@
-"""The examples of examples/hetida are what they say: read by our own readers, and counted."""
+"""The files in examples/hetida are valid: parsed by our own readers, and counted."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import yaml
 from harness.plan.schedule_files import read_schedule
 from harness.simulator.profile_file import load_profile
 from harness.targets import hetida
-from harness.targets.hetida_transformation import understand
+from harness.targets.hetida.transformation import parse_transformation
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples/hetida"
@@ -18,7 +18,7 @@ NODES, CORES = 3, 4
 
 
 def test_the_wiring_fits_the_transformation():
-    found = understand(TRANSFORMATION, "example", json.loads((EXAMPLES / "wiring.json").read_text()))
+    found = parse_transformation(TRANSFORMATION, "example", json.loads((EXAMPLES / "wiring.json").read_text()))
     assert found.adapters == {"plants"}
     texts = dict.fromkeys(("mode", "revision-group", "expect-output", "callback-url", "transformation"), "")
     prepared = hetida.prepare(texts | {"wiring": str(EXAMPLES / "wiring.json")}, simulated=True)
@@ -81,7 +81,7 @@ def test_the_example_agrees_with_what_its_code_says_of_itself():
     assert said["id"] == TRANSFORMATION["id"]
 
 
-def test_the_examples_code_finds_the_value_that_lies_far_off():
+def test_the_example_finds_the_outlier():
     import pandas as pd
 
     namespace: dict = {}

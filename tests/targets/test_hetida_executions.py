@@ -1,4 +1,4 @@
-"""What is sent for one execution, and what its answer says."""
+"""The request of one execution, and how its answer is read."""
 
 import copy
 import json
@@ -8,12 +8,14 @@ import pytest
 
 from harness.model.phases import BACKEND, COMPUTING, FAILED, LOADING, NETWORK, QUEUED, RUN, SENDING, SUCCEEDED
 from harness.model.records import Event, Span
-from harness.targets import CompletedRun, Listing, RejectedError, hetida_answer
+from harness.targets.completed_run import CompletedRun
+from harness.targets.hetida import answers
 from harness.targets.scenarios import InputType
+from harness.targets.target import ListsRuns, RejectedError
 from tests.support.hetida_platform import EXAMPLE, RECORDED, Platform, answer, recorded, run_of, target
 
 
-def test_a_result_is_a_run_that_is_over_with_the_backends_phases():
+def test_a_result_is_a_completed_run_with_the_backends_phases():
     platform = Platform()
     backend, _ = target(transformation=str(EXAMPLE), platform=platform)
     ended = backend.submit(run_of(), platform)
@@ -24,10 +26,10 @@ def test_a_result_is_a_run_that_is_over_with_the_backends_phases():
         QUEUED: steps["run_execution_input"] - steps["load_data"] - steps["pure_execution"] - steps["send_data"],
         LOADING: steps["load_data"], COMPUTING: steps["pure_execution"], SENDING: steps["send_data"],
     })  # fmt: skip
-    assert not isinstance(backend, Listing)
+    assert not isinstance(backend, ListsRuns)
 
 
-def test_the_phases_fill_the_exchange_exactly_and_what_nobody_measured_is_network_and_waiting():
+def test_the_phases_fill_the_exchange_and_unmeasured_time_is_network_and_waiting():
     ended = CompletedRun(
         "r", SUCCEEDED, "", "t", ((QUEUED, 0.1), (LOADING, 0.2), (COMPUTING, 0.3)), QUEUED, 0.01, "pod-1"
     )
@@ -49,7 +51,7 @@ def test_measured_steps_longer_than_the_exchange_are_cut_at_its_end():
     assert max(span.ended_at for span in spans) == 10**9
 
 
-def test_a_runtime_is_handed_the_whole_input_and_names_its_worker_where_the_balancer_does():
+def test_a_runtime_gets_the_complete_input_and_the_load_balancers_header_names_the_worker():
     platform = Platform()
     platform.answer = answer(recorded("runtime_response"), **{"x-upstream-addr": "10.0.0.7:8090"})
     runtime, inputs = target(
@@ -71,7 +73,7 @@ def test_a_runtime_is_handed_the_whole_input_and_names_its_worker_where_the_bala
     assert [phase for phase, _ in ended.phases] == [QUEUED, LOADING, COMPUTING, SENDING]
 
 
-def test_a_component_is_put_into_a_workflow_of_its_own_for_a_runtime():
+def test_a_component_is_wrapped_in_a_workflow_for_a_runtime():
     platform = Platform()
     platform.answer = answer(recorded("runtime_response"))
     runtime, _ = target(mode="runtime", transformation=str(EXAMPLE), platform=platform)
@@ -97,7 +99,7 @@ def test_a_component_is_put_into_a_workflow_of_its_own_for_a_runtime():
 )
 def test_a_result_that_is_not_ok_is_a_failed_run(outcome, state, says):
     said = recorded("runtime_outcomes")[outcome]
-    ended = hetida_answer.over(answer(said["body"]), "r", task="t", empty_s=0.0, expected=())
+    ended = answers.completed_run(answer(said["body"]), "r", task="t", empty_s=0.0, expected=())
     assert ended.state == state
     assert says in ended.error
     assert ended.phases == ()
@@ -113,7 +115,7 @@ def test_a_result_that_is_not_ok_is_a_failed_run(outcome, state, says):
         ("broken json", "JSON decode error"),
     ],
 )
-def test_a_request_that_is_refused_is_no_run(outcome, says):
+def test_a_rejected_request_is_not_a_run(outcome, says):
     platform = Platform()
     backend, _ = target(transformation=str(EXAMPLE), platform=platform)
     said = recorded("runtime_outcomes")[outcome]
@@ -139,13 +141,15 @@ def test_an_execution_that_breaks_with_a_500_is_a_failed_run_and_an_overload_is_
 @pytest.mark.parametrize(
     ("expected", "says"),
     [
-        ("mean < 2", "expected mean < 2, found 2.5"), ("median", "no output 'median'"), ("rolled > 1", "expected rolled > 1"),
+        ("mean < 2", "expected mean < 2, found 2.5"), ("median", "'median' is missing"), ("rolled > 1", "expected rolled > 1"),
         ("mean == 2.5; rolled; mean >= 2", ""),
     ],
 )  # fmt: skip
 def test_outputs_can_be_asserted(expected, says):
-    expectations = hetida_answer.parse_expectations(expected)
-    ended = hetida_answer.over(answer(recorded("runtime_response")), "r", task="t", empty_s=0.0, expected=expectations)
+    expectations = answers.parse_expectations(expected)
+    ended = answers.completed_run(
+        answer(recorded("runtime_response")), "r", task="t", empty_s=0.0, expected=expectations
+    )
     assert says in ended.error
     assert ended.state == (FAILED if says else SUCCEEDED)
 
@@ -165,17 +169,17 @@ def test_an_asynchronous_execution_is_accepted_and_ends_with_its_callback():
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"job_id": "1"}', b"\xff"])
-def test_what_is_no_result_is_no_callback(body):
+def test_other_bodies_are_not_callbacks(body):
     backend, _ = target("http://127.0.0.1:1", mode="async", transformation=str(EXAMPLE))
     assert backend.read_callback(body) is None
 
 
-def test_recorded_documents_are_read_leniently():
+def test_recorded_documents_are_parsed_leniently():
     """A newer version may add fields and steps, or leave out what it did not measure."""
     newer = copy.deepcopy(recorded("backend_execute_response"))
     newer["measured_steps"]["something_new"] = {"duration": 1.0}
     newer["measured_steps"]["send_data"] = None
     newer["more"] = 1
-    ended = hetida_answer.over(answer(newer), "r", task="t", empty_s=0.0, expected=())
+    ended = answers.completed_run(answer(newer), "r", task="t", empty_s=0.0, expected=())
     assert SENDING not in dict(ended.phases)
     assert ended.state == SUCCEEDED

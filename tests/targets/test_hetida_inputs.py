@@ -1,4 +1,4 @@
-"""What a scenario may fill in of an execution, and what can't work is said before the first."""
+"""The inputs that a scenario may provide; invalid options are errors before the first request."""
 
 import json
 
@@ -10,7 +10,7 @@ from harness.targets.scenarios import InputType
 from tests.support.hetida_platform import EXAMPLE, RECORDED, TEXTS, Platform, example, run_of, target, written
 
 
-def test_the_inputs_are_values_of_what_is_direct_and_parts_of_the_wirings_of_what_is_not():
+def test_direct_inputs_are_values_and_adapter_inputs_are_parts_of_their_wiring():
     _, inputs = target(transformation=str(EXAMPLE))
     assert {name: each.type for name, each in inputs.items()} == {
         "window": InputType.INTEGER, "threshold": InputType.DOUBLE,
@@ -58,20 +58,20 @@ def test_an_optional_input_needs_none(tmp_path):
 @pytest.mark.parametrize(
     ("texts", "document", "says"),
     [
-        ({}, None, "nothing to execute"),
+        ({}, None, "no transformation to execute"),
         ({"transformation": "none.json"}, None, "can't be read"),
         ({}, b"{\n  nope", "line 2"),
         ({}, {"name": "x"}, "io_interface"),
         ({}, [1, 2], "not a transformation"),
         ({"mode": "runtime"}, {"id": "1", "type": "WORKFLOW", "io_interface": {"inputs": [], "outputs": []}}, "workflow without"),
-        ({"revision-group": "g", "mode": "runtime"}, None, "backend's"),
-        ({"transformation": "6b1f0c52-7c0e-4f55-9a53-6f1f3a1b7d01", "mode": "runtime"}, None, "knows no ids"),
+        ({"revision-group": "g", "mode": "runtime"}, None, "only the backend"),
+        ({"transformation": "6b1f0c52-7c0e-4f55-9a53-6f1f3a1b7d01", "mode": "runtime"}, None, "no stored transformations"),
         ({"transformation": str(EXAMPLE), "expect-output": "score <"}, None, "--expect-output"),
         ({"transformation": str(EXAMPLE), "expect-output": "score < three"}, None, "three"),
         ({"transformation": str(RECORDED / "runtime_request.json")}, None, "--mode runtime"),
     ],
 )  # fmt: skip
-def test_what_can_not_work_is_said_before_anything_is_asked(tmp_path, texts, document, says):
+def test_invalid_options_are_errors_before_the_first_request(tmp_path, texts, document, says):
     if document is not None:
         path = tmp_path / "t.json"
         path.write_bytes(document if isinstance(document, bytes) else json.dumps(document).encode())
@@ -80,7 +80,7 @@ def test_what_can_not_work_is_said_before_anything_is_asked(tmp_path, texts, doc
         hetida.prepare({**TEXTS, **texts}, simulated=False)
 
 
-def test_a_wiring_that_does_not_fit_is_said_with_what_there_is(tmp_path):
+def test_the_error_for_a_wrong_wiring_lists_what_exists(tmp_path):
     wiring = {"input_wirings": [{"workflow_input_name": "serie", "adapter_id": "plants"}]}
     with pytest.raises(ConfigError, match=r"'serie'.*\n.*series, window, threshold"):
         target(transformation=str(EXAMPLE), wiring=written(tmp_path / "w.json", wiring))
@@ -89,7 +89,7 @@ def test_a_wiring_that_does_not_fit_is_said_with_what_there_is(tmp_path):
         target(transformation=str(EXAMPLE), wiring=written(tmp_path / "w.json", wiring))
 
 
-def test_an_adapter_that_the_backend_does_not_know_is_a_configuration_error(tmp_path):
+def test_an_unknown_adapter_is_a_configuration_error(tmp_path):
     transformation = json.loads(json.dumps(example()).replace('"plants"', '"lost"'))
     with pytest.raises(ConfigError, match=r"lost.*\n.*plants, slow"):
         target(transformation=written(tmp_path / "t.json", transformation))

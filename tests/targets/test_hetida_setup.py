@@ -1,4 +1,4 @@
-"""What is asked of an installation before the first arrival."""
+"""The requests of the set-up, before the first arrival."""
 
 import pytest
 
@@ -47,21 +47,21 @@ def test_the_base_path_of_a_host_is_the_backends():
     assert platform.asked[-1].path == "/transformations/execute"
 
 
-def test_a_refused_hello_asks_for_a_token_and_a_page_is_no_backend():
+def test_a_refused_request_asks_for_a_token_and_an_html_page_is_not_a_backend():
     with pytest.raises(TargetUnreachableError, match="PIPESWARM_TOKEN"):
         target(transformation=str(EXAMPLE), platform=lambda _: answer({"detail": "no"}, 401))
     with pytest.raises(TargetUnreachableError, match="HTML page"):
         target(transformation=str(EXAMPLE), platform=lambda _: answer(b"<html>"))
 
 
-def test_a_backend_elsewhere_must_be_told_where_to_call_back():
+def test_a_remote_backend_needs_a_callback_url():
     with pytest.raises(ConfigError, match="--callback-url"):
         target(mode="async", transformation=str(EXAMPLE))
     with pytest.raises(ConfigError, match="no port"):
         target(mode="async", transformation=str(EXAMPLE), **{"callback-url": "http://me.example"})
 
 
-def test_a_transformation_that_the_backend_refuses_is_a_configuration_error():
+def test_a_transformation_that_the_backend_rejects_is_a_configuration_error():
     class Strict(Platform):
         def __call__(self, request):
             if request.method == "PUT":
@@ -69,5 +69,5 @@ def test_a_transformation_that_the_backend_refuses_is_a_configuration_error():
                 return answer({"detail": detail}, 422)
             return super().__call__(request)
 
-    with pytest.raises(ConfigError, match=r"refuses.* description: string does not match"):
+    with pytest.raises(ConfigError, match=r"rejects.* description: string does not match"):
         target(platform=Strict(), transformation=str(EXAMPLE))

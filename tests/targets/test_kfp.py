@@ -1,34 +1,19 @@
-"""The target against recorded answers; its real judge is the served platform in tests/e2e."""
+"""The target against recorded answers; tests/e2e run it against the served platform."""
 
 import json
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
 
 from harness.model import ConfigError, Scenario, TargetUnreachableError
 from harness.model.http import HttpAnswer
-from harness.targets import RejectedError
 from harness.targets.kfp import KfpTarget, prepare
-from harness.targets.kfp_pipeline import read_pipeline
-from harness.targets.kfp_tasks import instant
+from harness.targets.kfp.pipeline import read_pipeline
+from harness.targets.kfp.tasks import instant
+from harness.targets.target import RejectedError
+from tests.support.kfp_exchange import IR, Server, ready
 
-IR = {
-    "pipelineInfo": {"name": "nightly"},
-    "schemaVersion": "2.1.0",
-    "root": {
-        "dag": {"tasks": {"a": {"cachingOptions": {"enableCache": True}}, "loop": {"cachingOptions": {}}}},
-        "inputDefinitions": {
-            "parameters": {
-                "url": {"parameterType": "STRING"},
-                "rows": {"parameterType": "NUMBER_INTEGER", "defaultValue": 7.0},
-                "note": {"parameterType": "STRING", "isOptional": True},
-            }
-        },
-    },
-    "components": {"comp-loop": {"dag": {"tasks": {"b": {"cachingOptions": {"enableCache": True}}}}}},
-}
 OPTIONS = {"experiment": "e", "namespace": "", "service_account": "", "pipeline_id": "", "version_id": ""}
 TEXTS = {
     "pipeline": "",
@@ -41,49 +26,11 @@ TEXTS = {
 }
 
 
-class Server:
-    """Answers by (method, path) and keeps what it was asked."""
-
-    def __init__(self, **answers):
-        self.answers = {tuple(key.split(" ", 1)): value for key, value in answers.items()}
-        self.asked = []
-
-    def __call__(self, request):
-        url = urlsplit(request.path)
-        self.asked.append((request.method, url.path.removeprefix("/apis/v2beta1"), parse_qs(url.query), request.body))
-        answer = self.answers.get((request.method, self.asked[-1][1]), {})
-        if isinstance(answer, list):
-            answer = answer.pop(0)
-        if isinstance(answer, HttpAnswer):
-            return answer
-        return HttpAnswer(200, json.dumps(answer).encode(), {"content-type": "application/json"})
-
-    def requests(self, method):
-        return [(path, query) for asked, path, query, _ in self.asked if asked == method]
-
-
-VERSION = {"pipeline_version_id": "v1", "pipeline_spec": IR}
-
-
-def ready(**more):
-    return Server(
-        **{
-            "GET /experiments": {"experiments": [{"experiment_id": "e1"}]},
-            "GET /pipelines": {"pipelines": [{"pipeline_id": "p1"}]},
-            "GET /pipelines/p1/versions": {"pipeline_versions": [VERSION]},
-            "GET /pipelines/p1/versions/v1": VERSION,
-            "POST /experiments": {"experiment_id": "e1"},
-            "POST /pipelines/upload": {"pipeline_id": "p1"},
-        }
-        | more
-    )
-
-
 def uploading():
     return KfpTarget(OPTIONS | {"pipeline_name": "nightly-0123"}, package=b"pipelineInfo: {}")
 
 
-def test_what_is_there_already_is_neither_made_nor_uploaded_again():
+def test_existing_objects_are_neither_created_nor_uploaded_again():
     server = ready()
     found = uploading().set_up(server)
     assert found.options == {"experiment_id": "e1", "pipeline_id": "p1", "version_id": "v1"}
@@ -93,7 +40,7 @@ def test_what_is_there_already_is_neither_made_nor_uploaded_again():
     assert server.requests("POST") == []
 
 
-def test_what_is_missing_is_made_once():
+def test_missing_objects_are_created_once():
     server = ready(**{"GET /experiments": {}, "GET /pipelines": {}})
     uploading().set_up(server)
     assert [path for path, _ in server.requests("POST")] == ["/experiments", "/pipelines/upload"]
@@ -139,7 +86,7 @@ def test_a_submission_is_one_small_request_by_version():
         (HttpAnswer(200, b"<!DOCTYPE html>login"), 200, "not a run: an HTML page"),
     ],
 )
-def test_a_refused_submission_keeps_status_and_words(answer, status, said):
+def test_a_rejected_submission_keeps_status_and_message(answer, status, said):
     target = KfpTarget(OPTIONS | {"experiment_id": "e1"})
     with pytest.raises(RejectedError) as raised:
         target.submit(Scenario("1", "a", {}, {}), Server(**{"POST /runs": answer}))
@@ -151,7 +98,7 @@ def test_a_refused_submission_keeps_status_and_words(answer, status, said):
     [
         (HttpAnswer(200, b"<!doctype html><title>Sign in"), "an HTML page"),
         (HttpAnswer(401, b'{"message": "no token"}'), "--token-file"),
-        (HttpAnswer(302, b"", {"location": "/dex/auth"}), "302 and sends us to /dex/auth"),
+        (HttpAnswer(302, b"", {"location": "/dex/auth"}), "302, a redirect to /dex/auth"),
         (HttpAnswer(403, b"RBAC: access denied"), "RBAC: access denied"),
         (HttpAnswer(404, b"404 page not found"), "404"),
         (HttpAnswer(503, b"upstream"), "503"),
@@ -189,7 +136,7 @@ def test_the_listing_asks_for_this_tests_runs_and_reads_1970_as_none():
     assert (page.runs[1].ended_at - page.runs[1].created_at) / 1e9 == 60
 
 
-def test_a_further_page_is_asked_for_by_its_token_alone():
+def test_further_pages_are_requested_by_token_alone():
     server = Server(**{"GET /runs": {}})
     target = KfpTarget(OPTIONS | {"experiment_id": "e1", "namespace": "n"}, since=instant("2026-11-21T10:00:00Z"))
     target.list_runs(server, "t")
@@ -201,7 +148,7 @@ def test_an_empty_listing_is_an_empty_object():
     assert KfpTarget(OPTIONS | {"experiment_id": "e1"}).list_runs(Server()).runs == ()
 
 
-def test_of_a_run_that_was_tried_again_the_last_report_counts():
+def test_the_last_report_of_a_retried_run_counts():
     times = [("RUNNING", "10:00:01"), ("FAILED", "10:00:30"), ("RUNNING", "10:02:00"), ("FAILED", "10:03:00")]
     history = [{"state": state, "update_time": f"2026-11-21T{time}Z"} for state, time in times]
     run = {
@@ -212,7 +159,7 @@ def test_of_a_run_that_was_tried_again_the_last_report_counts():
     }
     server = Server(**{"GET /runs": {"runs": [run | {"state_history": history}]}})
     (listed,) = KfpTarget(OPTIONS | {"experiment_id": "e1"}).list_runs(server).runs
-    assert listed.said_at == instant("2026-11-21T10:03:00Z")
+    assert listed.reported_at == instant("2026-11-21T10:03:00Z")
 
 
 # --- the pipeline file ------------------------------------------------------------------------------------------------
@@ -232,7 +179,7 @@ def test_caching_is_switched_off_in_nested_pipelines_too(tmp_path):
     assert second == {"platforms": {"kubernetes": {}}}
 
 
-def test_caching_may_be_kept_and_then_the_bytes_are_the_files_own(tmp_path):
+def test_with_caching_kept_the_bytes_are_those_of_the_file(tmp_path):
     path = write(tmp_path, [IR])
     assert read_pipeline(path, keep_caching=True).package == path.read_bytes()
 
@@ -240,17 +187,17 @@ def test_caching_may_be_kept_and_then_the_bytes_are_the_files_own(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: [", "not YAML"),
+        ("a: [", "not valid YAML"),
         ("just text", "is not a compiled pipeline"),
         ("", "is not a compiled pipeline"),
         ("apiVersion: argoproj.io/v1alpha1\nkind: Workflow\n", "output of KFP v1"),
         (
             [{"pipelineInfo": {"name": "x"}, "root": {"inputDefinitions": {"artifacts": {"data": {}}}}}],
-            "needs the artifact data",
+            "needs an artifact as input: data",
         ),
     ],
 )
-def test_a_file_that_cannot_be_run_says_what_it_is(tmp_path, text, said):
+def test_the_error_for_an_unusable_pipeline_file_says_what_it_is(tmp_path, text, said):
     with pytest.raises(ConfigError, match=said):
         read_pipeline(write(tmp_path, text))
 
@@ -268,7 +215,7 @@ def test_without_a_pipeline_only_the_simulated_platform_has_an_example():
     assert prepare(TEXTS, simulated=True).title == "training"
     with pytest.raises(ConfigError, match="no pipeline to run"):
         prepare(TEXTS, simulated=False)
-    with pytest.raises(ConfigError, match="both"):
+    with pytest.raises(ConfigError, match="exclude each other"):
         prepare(TEXTS | {"pipeline": "x", "pipeline-id": "y"}, simulated=False)
 
 

@@ -1,10 +1,10 @@
-"""Task details as KFP tells of them, with the node names of Argo."""
+"""Task details in KFP's own format, with the node names of Argo."""
 
 from typing import Any
 
 import pytest
 
-from harness.targets.kfp_tasks import tasks_of
+from harness.targets.kfp.tasks import tasks_of
 
 RUN = {"run_id": "r", "state": "SUCCEEDED"}
 NEVER = "1970-01-01T00:00:00Z"
@@ -24,7 +24,7 @@ def details(*entries: dict[str, Any]) -> dict[str, Any]:
     return {**RUN, "run_details": {"task_details": list(entries)}}
 
 
-def test_an_executor_is_called_as_what_it_lies_in_and_groups_are_left_out() -> None:
+def test_an_executor_has_the_name_of_its_task_and_groups_are_left_out() -> None:
     tasks = tasks_of(
         details(
             entry("wf", "training-x7k2p", "FAILED", "wf-0", "wf-1"),
@@ -66,7 +66,7 @@ def test_a_condition_that_does_not_hold_is_not_cached() -> None:
     assert not any(task.cached for task in tasks)
 
 
-def test_what_has_not_happened_has_no_time_and_no_details_are_no_tasks() -> None:
+def test_future_events_have_no_time_and_a_run_without_details_has_no_tasks() -> None:
     root = entry("wf", "wf", "RUNNING", "d")
     (task,) = tasks_of(details(root, entry("d", "train-driver", "PENDING", start_time=NEVER, end_time=NEVER)))
     assert task.ended_at is None

@@ -53,28 +53,28 @@ def test_a_whole_row_goes_into_one_parameter_as_a_json_list(tmp_path):
     ("text", "said"),
     [
         ("", "is empty"),
-        ("id,scenario_name,url\n", "holds no scenario"),
-        ("id,url\n1,x\n", "no column scenario_name"),
-        ("id,scenario_name,url,url\n1,a,x,y\n", "column url: stands there twice"),
-        ("id,scenario_name\n1,a\n", "needs the parameter url"),
-        ("id,scenario_name,url,colour\n1,a,x,red\n", "column colour: the pipeline has no such parameter"),
-        ("id,scenario_name,url,rows\n1,a,x,many\n", "row 2, column rows: 'many' is not a NUMBER_INTEGER"),
+        ("id,scenario_name,url\n", "has a header but no scenarios"),
+        ("id,url\n1,x\n", "row 1: the column scenario_name is missing"),
+        ("id,scenario_name,url,url\n1,a,x,y\n", "column url: given twice"),
+        ("id,scenario_name\n1,a\n", "the column url is missing; the pipeline requires it (a string)"),
+        ("id,scenario_name,url,colour\n1,a,x,red\n", "column colour: unknown parameter"),
+        ("id,scenario_name,url,rows\n1,a,x,many\n", "row 2, column rows: 'many' is not an integer"),
         ("id,scenario_name,url,fast\n1,a,x,perhaps\n", "row 2, column fast"),
         ("id,scenario_name,url,rate\n1,a,x,nan\n", "row 2, column rate"),
         ("id,scenario_name,url,tags\n1,a,x,{}\n", "row 2, column tags"),
-        ("id,scenario_name,url\n1,a,x\n2,b\n", "row 3: 2 cells where the header has 3"),
-        ("id,scenario_name,url\n1,a,x\n1,b,y\n", "row 3, column id: '1' stands in row 2 already"),
+        ("id,scenario_name,url\n1,a,x\n2,b\n", "row 3: 2 cells, but the header has 3"),
+        ("id,scenario_name,url\n1,a,x\n1,b,y\n", "row 3, column id: '1' is already used in row 2"),
         (b"id,scenario_name,url\n1,\xff,x\n", "is not UTF-8"),
         ('id,scenario_name,url\n1,"a"b,x\n', "row 2"),
     ],
 )
-def test_a_fault_names_file_row_and_column(tmp_path, text, said):
+def test_an_error_names_file_row_and_column(tmp_path, text, said):
     with pytest.raises(ConfigError, match=r"s\.csv") as raised:
         read(tmp_path, text)
     assert said in str(raised.value)
 
 
-def test_every_fault_is_listed_up_to_a_limit(tmp_path):
+def test_errors_are_listed_up_to_a_limit(tmp_path):
     rows = "".join(f"{k},a,x,no\n" for k in range(50))
     with pytest.raises(ConfigError) as raised:
         read(tmp_path, "id,scenario_name,url,rows\n" + rows)
@@ -82,19 +82,19 @@ def test_every_fault_is_listed_up_to_a_limit(tmp_path):
     assert "and 30 more" in str(raised.value)
 
 
-def test_a_file_that_is_not_there_says_how_to_make_one(tmp_path):
+def test_the_error_for_a_missing_file_says_how_to_create_it(tmp_path):
     with pytest.raises(ConfigError, match="generate-scenarios"):
         read_scenarios(tmp_path / "none.csv", INPUTS, ParamMode())
 
 
 @pytest.mark.parametrize("text", ["json", "json:", "rows"])
-def test_unknown_parameter_modes_are_refused(text):
+def test_unknown_parameter_modes_are_rejected(text):
     with pytest.raises(ConfigError):
         ParamMode.parse(text)
 
 
-def test_json_mode_needs_a_parameter_that_can_hold_it(tmp_path):
-    for mode, said in (("json:none", "has no parameter none"), ("json:rows", "needs a STRING or LIST")):
+def test_json_mode_needs_a_string_or_list_parameter(tmp_path):
+    for mode, said in (("json:none", "has no parameter none"), ("json:rows", "needs a string or a JSON list")):
         with pytest.raises(ConfigError, match=said):
             read(tmp_path, "id,scenario_name\n1,a\n", mode, INPUTS[1:])
 
@@ -104,8 +104,8 @@ def test_lists_come_back_from_their_json(value):
     assert typed(json.dumps([value]), InputType.LIST) == [value]
 
 
-def test_a_spreadsheets_semicolons_are_told(tmp_path):
+def test_semicolon_separated_files_are_reported(tmp_path):
     path = tmp_path / "semicolons.csv"
     path.write_bytes(b"\xef\xbb\xbfid;scenario_name\r\n1;a\r\n")
-    with pytest.raises(ConfigError, match="parts its columns by semicolons"):
+    with pytest.raises(ConfigError, match="is semicolon-separated"):
         list(rows_of(path, ""))

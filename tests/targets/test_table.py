@@ -1,4 +1,4 @@
-"""Tables that people give, row by row."""
+"""Users' tables, row by row."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from harness.model.errors import ConfigError
 from harness.targets.table import named_rows_of
 
 
-def test_rows_are_told_by_column_and_line(tmp_path):
+def test_rows_come_by_column_with_their_line(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes('\ufeff"runs", nodes\r\n\r\n1, 2\r\n"a\nb"\r\n3,4\r\n'.encode())
     assert list(named_rows_of(path, ["nodes"], "")) == [
@@ -21,13 +21,13 @@ def test_rows_are_told_by_column_and_line(tmp_path):
     [
         (b"", "line 1: the column 'runs' is missing"),
         (b"run\n1\n", "line 1: the column 'runs' is missing"),
-        (b"runs;nodes\n1;2\n", "semicolons"),
-        (b"runs\n1,5\n", "line 2: 2 cells where the heading has 1"),
+        (b"runs;nodes\n1;2\n", "semicolon-separated"),
+        (b"runs\n1,5\n", "line 2: 2 cells, but the header has 1"),
         (b"runs\n\xff\n", "not UTF-8"),
         (b'runs\n"1"2\n', "not a CSV"),
     ],
 )
-def test_what_is_no_such_table_is_refused_with_its_place(tmp_path, content, said):
+def test_errors_in_a_table_name_the_place(tmp_path, content, said):
     path = tmp_path / "t.csv"
     path.write_bytes(content)
     with pytest.raises(ConfigError) as raised:
@@ -37,7 +37,7 @@ def test_what_is_no_such_table_is_refused_with_its_place(tmp_path, content, said
     assert raised.value.hint
 
 
-def test_a_table_that_is_not_there_has_the_hint_of_who_asked(tmp_path):
-    with pytest.raises(ConfigError, match="there is no such file") as raised:
+def test_a_missing_table_gives_the_callers_hint(tmp_path):
+    with pytest.raises(ConfigError, match="does not exist") as raised:
         list(named_rows_of(tmp_path / "t.csv", ["runs"], "give a table"))
     assert raised.value.hint == "give a table"

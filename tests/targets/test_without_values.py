@@ -1,4 +1,4 @@
-"""What is kept of a platform's documents when values are to be hidden: their form, not these values."""
+"""Redacted documents keep their structure, but not the hidden values."""
 
 import orjson
 import pytest
@@ -7,7 +7,7 @@ from kfp import compiler, dsl
 
 from harness.model.redaction import Redaction
 from harness.targets import hetida, kfp
-from harness.targets.kfp_pipeline import read_pipeline
+from harness.targets.kfp.pipeline import read_pipeline
 from harness.targets.target import Redactable
 
 SECRET = 's3://plant-north/confidential\'s, "quoted" and long enough to be folded by whoever writes YAML, twice over'
@@ -36,7 +36,7 @@ def compiled(tmp_path):
     return path
 
 
-def test_a_pipeline_without_values_is_a_pipeline_still(compiled, tmp_path):
+def test_a_pipeline_without_values_is_still_a_pipeline(compiled, tmp_path):
     before = read_pipeline(compiled)
     bare = kfp.without_values(compiled.read_bytes(), Redaction([SECRET], ["url", "rows", "options"]))
     (tmp_path / "bare.yaml").write_bytes(bare)
@@ -51,7 +51,7 @@ def test_a_pipeline_without_values_is_a_pipeline_still(compiled, tmp_path):
     assert b"confidential" not in bare
 
 
-def test_nothing_is_hidden_that_was_not_named(compiled):
+def test_only_named_parameters_are_hidden(compiled):
     whole = compiled.read_bytes()
     assert yaml.safe_load(kfp.without_values(whole, Redaction())) == yaml.safe_load(whole)
 
@@ -89,5 +89,5 @@ def test_the_default_of_an_optional_input_is_a_value():
 
 
 @pytest.mark.parametrize("platform", [kfp, hetida])
-def test_both_platforms_can_be_discreet(platform):
+def test_both_platforms_are_redactable(platform):
     assert isinstance(platform, Redactable)

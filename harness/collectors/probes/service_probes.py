@@ -17,7 +17,7 @@ from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest
 from harness.model.phases import SERVICE_PROBE_SECONDS, SERVICE_UP
 from harness.model.records import Event, Sample, Submission
-from harness.targets.target import Probed, Service
+from harness.targets.target import HasServices, Service
 
 _FREE_ROUNDS = 3  # so that a short test is watched too
 
@@ -31,7 +31,7 @@ class ServiceProbes:
         connect: gives the exchange with a host; "" is the platform itself.
     """
 
-    def __init__(self, observation: Observation, target: Probed, connect: Callable[[str], Exchange]) -> None:
+    def __init__(self, observation: Observation, target: HasServices, connect: Callable[[str], Exchange]) -> None:
         settings = observation.settings
         self._journal = observation.journal
         self._target = target
@@ -95,7 +95,7 @@ class ServiceProbes:
 def open_collector(observation: Observation) -> ServiceProbes | None:
     """Probes the services that the plan's target knows, if it knows any."""
     settings, target = observation.settings, observation.target
-    if not isinstance(target, Probed):
+    if not isinstance(target, HasServices):
         return None
     timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
 

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from harness.collectors.collector import Observation
 from harness.model.errors import ConfigError
-from harness.targets.target import CalledBack
+from harness.targets.target import ReportsBack
 
 _LARGEST = 256 * 2**20
 _POLL_S = 0.1
@@ -15,7 +15,7 @@ _POLL_S = 0.1
 class Callbacks:
     """Listens while the observation goes on; a result that never comes leaves its run open."""
 
-    def __init__(self, observation: Observation, target: CalledBack, listen: str) -> None:
+    def __init__(self, observation: Observation, target: ReportsBack, listen: str) -> None:
         self._observation = observation
         self._target = target
         self._seen: set[str] = set()
@@ -84,6 +84,6 @@ class _Handler(BaseHTTPRequestHandler):
 def open_collector(observation: Observation) -> Callbacks | None:
     """Receives callbacks where the plan asks the platform for them."""
     listen = str(observation.plan.target_options.get("callback_listen") or "")
-    if not listen or not isinstance(observation.target, CalledBack):
+    if not listen or not isinstance(observation.target, ReportsBack):
         return None
     return Callbacks(observation, observation.target, listen)

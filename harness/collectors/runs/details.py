@@ -7,7 +7,7 @@ from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange
 from harness.model.phases import CACHED, FAILED, SUCCEEDED, TASK
 from harness.model.records import Event, Span
-from harness.targets.target import Detailing, ListedRun, TaskDetail
+from harness.targets.target import DescribesTasks, ListedRun, TaskDetail
 
 _MOST_FAILED = 20
 _MOST_OTHERS = 10
@@ -23,7 +23,7 @@ class RunDetails:
 
     def __init__(self, observation: Observation, exchange: Exchange) -> None:
         self._observation = observation
-        self._target = observation.target if isinstance(observation.target, Detailing) else None
+        self._target = observation.target if isinstance(observation.target, DescribesTasks) else None
         self._exchange = exchange
         self._failed: deque[str] = deque()
         self._others: deque[str] = deque()

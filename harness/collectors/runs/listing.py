@@ -19,7 +19,7 @@ from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange
 from harness.model.phases import FAILED, LIST_SECONDS, RUN, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES
 from harness.model.records import Event, Sample, Span
-from harness.targets.target import ListedRun, Listing, RunPage
+from harness.targets.target import ListedRun, ListsRuns, RunPage
 
 _CALM_S = 5.0
 _SLICE_S = 0.25  # of a wait, after which the cluster is looked at
@@ -36,7 +36,7 @@ class Runs:
     """
 
     def __init__(
-        self, observation: Observation, listing: Listing, exchange: Exchange,
+        self, observation: Observation, listing: ListsRuns, exchange: Exchange,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._observation = observation
@@ -236,7 +236,7 @@ class Runs:
         )  # fmt: skip
         if over:
             kind = "Normal" if run.state == "SUCCEEDED" else "Warning"
-            at = run.said_at or ended_at or journal.now()
+            at = run.reported_at or ended_at or journal.now()
             journal.write(Event(at, "Run", run.id, run.state, run.error, source, run.id, type=kind))
 
     def _going(self) -> set[str]:
@@ -283,7 +283,7 @@ class Runs:
 def open_collector(observation: Observation) -> Runs | None:
     """Lists the runs through the plan's target, where its platform lists any."""
     settings, listing = observation.settings, observation.target
-    if not isinstance(listing, Listing):
+    if not isinstance(listing, ListsRuns):
         return None
     timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
     exchange = Http(

@@ -7,12 +7,12 @@ from typing import Any, Self
 
 from harness.model.errors import ConfigError
 from harness.model.options import Option
-from harness.model.schedules.schedule import RUNS, Open, positive
+from harness.model.schedules.schedule import RUNS, OpenSchedule, positive
 from harness.model.units import parse_duration
 
 
 @dataclass(frozen=True, slots=True)
-class Burst(Open):
+class Burst(OpenSchedule):
     """`runs` arrivals at once, or evenly within `ramp_in_s`; with `every_s`, `times` such bursts."""
 
     OPTIONS = (

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 from harness.model.errors import ConfigError
 from harness.model.options import Option
-from harness.model.schedules.schedule import Document, Open
+from harness.model.schedules.schedule import Document, OpenSchedule
 
 
 @dataclass(frozen=True, slots=True)
-class Replay(Open):
+class Replay(OpenSchedule):
     """Due times as they were recorded or generated; `source` names the file or run folder.
 
     `scenarios` are the scenarios' ids by arrival, where the source names them; otherwise they are taken in turn.

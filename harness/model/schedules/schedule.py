@@ -75,7 +75,7 @@ class Document:
     content: Any
 
 
-class Open:
+class OpenSchedule:
     """Mixin of open schedules: parser, composition, and the form in a manifest."""
 
     __slots__ = ()
@@ -103,7 +103,7 @@ class Open:
         return cls(**values)
 
 
-class Lasting(Open):
+class Lasting(OpenSchedule):
     """Mixin of open schedules whose length is a field."""
 
     __slots__ = ()
@@ -175,7 +175,7 @@ def schedule_options() -> tuple[Option, ...]:
 
 def to_mapping(schedule: "Schedule | Concurrency") -> dict[str, object]:
     """A schedule as plain values for the manifest; of a replay only the source: its times lie in ``schedule.csv``."""
-    return cast("Open", schedule).to_mapping()
+    return cast("OpenSchedule", schedule).to_mapping()
 
 
 def from_mapping(values: Mapping[str, Any]) -> "Schedule | Concurrency":

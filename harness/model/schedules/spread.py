@@ -7,12 +7,12 @@ from typing import Any, Self
 
 from harness.model.errors import ConfigError
 from harness.model.options import Option
-from harness.model.schedules.schedule import RUNS, Open, positive
+from harness.model.schedules.schedule import RUNS, OpenSchedule, positive
 from harness.model.units import parse_duration
 
 
 @dataclass(frozen=True, slots=True)
-class Spread(Open):
+class Spread(OpenSchedule):
     """`runs` arrivals evenly over `over_s`; `jitter` delays each by up to that share of the spacing."""
 
     OPTIONS = (

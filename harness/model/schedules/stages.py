@@ -6,11 +6,11 @@ from typing import Any, Self, cast
 
 from harness.model.errors import ConfigError
 from harness.model.options import Option
-from harness.model.schedules.schedule import Document, Kind, Open, Schedule, from_mapping, kinds, to_mapping
+from harness.model.schedules.schedule import Document, Kind, OpenSchedule, Schedule, from_mapping, kinds, to_mapping
 
 
 @dataclass(frozen=True, slots=True)
-class Stages(Open):
+class Stages(OpenSchedule):
     """Schedules one after the other; each begins when the length of the one before it is over."""
 
     OPTIONS = (

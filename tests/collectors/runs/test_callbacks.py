@@ -17,7 +17,7 @@ from harness.model.phases import COMPUTING, SUCCEEDED
 from harness.model.plan import Plan
 from harness.model.records import Event, Span
 from harness.store import RunFolder
-from harness.targets import CompletedRun
+from harness.targets.completed_run import CompletedRun
 
 RECEIVED_AT = 1_790_000_000 * 10**9
 

@@ -1,4 +1,4 @@
-"""Compiled pipelines (KFP IR): what they take, and how they are made fit for a load test. Never imports the SDK."""
+"""Compiled pipelines (KFP IR): their inputs, and how caching is switched off for a load test. Never imports the SDK."""
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
@@ -14,8 +14,8 @@ from harness.targets.scenarios import Input, InputType
 
 _COMPILE = "kfp dsl compile"
 _PARAMETERS = frozenset({"parameters", "parameterValues"})
-# By which a parameter's declaration, or where its value comes from, is told from a value that is a struct.
-_IR_WORDS = frozenset({"parameterType", "runtimeValue", "componentInputParameter", "taskOutputParameter"})
+# Keys that distinguish a parameter's declaration, or the source of its value, from a value that is itself a struct.
+_IR_KEYS = frozenset({"parameterType", "runtimeValue", "componentInputParameter", "taskOutputParameter"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +29,22 @@ class Pipeline:
 
     @property
     def digest(self) -> str:
-        """Names the content: the same package is uploaded once."""
+        """Hexadecimal. Identifies the content, so that the same package is uploaded once."""
         return hashlib.sha256(self.package).hexdigest()
 
 
 def read_pipeline(path: Path, *, keep_caching: bool = False) -> Pipeline:
-    """Read compiled IR. Unless `keep_caching`, every task's execution cache is switched off.
+    """Read compiled IR. Unless `keep_caching`, the execution cache of every task is switched off.
 
-    A cached task does not run, so a test with cached tasks measures nothing; and by version reference the server
-    ignores the SDK's `enable_caching`. Therefore the cache is switched off in the package, in nested pipelines too.
+    A cached task is not executed, so a test with cached tasks measures nothing; and for runs by version reference the
+    server ignores the SDK's `enable_caching`. So caching is switched off in the package, including nested pipelines.
 
     Raises:
         ConfigError: no such file, or not compiled IR.
     """
     text, documents = read_ir(path)
     spec = documents[0]
-    if not keep_caching and _switch_caching_off(spec):
+    if not keep_caching and _disable_caching(spec):
         text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=True).encode()
     return Pipeline(
         name=str(spec["pipelineInfo"]["name"]),
@@ -55,7 +55,7 @@ def read_pipeline(path: Path, *, keep_caching: bool = False) -> Pipeline:
 
 
 def read_ir(path: Path) -> tuple[bytes, list[dict[str, Any]]]:
-    """A compiled pipeline as it is, and its documents: the pipeline, and the platform's where there is one.
+    """A compiled pipeline's bytes and its YAML documents: the pipeline spec, then the platform spec if there is one.
 
     Raises:
         ConfigError: no such file, or not compiled IR.
@@ -64,7 +64,7 @@ def read_ir(path: Path) -> tuple[bytes, list[dict[str, Any]]]:
     try:
         text = path.read_bytes()
     except FileNotFoundError:
-        raise ConfigError(f"there is no pipeline file {path}", hint) from None
+        raise ConfigError(f"the pipeline file {path} does not exist", hint) from None
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}", "give a readable IR YAML file") from error
     if path.suffix == ".py":
@@ -74,7 +74,7 @@ def read_ir(path: Path) -> tuple[bytes, list[dict[str, Any]]]:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         where = f"{path}:{line + 1}" if line is not None else str(path)
-        raise ConfigError(f"{where}: not YAML, so not a compiled pipeline", hint) from error
+        raise ConfigError(f"{where}: not valid YAML, so not a compiled pipeline", hint) from error
     spec = documents[0] if documents else None
     if not _is_ir(spec):
         found = " (it is an Argo Workflow, the output of KFP v1)" if _is_argo(spec) else ""
@@ -91,7 +91,7 @@ def _is_argo(spec: object) -> bool:
 
 
 def inputs_of(where: str, spec: Mapping[str, Any]) -> tuple[Input, ...]:
-    """The parameters of a compiled pipeline; `where` names it in errors.
+    """The parameters of a compiled pipeline; `where` names the pipeline in errors.
 
     Raises:
         ConfigError: it needs artifacts as inputs, which a scenario can't hold.
@@ -100,8 +100,8 @@ def inputs_of(where: str, spec: Mapping[str, Any]) -> tuple[Input, ...]:
     artifacts = [name for name, given in definitions.get("artifacts", {}).items() if not given.get("isOptional")]
     if artifacts:
         raise ConfigError(
-            f"{where} needs the artifact{'s' if len(artifacts) > 1 else ''} {', '.join(artifacts)} as input",
-            "a scenario holds values, not artifacts: import them in the pipeline with dsl.importer and pass a URI",
+            f"{where} needs {'artifacts' if len(artifacts) > 1 else 'an artifact'} as input: {', '.join(artifacts)}",
+            "scenarios hold values, not artifacts: pass a URI and import it in the pipeline with dsl.importer",
         )
     return tuple(_parameters(definitions.get("parameters", {})))
 
@@ -111,13 +111,13 @@ def _parameters(definitions: Mapping[str, Any]) -> Iterator[Input]:
         try:
             kind = InputType(given.get("parameterType", "STRING"))
         except ValueError:
-            continue  # task-final-status and the like are filled by the platform
+            continue  # filled in by the platform, such as TASK_FINAL_STATUS
         required = not given.get("isOptional") and "defaultValue" not in given
         yield Input(name, kind, required, given.get("defaultValue"))
 
 
 def without_values(document: bytes, redaction: Redaction) -> bytes:
-    """Compiled IR that does not tell the values of hidden parameters: no default, no constant that is handed on."""
+    """Compiled IR without the values of hidden parameters: neither their defaults nor constants passed to tasks."""
     documents = [redaction.clean_tree(each) for each in yaml.load_all(document, Loader=yaml.CSafeLoader)]  # safe, in C
     for each in documents:
         _hide_parameters(each, redaction.names)
@@ -136,13 +136,13 @@ def _hide_parameters(node: Any, names: Collection[str]) -> None:
 
 
 def _hidden(given: Any) -> Any:
-    if not isinstance(given, dict) or not given.keys() & _IR_WORDS:
+    if not isinstance(given, dict) or not given.keys() & _IR_KEYS:
         return HIDDEN
     return {**given, **dict.fromkeys(given.keys() & {"defaultValue", "runtimeValue"}, HIDDEN)}
 
 
-def _switch_caching_off(spec: Mapping[str, Any]) -> bool:
-    """Empty the caching options of every task, also in nested pipelines, loops and conditions."""
+def _disable_caching(spec: Mapping[str, Any]) -> bool:
+    """Clear the caching options of every task, also in nested pipelines, loops and conditions; whether any changed."""
     changed = False
     for component in (spec["root"], *spec.get("components", {}).values()):
         for task in component.get("dag", {}).get("tasks", {}).values():

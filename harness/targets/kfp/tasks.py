@@ -1,8 +1,8 @@
-"""What KFP tells of a run's tasks, ``run_details.task_details``: one entry for each node of the Argo workflow.
+"""Tasks of a KFP run, from ``run_details.task_details``: one entry per node of the Argo workflow.
 
-A task is two nodes, its driver (``train-driver``) and what runs the user's container, which Argo calls ``executor``
-within the node ``train``. Where the driver has found the outputs in the cache the executor is SKIPPED, and the run ends
-as SUCCEEDED all the same. A condition that does not hold is skipped as a group, under a name that the compiler made.
+A task is two nodes: its driver (``train-driver``), and the node that runs the user's container, which Argo calls
+``executor`` inside the node ``train``. When the driver finds the outputs in the cache, the executor is SKIPPED and the
+run still ends as SUCCEEDED. A condition that does not hold is skipped as a group, under a name the compiler generated.
 """
 
 import re
@@ -13,18 +13,18 @@ from typing import Any
 from harness.model.phases import SKIPPED
 from harness.targets.target import TaskDetail
 
-_EXECUTOR = re.compile(r"executor(\(\d+\))?")  # (0), (1) … where it may be retried
+_EXECUTOR = re.compile(r"executor(\(\d+\))?")  # with (0), (1) … when retries are enabled
 _GROUP = re.compile(r"(condition|condition-branches|for-loop|exit-handler)-\d+")
 _DRIVER = "-driver"
 
 
 def tasks_of(run: Mapping[str, Any]) -> tuple[TaskDetail, ...]:
-    """The tasks of a run's answer, without the workflow as a whole and the groups that tasks lie in."""
+    """The tasks in the API's answer for a run, without the workflow itself and the groups that contain tasks."""
     entries = [each for each in (run.get("run_details") or {}).get("task_details") or () if each.get("task_id")]
     parents = dict(_parents(entries))
     names = {str(each["task_id"]): str(each.get("display_name", "")) for each in entries}
     driven = {name.removesuffix(_DRIVER) for name in names.values() if name.endswith(_DRIVER)}
-    # What an executor lies in is told of by its executor.
+    # A node that contains an executor is represented by that executor.
     inner = {parents.get(str(each["task_id"]), "") for each in entries if _is_executor(each)}
     return tuple(
         _task(each, names.get(parents.get(str(each["task_id"]), ""), ""), driven)
@@ -34,7 +34,7 @@ def tasks_of(run: Mapping[str, Any]) -> tuple[TaskDetail, ...]:
 
 
 def _parents(entries: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str]]:
-    """(task, parent), as the tasks tell it or the parents do."""
+    """(task, parent) pairs: some versions name children in the parent, others the parent in the child."""
     for each in entries:
         parent = str(each["task_id"])
         for child in each.get("child_tasks") or ():
@@ -69,7 +69,7 @@ def _task(entry: Mapping[str, Any], parent: str, driven: set[str]) -> TaskDetail
 
 
 def instant(text: str | None) -> int | None:
-    """UTC ns of an RFC 3339 stamp. KFP writes 1970 for what has not happened yet: none."""
+    """UTC ns of an RFC 3339 timestamp; None for 1970, which KFP writes for events that have not happened yet."""
     if not text:
         return None
     at = datetime.fromisoformat(text)

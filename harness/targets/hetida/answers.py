@@ -1,4 +1,4 @@
-"""What hetida designer says of an execution that is over, and what a test expects of it."""
+"""hetida designer's answers to executions, and the conditions that a test sets on their outputs."""
 
 import operator
 import re
@@ -11,11 +11,11 @@ import orjson
 from harness.model.errors import ConfigError
 from harness.model.http import HttpAnswer
 from harness.model.phases import BACKEND, COMPUTING, FAILED, LOADING, QUEUED, SENDING, SUCCEEDED
-from harness.targets.target import CompletedRun
+from harness.targets.completed_run import CompletedRun
 
-# Headers by which load balancers and pods are commonly made to say who answered.
+# Headers in which load balancers and pods commonly name the worker that answered.
 WORKER_HEADERS = ("x-worker", "x-pod-name", "x-upstream-addr", "x-upstream", "x-served-by")
-_MOST_ERROR_TEXT = 500
+_MAX_ERROR_TEXT = 500
 _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
 }  # fmt: skip
@@ -24,17 +24,17 @@ _EXPECTATION = re.compile(r"\s*([^\s<>=!]+)\s*(?:(==|!=|<=|>=|<|>)\s*(\S.*?))?\s
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """That an output is there and, with an operator, how it compares."""
+    """A condition: an output exists and, with an operator, compares as stated."""
 
     text: str
     output: str
     operator: str = ""
     value: Any = None
 
-    def fault(self, outputs: Mapping[str, Any]) -> str:
-        """What is wrong with the outputs; "" when nothing is."""
+    def violation(self, outputs: Mapping[str, Any]) -> str:
+        """Why the outputs do not meet the condition; "" when they do."""
         if self.output not in outputs:
-            return f"there is no output '{self.output}'"
+            return f"the output '{self.output}' is missing"
         found = outputs[self.output]
         if not self.operator:
             return ""
@@ -46,7 +46,7 @@ class Expectation:
 
 
 def parse_expectations(text: str) -> tuple[Expectation, ...]:
-    """Understand ``score; mean < 3; state == "ok"``.
+    """Parse conditions such as ``score; mean < 3; state == "ok"``.
 
     Raises:
         ConfigError: a part is not an output's name with an operator and a JSON value.
@@ -62,17 +62,17 @@ def _expectation(text: str) -> Expectation:
     except ValueError:
         pass
     raise ConfigError(
-        f"--expect-output: '{text}' can't be understood", 'write NAME, NAME < 3 or NAME == "text" (a JSON value)'
+        f"--expect-output: '{text}' is not a condition", 'write NAME, NAME < 3 or NAME == "text" (a JSON value)'
     )
 
 
-def over(
+def completed_run(
     answer: HttpAnswer, run: str, *, task: str, empty_s: float, expected: Sequence[Expectation]
 ) -> CompletedRun | None:
-    """How an execution ended, by its answer; none when the answer is not that of an execution.
+    """The execution that an answer describes; None when the answer is not that of an execution.
 
-    The platform measures with its own clock, and only durations are taken from it. Its loading time includes what the
-    worker did for others meanwhile; its computing time does not.
+    The platform measures with its own clock, so only durations are taken from it. Its loading time includes work that
+    the worker did for other executions meanwhile; its computing time does not.
     """
     try:
         body = orjson.loads(answer.body)
@@ -85,19 +85,19 @@ def over(
         state, error = FAILED, _error(body)
     else:
         outputs = body.get("output_results_by_output_name") or {}
-        faults = [fault for each in expected if (fault := each.fault(outputs))]
-        if faults:
-            state, error = FAILED, "; ".join(faults)
+        violations = [violation for each in expected if (violation := each.violation(outputs))]
+        if violations:
+            state, error = FAILED, "; ".join(violations)
     node = next((answer.headers[name] for name in WORKER_HEADERS if name in answer.headers), None)
     phases, waiting = _phases(body.get("measured_steps") or {})
     return CompletedRun(run, state, error, task, phases, waiting, empty_s, node)
 
 
 def _phases(steps: Mapping[str, Any]) -> tuple[tuple[tuple[str, float], ...], str]:
-    """(phase, seconds) as they follow each other, and where the time goes that nobody measured.
+    """(phase, seconds) in their order, and the phase to which unmeasured time is attributed.
 
     In the backend: waiting and preparing, then the call of the runtime; in the runtime: waiting for other executions of
-    the same worker, loading, computing, sending. Without any measured step (a failure) there are none.
+    the same worker, loading, computing, sending. A failed execution may have no measured steps, and then no phases.
     """
 
     def seconds(name: str) -> float | None:
@@ -123,28 +123,28 @@ def _phases(steps: Mapping[str, Any]) -> tuple[tuple[tuple[str, float], ...], st
 
 
 def _error(body: Mapping[str, Any]) -> str:
-    """The error in one line: the stage, the operator, the exception."""
+    """The error on one line: process stage, operator, exception."""
     error = body.get("error")
     if not isinstance(error, Mapping):
-        text = str(error or body.get("traceback") or "the result is not ok and no error is given")
-        return text.strip().splitlines()[-1][:_MOST_ERROR_TEXT]
+        text = str(error or body.get("traceback") or "the result is not ok, and no error is given")
+        return text.strip().splitlines()[-1][:_MAX_ERROR_TEXT]
     operator_info = error.get("operator_info") or {}
     place = " / ".join(((operator_info.get("hierarchy_in_workflow") or {}).get("by_name")) or ())
     parts = [str(error.get("process_stage") or ""), f"operator {place}" if place else ""]
     parts.append(": ".join(str(error[key]) for key in ("type", "message") if error.get(key)))
-    return " · ".join(part for part in parts if part)[:_MOST_ERROR_TEXT]
+    return " · ".join(part for part in parts if part)[:_MAX_ERROR_TEXT]
 
 
 def error_text(answer: HttpAnswer) -> str:
-    """What an answer that is no execution's says: FastAPI's `detail`, or the beginning of what came instead."""
+    """The error in an answer without a result: FastAPI's `detail`, or the beginning of the body."""
     try:
         detail = orjson.loads(answer.body)["detail"]
     except (ValueError, KeyError, TypeError):
-        start = answer.body[:_MOST_ERROR_TEXT].decode(errors="replace").strip()
+        start = answer.body[:_MAX_ERROR_TEXT].decode(errors="replace").strip()
         return "an HTML page" if start[:9].lower().startswith(("<!doctype", "<html")) else start or "nothing"
     if isinstance(detail, list):
-        return "; ".join(_detail(each) for each in detail)[:_MOST_ERROR_TEXT]
-    return str(detail)[:_MOST_ERROR_TEXT]
+        return "; ".join(_detail(each) for each in detail)[:_MAX_ERROR_TEXT]
+    return str(detail)[:_MAX_ERROR_TEXT]
 
 
 def _detail(each: Any) -> str:

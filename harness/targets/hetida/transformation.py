@@ -1,12 +1,13 @@
-"""Transformations of hetida designer: what they take, how they are wired, and what a scenario changes in the wiring.
+"""Transformations of hetida designer: inputs, wiring, and how a scenario changes the wiring.
 
-Two files are understood: an exported transformation (``GET /api/transformations/<id>``, component or workflow), and a
-whole execution input as the backend hands it to a runtime. A scenario's column ``<input>`` is the value of an input
-that is provisioned directly; ``<input>.ref_id``, ``<input>.timestampFrom`` and so on replace a part of the wiring of an
-input or output that an adapter provides. `generate-scenarios --from-workflow` makes columns by the same rule.
+Two documents are supported: an exported transformation (``GET /api/transformations/<id>``, component or workflow), and
+a complete execution input as the backend sends it to a runtime. A scenario's column ``<input>`` is the value of a
+directly provisioned input; ``<input>.ref_id``, ``<input>.timestampFrom`` and so on replace a part of the wiring of an
+input or output that an adapter provides. `generate-scenarios --from-workflow` creates columns by the same rule.
 """
 
 import copy
+import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from harness.model.redaction import HIDDEN, Redaction
 from harness.targets.scenarios import Input, InputType, as_cell, typed
 
 DIRECT = "direct_provisioning"
-# The type of a scenario's cell, by the name that hetida designer has for an input's type.
+# The type of a scenario's cell, by hetida designer's name for the type of an input.
 SCALARS = {
     "INT": InputType.INTEGER,
     "INTEGER": InputType.INTEGER,
@@ -36,7 +37,7 @@ Wiring = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input of a transformation, with the name that hetida designer has for its type (INT, SERIES, …)."""
+    """An input of a transformation; `data_type` is hetida designer's name for its type (INT, SERIES, …)."""
 
     name: str
     data_type: str
@@ -45,10 +46,10 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Transformation:
-    """What can be executed.
+    """A component or workflow that can be executed.
 
-    `wiring` has every input and output. `exported` is the transformation itself, for a backend that does not have it;
-    `execution` is the whole input of a runtime, where that is known.
+    `wiring` covers every input and output. `exported` is the exported document, for a backend that lacks it;
+    `execution` is the complete input of a runtime, where that is known.
     """
 
     id: str
@@ -61,12 +62,12 @@ class Transformation:
 
     @property
     def adapters(self) -> set[str]:
-        """The adapters that the wiring needs."""
+        """The ids of the adapters that the wiring needs."""
         wired = (*self.wiring["input_wirings"], *self.wiring["output_wirings"])
         return {str(each["adapter_id"]) for each in wired} - {DIRECT}
 
     def parameters(self) -> tuple[Input, ...]:
-        """What scenarios may or must say."""
+        """The values that scenarios may, or must, provide."""
         return tuple(self._parameters())
 
     def _parameters(self) -> Iterator[Input]:
@@ -85,27 +86,27 @@ class Transformation:
 
 
 def read_json(path: Path, what: str, hint: str = HINT) -> Any:
-    """The JSON of a file.
+    """The parsed JSON of a file; `what` names the file's role in errors.
 
     Raises:
-        ConfigError: there is no such file, or it is not JSON; says the line.
+        ConfigError: the file does not exist, or is not JSON; names the line.
     """
     try:
         return orjson.loads(path.read_bytes())
     except OSError as error:
         raise ConfigError(f"the {what} {path} can't be read: {error.strerror}", hint) from error
     except orjson.JSONDecodeError as error:
-        raise ConfigError(f"{path}: line {error.lineno}, column {error.colno}: not JSON: {error.msg}", hint) from error
+        raise ConfigError(f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}", hint) from error
 
 
-def understand(raw: Any, where: str, wiring: Wiring | None = None) -> Transformation:
-    """The transformation in a JSON document; `wiring` takes the place of its test wiring.
+def parse_transformation(raw: Any, where: str, wiring: Wiring | None = None) -> Transformation:
+    """The transformation in a JSON document; `wiring` replaces its test wiring.
 
     Raises:
-        ConfigError: it is neither an exported transformation nor an execution input, or its wiring does not fit.
+        ConfigError: it is neither an exported transformation nor an execution input, or its wiring does not match.
     """
     if isinstance(raw, list) and len(raw) == 1:
-        raw = raw[0]  # an export of several is a list
+        raw = raw[0]  # an export of several transformations is a list
     if not isinstance(raw, Mapping):
         raise ConfigError(f"{where} is not a transformation", HINT)
     if isinstance(raw.get("workflow"), Mapping):
@@ -140,10 +141,10 @@ def _ports(given: Any, type_key: str) -> Iterator[Port]:
 
 
 def _completed(found: Transformation, where: str) -> Wiring:
-    """The wiring with every input and output in it: what is not wired is provisioned directly.
+    """The wiring with every input and output: those that are not wired are provisioned directly.
 
     Raises:
-        ConfigError: it wires what there is not, or provisions a value of the wrong type.
+        ConfigError: it wires an unknown input or output, or provisions a value of the wrong type.
     """
     given_in = {str(w.get("workflow_input_name")): dict(w) for w in found.wiring.get("input_wirings") or ()}
     given_out = {str(w.get("workflow_output_name")): dict(w) for w in found.wiring.get("output_wirings") or ()}
@@ -175,7 +176,7 @@ def _check_value(port: Port, wiring: Mapping[str, Any], where: str) -> None:
     except ValueError:
         raise ConfigError(
             f"{where}: the wiring gives the input '{port.name}' the value '{value}', which is not {port.data_type}",
-            "mend the wiring, or give the input a column in the scenarios",
+            "fix the wiring, or give the input a column in the scenarios",
         ) from None
 
 
@@ -199,7 +200,7 @@ def _filters(wiring: Mapping[str, Any]) -> Sequence[str]:
 
 
 def filled(wiring: Mapping[str, Any], values: Mapping[str, object]) -> Wiring:
-    """The wiring of one execution: `values` by the names of `Transformation.parameters`."""
+    """The wiring of one execution; `values` are keyed as in `Transformation.parameters`."""
     made: Wiring = copy.deepcopy(dict(wiring))
     for key, wired in (
         ("workflow_input_name", made["input_wirings"]),
@@ -218,7 +219,7 @@ def filled(wiring: Mapping[str, Any], values: Mapping[str, object]) -> Wiring:
 
 
 def without_values(document: bytes, redaction: Redaction) -> bytes:
-    """A transformation, wiring or execution input that does not tell the values of hidden inputs and their wiring."""
+    """A transformation, wiring or execution input without the values of hidden inputs and of their wiring."""
     tree = redaction.clean_tree(orjson.loads(document))
     _hide_inputs(tree, redaction.names)
     return orjson.dumps(tree, option=orjson.OPT_INDENT_2)
@@ -236,13 +237,13 @@ def _hide_inputs(node: Any, names: Collection[str]) -> None:
             if f"{wired}.{part}" in names or (wired in names and part == "value"):
                 place[part] = HIDDEN
     if node.get("name") in names and "value" in node:
-        node["value"] = HIDDEN  # of an optional input
+        node["value"] = HIDDEN  # the default of an optional input
     for below in node.values():
         _hide_inputs(below, names)
 
 
 def execution_of(found: Transformation, where: str) -> Mapping[str, Any]:
-    """What a runtime executes: the recorded input, or a component put into a workflow of its own.
+    """The input of a runtime: the recorded one, or a component wrapped in a workflow of its own.
 
     Raises:
         ConfigError: it is a workflow without its components, which only the backend knows.
@@ -252,15 +253,13 @@ def execution_of(found: Transformation, where: str) -> Mapping[str, Any]:
     exported = found.exported
     if exported.get("type") != "COMPONENT" or not isinstance(exported.get("content"), str):
         raise ConfigError(
-            f"{where} is a workflow without the code of its components: a runtime can't execute it alone",
+            f"{where} is a workflow without the code of its components, which a runtime can't execute",
             "run it with --mode backend, or give a component or a recorded execution input",
         )
     return _wrapped(found, exported)
 
 
 def _wrapped(found: Transformation, exported: Mapping[str, Any]) -> Mapping[str, Any]:
-    import uuid
-
     def made(name: str) -> str:
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{found.id}/{name}"))
 

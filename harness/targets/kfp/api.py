@@ -1,0 +1,107 @@
+"""Calls to the KFP API outside the submit path: JSON in, JSON out, every error explained."""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+
+from harness.model.errors import ConfigError, TargetUnreachableError
+from harness.model.http import Exchange, HttpAnswer, HttpRequest
+
+ROOT = "/apis/v2beta1"
+JSON = {"content-type": "application/json"}
+_MAX_ERROR_TEXT = 500
+
+
+class HttpError(TargetUnreachableError):
+    """The API answered with an error status that has no more specific explanation."""
+
+    def __init__(self, where: str, answer: HttpAnswer) -> None:
+        super().__init__(
+            f"{where} answered {answer.status} {error_text(answer)}",
+            "is --host the address of a KFP v2beta1 API, and is it healthy?",
+        )
+        self.status = answer.status
+
+
+class Api:
+    """The API behind an exchange. Paths are relative to ``/apis/v2beta1``; empty query values are left out.
+
+    Every method raises `TargetUnreachableError` when the answer is not that of a KFP API, and `ConfigError` when the
+    pipeline or version that it names does not exist.
+    """
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """The object at `path`."""
+        return self._call(HttpRequest("GET", f"{ROOT}{path}{_encoded(query or {})}"))
+
+    def post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
+        """The object that posting `body` creates."""
+        return self._call(HttpRequest("POST", f"{ROOT}{path}", orjson.dumps(body), JSON))
+
+    def upload(self, package: bytes, query: Mapping[str, str]) -> dict[str, Any]:
+        """The pipeline that uploading compiled IR creates."""
+        boundary = secrets.token_hex(16)
+        body = (
+            f"--{boundary}\r\n"
+            'Content-Disposition: form-data; name="uploadfile"; filename="pipeline.yaml"\r\n'
+            "Content-Type: application/yaml\r\n\r\n"
+        ).encode() + package + f"\r\n--{boundary}--\r\n".encode()  # fmt: skip
+        headers = {"content-type": f"multipart/form-data; boundary={boundary}"}
+        return self._call(HttpRequest("POST", f"{ROOT}/pipelines/upload{_encoded(query)}", body, headers))
+
+    def _call(self, request: HttpRequest) -> dict[str, Any]:
+        answer = self._exchange(request)
+        where = f"{request.method} {request.path.partition('?')[0]}"
+        if answer.status in {401, 403}:
+            raise TargetUnreachableError(
+                f"{where} is refused: {answer.status} {error_text(answer)}",
+                "give a bearer token with --token-file or the environment variable PIPESWARM_TOKEN",
+            )
+        if answer.status // 100 == 3:
+            raise TargetUnreachableError(
+                f"{where} answered {answer.status}, a redirect to {answer.headers.get('location', 'nowhere')}",
+                "if that is a login page, give a bearer token with --token-file; otherwise it may be the right --host",
+            )
+        parsed = _object(answer)
+        if answer.status == 404 and "/pipelines/" in request.path and parsed is not None:
+            raise ConfigError(f"{where}: {error_text(answer)}", "look up --pipeline-id and --version-id in the KFP UI")
+        if answer.status // 100 != 2:
+            raise HttpError(where, answer)
+        if parsed is None:
+            raise TargetUnreachableError(
+                f"{where} answered {error_text(answer)} instead of JSON",
+                "is --host the KFP API (often https://…/pipeline), and not a login page or another service?",
+            )
+        return parsed
+
+
+def _encoded(query: Mapping[str, str]) -> str:
+    text = urlencode({name: value for name, value in query.items() if value})
+    return f"?{text}" if text else ""
+
+
+def _object(answer: HttpAnswer) -> dict[str, Any] | None:
+    try:
+        parsed = orjson.loads(answer.body)
+    except ValueError:
+        return None
+    return parsed if isinstance(parsed, dict) else None
+
+
+def error_text(answer: HttpAnswer) -> str:
+    """The message in an answer's body, or what kind of page it is instead."""
+    try:
+        parsed = orjson.loads(answer.body)
+        text = str(parsed.get("message") or parsed.get("error") or parsed)
+    except (ValueError, AttributeError):
+        start = answer.body[:200].lstrip().lower()
+        if start.startswith((b"<!doctype", b"<html")):
+            return "an HTML page"
+        text = answer.body[:_MAX_ERROR_TEXT].decode(errors="replace").strip() or "nothing"
+    return text[:_MAX_ERROR_TEXT]
