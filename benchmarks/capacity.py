@@ -24,7 +24,7 @@ from harness.analysis.stats.compare import Measurement, compare
 from harness.planning import simulated_burst as simulated
 from harness.planning.observations import read_observations
 from harness.planning.plan import Experiment, Question, Result, answers, next_point
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "observations.csv"
 NODES = (2, 4, 8, 16, 20)

@@ -21,7 +21,7 @@ from harness.simulator.fast import Arrival, simulate
 from harness.simulator.kfp.records import OVER
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from tests.support.on_simpy import simulated
 from tests.support.simpy_parts import Search
 

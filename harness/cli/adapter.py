@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT."""
-    from harness.simulator.distributions import Amount, Uniform
+    from harness.simulator.engine.distributions import Amount, Uniform
     from harness.simulator.hetida.adapter.limits import Limits
     from harness.simulator.hetida.adapter.serve import AdapterOptions, serve
 

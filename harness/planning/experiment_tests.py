@@ -47,7 +47,7 @@ def _platform(plan: ExperimentFile, variant: str) -> "tuple[Profile, bytes]":
     """The simulated platform of a variant, and its pipeline."""
     from harness.planning import simulated_burst
     from harness.simulator.faults import parse_fault
-    from harness.simulator.profile_file import load_profile
+    from harness.simulator.profile.file import load_profile
 
     options = plan.variants[variant]
     unknown = sorted(set(options) - _SIMULATED)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harness.simulator.profile import Profile
-    from harness.simulator.serving import Place
+    from harness.simulator.serving.server import Place
 
     Verbs = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  # argparse has no public name for it
 
@@ -66,7 +66,7 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
 
 def place(args: argparse.Namespace) -> "Place":
     """What `add_place_options` got."""
-    from harness.simulator.serving import Place
+    from harness.simulator.serving.server import Place
 
     return Place(args.host, args.port, args.ready_file, args.die_with_parent)
 
@@ -91,7 +91,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _serve(args: argparse.Namespace, adjust: "Callable[[Profile], Profile]") -> int:
     from harness.simulator.faults import parse_faults
-    from harness.simulator.profile_file import load_profile
+    from harness.simulator.profile.file import load_profile
     from harness.simulator.serve import ServeOptions, serve
 
     faults = parse_faults(args.fault)
@@ -102,7 +102,7 @@ def _serve(args: argparse.Namespace, adjust: "Callable[[Profile], Profile]") -> 
 
 def _profiles(*, as_json: bool) -> int:
     from harness.simulator.faults import FAULTS, HETIDA_FAULTS
-    from harness.simulator.profile_file import built_in
+    from harness.simulator.profile.file import built_in
 
     profiles, faults = built_in(), {name: fault.title for name, fault in (FAULTS | HETIDA_FAULTS).items()}
     if as_json:

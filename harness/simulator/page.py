@@ -16,7 +16,7 @@ from harness.simulator.cluster import Node
 from harness.simulator.kfp.records import OVER
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Pool
-from harness.simulator.wall import WallClock
+from harness.simulator.serving.wall import WallClock
 
 _LOOK_S = 2.0  # between two looks, of the page and at the platform
 _REMEMBERED = 300  # looks: the chart's ten minutes

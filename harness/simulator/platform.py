@@ -4,10 +4,10 @@ from collections.abc import Callable
 from random import Random
 
 from harness.simulator import hetida
-from harness.simulator.artifacts import ArtifactStore
 from harness.simulator.cluster import Cluster, ClusterListener, Nobody
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.agent import Agent
+from harness.simulator.kfp.artifact_store import ArtifactStore
 from harness.simulator.kfp.controller import Controller
 from harness.simulator.kfp.drivers import Drivers
 from harness.simulator.kfp.records import Run

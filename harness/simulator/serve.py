@@ -14,7 +14,6 @@ from aiohttp import web
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.simulator import kube_api
 from harness.simulator.faults import plant
-from harness.simulator.garbage import Collector
 from harness.simulator.hetida.rest import Endpoints
 from harness.simulator.kfp.rest import Gateway
 from harness.simulator.kfp.view import Calendar
@@ -26,8 +25,9 @@ from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.page import Page
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile
-from harness.simulator.serving import Ending, Place, announce, listening
-from harness.simulator.wall import WallClock
+from harness.simulator.serving.garbage import Collector
+from harness.simulator.serving.server import Ending, Place, announce, listening
+from harness.simulator.serving.wall import WallClock
 
 _LATE = "the simulation was {:.1f} s behind the wall clock"
 _LOOK_S = 1.0  # how often the parent, the lag and the garbage are looked at

@@ -6,7 +6,7 @@ from harness.cli import main
 from harness.model.errors import ConfigError, ExitCode
 from harness.planning import simulated_burst
 from harness.planning.experiment_file import read_experiment
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 
 SEARCH = """
 name: nodes

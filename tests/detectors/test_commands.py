@@ -12,7 +12,7 @@ from benchmarks.planting.case import simulated
 from benchmarks.planting.cases import CASES
 from harness.detectors import diagnose
 from harness.simulator.faults import FAULTS, HETIDA_FAULTS
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from tests.support.planted import PLANTED
 from tests.support.rehearsal import Rehearsal, Shell
 

@@ -9,7 +9,7 @@ from harness.simulator.faults import FAULTS, parse_fault, plant
 from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.records import Run
 from harness.simulator.platform import Platform
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from tests.support.platforms import Journal, submit, upload
 
 RUNS = 60

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.simulator.cluster import Change, Pod, Shape
 from harness.simulator.cluster.quota import Quota
-from harness.simulator.distributions import fixed
+from harness.simulator.engine.distributions import fixed
 from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.records import SUCCEEDED, Run
 from harness.simulator.platform import Platform

@@ -14,14 +14,14 @@ from harness.model.phases import RUN, RUNS_IN_FLIGHT
 from harness.simulator import cluster, fast
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.fast import Arrival, simulate
+from harness.simulator.fast.journal import Journal
 from harness.simulator.faults import FAULTS, parse_faults
 from harness.simulator.kfp.errors import RpcError
-from harness.simulator.kfp.journal import Journal
 from harness.simulator.kfp.records import Run
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
-from harness.simulator.profile_file import built_in, load_profile
+from harness.simulator.profile.file import built_in, load_profile
 from tests.support.platforms import UNCACHED
 
 PIPELINES = [name for name in built_in() if not name.startswith("hetida")]

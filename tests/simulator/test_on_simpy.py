@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from harness.simulator.distributions import Amount, Uniform, fixed
+from harness.simulator.engine.distributions import Amount, Uniform, fixed
 from harness.simulator.kfp.records import OVER, Run
 from harness.simulator.platform import Platform
 from harness.simulator.profile import ArtifactStore, Controller, Pool, Profile, Quota, Scheduler, Step
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from tests.support.on_simpy import simulated
 from tests.support.platforms import GI, UNCACHED, upload
 

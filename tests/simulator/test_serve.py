@@ -20,8 +20,8 @@ from harness.simulator.commands import main
 from harness.simulator.page import Page
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan
-from harness.simulator.profile_file import load_profile
-from harness.simulator.wall import WallClock
+from harness.simulator.profile.file import load_profile
+from harness.simulator.serving.wall import WallClock
 from tests.support.platforms import UNCACHED, pool, profile, submit, upload
 from tests.support.serving import QUICK, Serve, Served
 

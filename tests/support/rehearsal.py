@@ -19,9 +19,10 @@ from harness.analysis.timeline import Timeline
 from harness.model import Plan, Scenario
 from harness.simulator import kube_api
 from harness.simulator.cluster import Change, ClusterListener, Node, Pod
+from harness.simulator.fast.journal import Journal
+from harness.simulator.fast.records import Arrival, Stamps
+from harness.simulator.fast.runs import simulate_runs
 from harness.simulator.faults import parse_fault, plant
-from harness.simulator.kfp.fast import simulate_runs
-from harness.simulator.kfp.journal import Journal
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.execution import Executions
@@ -29,7 +30,6 @@ from harness.simulator.kube_objects.logs import Logs
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
-from harness.simulator.records import Arrival, Stamps
 
 # Simulated time passes ten times as fast while commands are typed: nobody waits long for a rollout, and on a slow
 # machine an idle node is not yet taken away again.

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from harness.plan.schedule_files import read_stages
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from harness.targets import hetida
 from harness.targets.hetida_transformation import understand
 

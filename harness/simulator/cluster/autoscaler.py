@@ -9,7 +9,7 @@ from harness.simulator.cluster.listener import Change, ClusterListener
 from harness.simulator.cluster.objects import Node, Pod
 from harness.simulator.cluster.scheduler import Scheduler
 from harness.simulator.cluster.shapes import Shape, admits, allocatable, labels_of, taints_of
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Autoscaler as Settings
 from harness.simulator.profile import Pool
 

@@ -9,7 +9,7 @@ from harness.simulator.cluster.listener import Change, ClusterListener
 from harness.simulator.cluster.objects import Node, Pod
 from harness.simulator.cluster.scheduler import Scheduler
 from harness.simulator.cluster.shapes import Shape
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Pool, Profile, Taint
 
 _SPOT_NOTICE_S = 30.0

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from harness.simulator.cluster.listener import Change, ClusterListener
 from harness.simulator.cluster.objects import Node, Pod
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Kubelet as Settings
 
 # Looked up once: a member of an enumeration costs as much as a call.

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from harness.simulator.cluster.shapes import HOSTNAME, Shape, allocatable, labels_of, taints_of
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import Job, SharedCapacity
 from harness.simulator.profile import Pool, Taint
-from harness.simulator.queues import Job, SharedCapacity
 
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
 

@@ -9,7 +9,7 @@ from harness.simulator.cluster.objects import Node, Pod
 from harness.simulator.cluster.preemption import choose, fits_beside
 from harness.simulator.cluster.ranking import Ranks
 from harness.simulator.cluster.shapes import Shape
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Scheduler as Settings
 
 

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 
 
 class Servers:

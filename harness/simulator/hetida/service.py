@@ -7,12 +7,12 @@ from functools import partial
 from random import Random
 
 from harness.model.errors import ConfigError
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import SharedCapacity
 from harness.simulator.hetida.execution import CALLING, FULL, PREPARING, Job, Work
 from harness.simulator.hetida.queues import Servers
 from harness.simulator.hetida.worker import Done, Worker
 from harness.simulator.profile import DataAdapter, Execution, Hetida, Runtime
-from harness.simulator.queues import SharedCapacity
 
 BALANCING = ("random", "round-robin", "least-connections")
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from math import inf
 
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import Job as Share
+from harness.simulator.engine.queues import SharedCapacity
 from harness.simulator.hetida.execution import COMPUTING, HANDLING, LOADING, SENDING, Ending, Job
 from harness.simulator.profile import Runtime
-from harness.simulator.queues import Job as Share
-from harness.simulator.queues import SharedCapacity
 
 Done = Callable[[], None]
 Turn = Callable[[Done], None]  # blocks the event loop until it calls back

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp import workflow as phases
 from harness.simulator.kfp.records import CANCELED, CANCELING, FAILED, PENDING, RUNNING, SUCCEEDED, Run
 from harness.simulator.kfp.server import Server

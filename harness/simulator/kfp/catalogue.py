@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import orjson
 
 from harness.model.errors import ConfigError
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.errors import aborted, exists, invalid, not_found
 from harness.simulator.kfp.graph import Graph, flatten
 from harness.simulator.kfp.packages import parse_package, reading

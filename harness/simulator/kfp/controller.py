@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from harness.simulator.cluster import Change, Cluster, Pod
 from harness.simulator.cluster.quota import Quota
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import TokenBucket
 from harness.simulator.kfp.drivers import Drivers
 from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.steps import Steps
@@ -13,7 +14,6 @@ from harness.simulator.kfp.templates import Templates
 from harness.simulator.kfp.workflow import ERROR, FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
 from harness.simulator.profile import Controller as Settings
 from harness.simulator.profile import Quota as Limits
-from harness.simulator.queues import TokenBucket
 
 _PATIENCE_S = 1.0  # at least so long until a pod that a quota refused is asked for again
 POSTPONED = "Workflow processing has been postponed because too many workflows are already running"

@@ -5,7 +5,8 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import TokenBucket
 from harness.simulator.kfp.catalogue import Catalogue
 from harness.simulator.kfp.controller import Controller
 from harness.simulator.kfp.database import LIST, Database
@@ -24,7 +25,6 @@ from harness.simulator.kfp.records import (
 )
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Profile
-from harness.simulator.queues import TokenBucket
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # of Kubernetes' generated names
 Answered = Callable[["Run | RpcError"], None]

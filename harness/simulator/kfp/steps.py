@@ -5,9 +5,9 @@ from fnmatch import fnmatchcase
 from random import Random
 
 from harness.model.errors import ConfigError
-from harness.simulator.artifacts import ArtifactStore
 from harness.simulator.cluster import Pod, Shape
 from harness.simulator.cluster.kubelet import SIGKILLED, Kubelet
+from harness.simulator.kfp.artifact_store import ArtifactStore
 from harness.simulator.kfp.graph import Plan
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Step as StepModel

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.simulator.profile import Profile
-from harness.simulator.store_products import Installed
+from harness.simulator.profile.store_products import Installed
 
 Manifest = dict[str, Any]
 _MI = 2**20

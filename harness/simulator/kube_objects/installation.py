@@ -8,7 +8,7 @@ from harness.simulator.kube_objects.components import RUNTIME
 from harness.simulator.kube_objects.pods import quantity
 from harness.simulator.kube_objects.snapshots import metadata, uid
 from harness.simulator.profile import Profile
-from harness.simulator.store_products import Installed
+from harness.simulator.profile.store_products import Installed
 
 Manifest = dict[str, Any]
 

@@ -10,7 +10,7 @@ from harness.simulator.kube_api import ApiError
 from harness.simulator.kube_objects import metrics
 from harness.simulator.kube_objects.kubelet_pages import Kubelet
 from harness.simulator.kube_objects.view import KubernetesView
-from harness.simulator.store_products import StoreProduct
+from harness.simulator.profile.store_products import StoreProduct
 
 _TEXT = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.simulator.cluster import Change, Cluster, Pod, Shape
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Pool
 from tests.support.platforms import Journal, pool, profile, slower_autoscaler
 

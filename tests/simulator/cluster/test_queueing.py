@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.simulator.cluster import Change, Cluster, Pod, Shape
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Profile
 from tests.support.platforms import Journal, pool, profile
 

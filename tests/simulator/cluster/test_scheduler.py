@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.simulator.cluster import Change, Cluster, Pod, Requirement, Shape, Toleration
-from harness.simulator.distributions import fixed
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.distributions import fixed
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Kubelet, Pool, Profile, Scheduler, Taint
 from tests.support.platforms import GI, Journal, pool, profile
 

@@ -7,7 +7,7 @@ from harness.simulator.faults import HETIDA_FAULTS, parse_fault, plant
 from harness.simulator.hetida import Ending
 from harness.simulator.hetida.execution import COMPUTING, LOADING
 from harness.simulator.platform import Platform
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 
 SYMPTOMS = {
     "adapter-slow": lambda jobs: sum(job.duration(LOADING) for job in jobs if LOADING in job.ended),

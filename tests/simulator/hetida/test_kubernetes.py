@@ -10,7 +10,7 @@ from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.components import RUNTIME
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 
 
 def shown(profile: str) -> tuple[Platform, KubernetesView]:

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.simulator.distributions import Lognormal, fixed
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.distributions import Amount, Lognormal, fixed
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.hetida import Ending, Service
 from harness.simulator.hetida.execution import COMPUTING, HANDLING, LOADING, SENDING, Work
 from harness.simulator.hetida.queues import Servers
-from harness.simulator.profile import Amount, DataAdapter, Execution, Hetida, Runtime
+from harness.simulator.profile import DataAdapter, Execution, Hetida, Runtime
 
 PLANTS = (DataAdapter("plants"),)
 

@@ -9,7 +9,7 @@ import yaml
 from kfp import dsl
 
 from harness.simulator.cluster import Change
-from harness.simulator.distributions import fixed
+from harness.simulator.engine.distributions import fixed
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Step
 from tests.support.kfp_sdk import branches, compiled, failing, flip, ran, step

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.simulator.cluster import Change
-from harness.simulator.distributions import Amount, Uniform, fixed
+from harness.simulator.engine.distributions import Amount, Uniform, fixed
 from harness.simulator.kfp.errors import Code, RpcError
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Agent, Api, ArtifactStore, Step
-from harness.simulator.store_products import StoreProduct
+from harness.simulator.profile.store_products import StoreProduct
 from tests.support.platforms import GI, TRAINING, UNCACHED, Journal, pool, profile, submit, upload
 
 ONE_SECOND = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))

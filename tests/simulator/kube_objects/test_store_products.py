@@ -14,7 +14,7 @@ from harness.simulator.cluster import Pod, Shape
 from harness.simulator.kube_objects import metrics
 from harness.simulator.platform import Platform
 from harness.simulator.profile import ArtifactStore, Profile
-from harness.simulator.store_products import StoreProduct
+from harness.simulator.profile.store_products import StoreProduct
 from tests.support.serving import QUICK, Serve, Served
 
 SERVICE = "/api/v1/namespaces/kubeflow/services/{}/proxy{}"

@@ -7,7 +7,7 @@ import pytest
 from harness.model.errors import ConfigError
 from harness.model.units import parse_quantity
 from harness.simulator.cluster import Pod
-from harness.simulator.distributions import fixed
+from harness.simulator.engine.distributions import fixed
 from harness.simulator.faults import parse_fault, plant
 from harness.simulator.kfp.view import Calendar
 from harness.simulator.kube_objects.actions import ClusterActions

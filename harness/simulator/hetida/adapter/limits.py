@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from random import Random
 
-from harness.simulator.distributions import Amount, fixed
+from harness.simulator.engine.distributions import Amount, fixed
 from harness.simulator.prometheus import Histogram
 
 _NO_PARAMETERS: dict[str, object] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.simulator.hetida.adapter.limits import Gate, Limits
 from harness.simulator.hetida.adapter.plants import Plants
 from harness.simulator.hetida.adapter.rest import application
-from harness.simulator.serving import Ending, Place, announce, listening
+from harness.simulator.serving.server import Ending, Place, announce, listening
 
 _LOOK_S = 1.0
 

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from harness.simulator.distributions import fixed
+from harness.simulator.engine.distributions import fixed
 from harness.simulator.hetida.adapter.limits import Gate, Limits
 from harness.simulator.hetida.adapter.plants import Plants, instant, stamp
 from harness.simulator.hetida.adapter.rest import application

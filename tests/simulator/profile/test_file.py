@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.errors import ConfigError
-from harness.simulator.distributions import Amount, Exponential, Fixed, Lognormal, Uniform
+from harness.simulator.engine.distributions import Amount, Exponential, Fixed, Lognormal, Uniform
 from harness.simulator.profile import Profile
-from harness.simulator.profile_file import built_in, load_profile, parse_profile
+from harness.simulator.profile.file import built_in, load_profile, parse_profile
 
 
 @pytest.mark.parametrize("name", sorted(built_in()))

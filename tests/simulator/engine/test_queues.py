@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.simulator.distributions import Exponential, Fixed, Lognormal
-from harness.simulator.events import EventLoop
-from harness.simulator.queues import SharedCapacity, TokenBucket
+from harness.simulator.engine.distributions import Exponential, Fixed, Lognormal
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import SharedCapacity, TokenBucket
 
 
 def test_events_run_in_order_of_time_and_then_of_scheduling() -> None:

@@ -11,12 +11,12 @@ from harness.model import Event, Node, Outcome, Sample, Span, Submission
 from harness.model.phases import BACKEND, COMPUTING, FAILED, QUEUED, RUN, RUNS_IN_FLIGHT, SUCCEEDED
 from harness.model.phases import LOADING as LOADING_PHASE
 from harness.model.phases import SENDING as SENDING_PHASE
+from harness.simulator.fast.records import SOURCE, Arrival, Record, Stamps
 from harness.simulator.hetida import execution
 from harness.simulator.hetida.execution import CALLING, FULL, HANDLING, LOADING, SENDING, Ending, Job
 from harness.simulator.hetida.requests import backend_request
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
-from harness.simulator.records import SOURCE, Arrival, Record, Stamps
 
 # As the load would record what the served endpoints answer.
 _SAYS = {

@@ -19,11 +19,11 @@ from harness.model.phases import (
 )  # fmt: skip
 from harness.simulator import cluster
 from harness.simulator.cluster import Change, Pod, Shape
+from harness.simulator.fast.records import SOURCE, Record, Stamps
 from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.records import OVER, Run
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
-from harness.simulator.records import SOURCE, Record, Stamps
 
 _EXPLAINED_ANEW_S = 1.0
 _PHASES: tuple[str, ...] = (SCHEDULING, PULLING, STARTING, RUNNING, STORING)

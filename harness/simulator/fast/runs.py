@@ -11,12 +11,12 @@ from harness.model.phases import (
     STORE_AVAILABLE_BYTES,
     STORE_CAPACITY_BYTES,
 )  # fmt: skip
+from harness.simulator.fast.journal import Journal
+from harness.simulator.fast.records import Arrival, Record, Stamps
 from harness.simulator.kfp.errors import RpcError
-from harness.simulator.kfp.journal import Journal
 from harness.simulator.kfp.records import Run
 from harness.simulator.kube_objects.usage import Meter
 from harness.simulator.platform import Platform
-from harness.simulator.records import Arrival, Record, Stamps
 
 _LOOK_S = 15.0  # between two samples, and two questions whether all is over
 _MOST_METERED = 100  # nodes; summing up the pods of more would cost more than simulating them

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from math import inf
 
 from harness.simulator.cluster import Node, Pod
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import SharedCapacity
 from harness.simulator.profile import ArtifactStore as Settings
+from harness.simulator.profile.store_products import INSTALLED
 from harness.simulator.prometheus import Histogram
-from harness.simulator.queues import SharedCapacity
-from harness.simulator.store_products import INSTALLED
 
 Done = Callable[[Pod, float, str], None]  # gets the pod, the bytes, and the error, "" when it went well
 

@@ -4,7 +4,7 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Any
 
-from harness.simulator.events import Action, EventLoop
+from harness.simulator.engine.events import Action, EventLoop
 
 
 class TokenBucket:

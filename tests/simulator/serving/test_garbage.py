@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from harness.simulator.garbage import Collector
 from harness.simulator.hetida.execution import Job
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from harness.simulator.serve import ServeOptions, build
-from harness.simulator.serving import Place, listening
+from harness.simulator.serving.garbage import Collector
+from harness.simulator.serving.server import Place, listening
 
 EXECUTION = Path(__file__).parents[1] / "support/recorded_hetida/runtime_request.json"
 HETIDA = """

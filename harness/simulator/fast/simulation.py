@@ -8,15 +8,13 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from harness.simulator.fast.executions import simulate_executions
+from harness.simulator.fast.journal import Journal
+from harness.simulator.fast.records import Arrival, Record, Stamps
+from harness.simulator.fast.runs import simulate_runs
 from harness.simulator.faults import plant
-from harness.simulator.hetida.fast import simulate_executions
-from harness.simulator.kfp.fast import simulate_runs
-from harness.simulator.kfp.journal import Journal
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile
-from harness.simulator.records import Arrival, Record, Stamps
-
-__all__ = ["Arrival", "Record", "simulate"]
 
 
 def simulate(

@@ -1,4 +1,4 @@
-"""Reading profiles: YAML checked against the dataclasses of `harness.simulator.profile`, errors with line and key."""
+"""Reads profiles: YAML checked against `harness.simulator.profile.settings`; errors name line and key."""
 
 import types
 from collections.abc import Callable, Mapping
@@ -13,10 +13,10 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_h
 import yaml
 
 from harness.model.errors import ConfigError
-from harness.simulator.distributions import FORMS, Amount, parse_amount
-from harness.simulator.profile import Profile, Scalar
+from harness.simulator.engine.distributions import FORMS, Amount, parse_amount
+from harness.simulator.profile.settings import Profile, Scalar
 
-_BUILT_IN = files("harness.simulator") / "profiles"
+_BUILT_IN = files("harness.simulator.profile") / "built_in"
 
 
 def built_in() -> dict[str, str]:

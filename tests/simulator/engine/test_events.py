@@ -5,7 +5,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 
 # Delays within a page of the calendar, of whole pages, across pages, of none, and into the past.
 DELAYS = st.sampled_from([-1.0, 0.0, 1e-9, 0.001, 1 / 64, 0.1, 0.5, 1.0, 1.0, 7.3, 3600.0, 1e7])

@@ -1,7 +1,7 @@
 """What is simulated: the settings of one platform, with the defaults of a plain installation.
 
 A profile YAML has these fields by these names. Durations are read from ``90s`` or ``10m``, sizes and cores from
-Kubernetes quantities (``500m``, ``16Gi``), and an `Amount` from any form of `harness.simulator.distributions`.
+Kubernetes quantities (``500m``, ``16Gi``), and an `Amount` from any form of `harness.simulator.engine.distributions`.
 """
 
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from harness.model.units import parse_duration, parse_quantity
-from harness.simulator.distributions import Amount, Lognormal, Uniform, fixed
-from harness.simulator.store_products import StoreProduct
+from harness.simulator.engine.distributions import Amount, Lognormal, Uniform, fixed
+from harness.simulator.profile.store_products import StoreProduct
 
 Seconds = Annotated[float, parse_duration]
 Cores = Annotated[float, parse_quantity]

@@ -11,7 +11,7 @@ from harness.model import Event, Node, Outcome, Sample, Scenario, Span, Submissi
 from harness.model.phases import RUN, STORE_AVAILABLE_BYTES
 from harness.simulator.fast import Arrival, Record, simulate
 from harness.simulator.faults import parse_fault
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from tests.support.platforms import UNCACHED, pool, profile
 
 ORIGIN_AT = 1_790_000_000 * 10**9

@@ -9,7 +9,7 @@ from harness.model import Event, Outcome, Scenario, Span, Submission
 from harness.model.phases import COMPUTING, RUN, SERVICE_PHASES, SUCCEEDED
 from harness.simulator.fast import Arrival, simulate
 from harness.simulator.faults import parse_fault
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 
 PACKAGE = (Path(__file__).parents[3] / "harness/targets/anomaly_detection.json").read_bytes()
 

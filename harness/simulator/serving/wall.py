@@ -4,7 +4,7 @@ import asyncio
 import time
 from math import inf
 
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 
 _LATE_S = 1.0
 
