@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from harness.simulator.kube_objects.execution import Executions
 from harness.simulator.kube_objects.logs import Logs
 from harness.simulator.kube_objects.proxy import Proxies
 from harness.simulator.kube_objects.view import KubernetesView
-from harness.simulator.page import Page
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile
 from harness.simulator.serving.garbage import Collector
@@ -81,12 +80,28 @@ def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
     gateway.mount(app)
     if platform.hetida is not None:
         Endpoints(platform.hetida, clock.advance, clock.origin_at, options.seed).mount(app)
-    Page(platform, options.faults, clock).mount(app)
+    app.router.add_get("/", _index(options))
     Proxies(view, gateway, clock.advance).mount(app)
     Logs(view, clock.advance).mount(app)
     Executions(view, clock.advance).mount(app)
     kube_api.mount(app, view.store, ClusterActions(view, clock.advance), lambda: clock.now_at)
     return app, clock
+
+
+def _index(options: ServeOptions) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """What is served, as plain text: for people who open the address in a browser."""
+    profile = options.profile
+    faults = ", ".join(map(str, (*profile.faults, *options.faults))) or "none"
+    apis = {"/api, /apis": "Kubernetes", "/apis/v2beta1": "Kubeflow Pipelines", "/metrics": "KFP API server's metrics"}
+    if profile.hetida is not None:
+        apis |= {"/api, /hdapi": "hetida designer backend", "/engine": "hetida designer runtime"}
+    lines = [f"Simulated platform {profile.name}: {profile.title}", f"Faults injected: {faults}", ""]
+    text = "\n".join(lines + [f"{path:<16}{name}" for path, name in apis.items()]) + "\n"
+
+    async def index(_: web.Request) -> web.Response:
+        return web.Response(text=text)
+
+    return index
 
 
 async def _until(ending: Ending, clock: WallClock, requests: Callable[[], int], *, strict: bool) -> None:
@@ -121,7 +136,7 @@ def _announce(options: ServeOptions, url: str, kubeconfig: Path) -> None:
             "url": url,
             "kubeconfig": str(kubeconfig),
             "profile": options.profile.name,
-            "fault": ",".join(_written(fault) for fault in options.faults) or "none",
+            "fault": ",".join(str(fault) for fault in options.faults) or "none",
             "seed": options.seed,
         },
     )
@@ -133,12 +148,6 @@ def _announce(options: ServeOptions, url: str, kubeconfig: Path) -> None:
         file=sys.stderr,
         flush=True,
     )
-
-
-def _written(fault: FaultPlan) -> str:
-    when = f"@{fault.at_s:g}s" if fault.at_s else ""
-    strength = f":{fault.strength:g}" if fault.strength != 1 else ""
-    return f"{fault.name}{when}{strength}"
 
 
 def _write_kubeconfig(path: Path, url: str, namespace: str) -> None:

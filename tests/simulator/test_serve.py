@@ -17,13 +17,8 @@ import yaml
 
 from harness.model.errors import ExitCode
 from harness.simulator.commands import main
-from harness.simulator.page import Page
-from harness.simulator.platform import Platform
-from harness.simulator.profile import FaultPlan
-from harness.simulator.profile.file import load_profile
-from harness.simulator.serving.wall import WallClock
-from tests.support.platforms import UNCACHED, pool, profile, submit, upload
-from tests.support.serving import QUICK, Serve, Served
+from tests.support.platforms import UNCACHED
+from tests.support.serving import QUICK, Serve
 
 MODULE = [sys.executable, "-m", "harness.simulator"]
 
@@ -163,30 +158,13 @@ def test_a_strict_simulation_that_is_late_ends_with_an_error() -> None:
     assert re.match(r"error: the simulation was [2-9]\.\d s behind the wall clock", line)
 
 
-def test_the_page_shows_what_the_platform_is_doing() -> None:
-    platform = Platform(load_profile("demo"), 1)
-    submit(platform, upload(platform), 30)
-    platform.loop.run(8.0)
-    text = re.sub(r"<[^>]+>", " ", Page(platform, (FaultPlan("store-full", 30.0),), WallClock()).render())
-    words = " ".join(text.split())
-    assert "Simulated platform demo" in words
-    assert "store-full from 30 s" in words
-    assert "runs in progress 30" in words
-    assert "RUNNING 30" in words
-    assert re.search(r"steps \d+ of at most 12 ready, \d+ coming", words)
-    assert re.search(r"artifact store 0\.\d\d of 20 GiB", words)
-
-
-def test_names_in_the_page_are_text() -> None:
-    page = Page(Platform(profile(pool("<b>"))), (), WallClock()).render()
-    assert "<b>" not in page
-    assert "&lt;b&gt;" in page
-
-
-def test_the_page_is_served_and_looks_again_by_itself(served: Served) -> None:
-    with urllib.request.urlopen(served.url + "/") as answer:
-        assert answer.headers["Content-Type"].startswith("text/html")
-        assert b'http-equiv="refresh"' in answer.read()
+def test_the_root_lists_the_apis_and_the_injected_faults(serve: Serve) -> None:
+    platform = serve("--fault", "store-full@30s:0.8")
+    with urllib.request.urlopen(platform.url + "/") as answer:
+        assert answer.headers["Content-Type"].startswith("text/plain")
+        text = answer.read().decode()
+    assert "Faults injected: store-full@30s:0.8" in text
+    assert all(f"\n{path} " in text for path in ("/api, /apis", "/apis/v2beta1", "/metrics"))
 
 
 def test_clients_that_hang_up_rudely_are_nobodys_business() -> None:

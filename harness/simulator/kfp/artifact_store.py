@@ -4,12 +4,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from math import inf
 
+from harness.model.exposition import Histogram
 from harness.simulator.cluster import Node, Pod
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import SharedCapacity
 from harness.simulator.profile import ArtifactStore as Settings
 from harness.simulator.profile.store_products import INSTALLED
-from harness.simulator.prometheus import Histogram
 
 Done = Callable[[Pod, float, str], None]  # gets the pod, the bytes, and the error, "" when it went well
 

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from harness.model.exposition import Histogram
 from harness.simulator.kfp import tables, view, wire
 from harness.simulator.kfp.errors import Code, RpcError, internal, invalid, not_found
 from harness.simulator.kfp.listing import read_page
@@ -16,7 +17,6 @@ from harness.simulator.kfp.packages import checked_spec, platform_of
 from harness.simulator.kfp.records import Run, Version
 from harness.simulator.kfp.rest_catalogue import CatalogueCalls
 from harness.simulator.kfp.server import Server
-from harness.simulator.prometheus import Histogram
 
 API = "/apis/v2beta1"
 # As the Kubernetes API server passes it on: how kfp.Client comes when it is given no host but a kubeconfig.

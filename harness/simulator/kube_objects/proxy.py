@@ -5,14 +5,13 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
+from harness.model.exposition import CONTENT_TYPE
 from harness.simulator.kfp.rest import Gateway
 from harness.simulator.kube_api import ApiError
 from harness.simulator.kube_objects import metrics
 from harness.simulator.kube_objects.kubelet_pages import Kubelet
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.profile.store_products import StoreProduct
-
-_TEXT = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
 
 
 class Proxies:
@@ -76,4 +75,4 @@ def _path(request: web.Request) -> str:
 
 
 def _text(page: str) -> web.Response:
-    return web.Response(text=page, headers=_TEXT)
+    return web.Response(text=page, headers={"Content-Type": CONTENT_TYPE})

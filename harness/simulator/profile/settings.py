@@ -253,11 +253,16 @@ class Hetida:
 
 @dataclass(frozen=True, slots=True)
 class FaultPlan:
-    """A fault that belongs to the profile: its name, when it begins, and how strong it is."""
+    """A fault to inject: its name, when it begins, and how strong it is."""
 
     name: str
     at_s: Seconds = 0.0
     strength: float = 1.0
+
+    def __str__(self) -> str:
+        """``name[@when][:strength]``, as `harness.simulator.faults.parse_fault` reads it."""
+        when = f"@{self.at_s:g}s" if self.at_s else ""
+        return f"{self.name}{when}" + (f":{self.strength:g}" if self.strength != 1 else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from harness.simulator.hetida.adapter.limits import Gate, PlantedError
+from harness.simulator.hetida.adapter.limits import Gate, InjectedError
 from harness.simulator.hetida.adapter.plants import METRICS, Plants, instant
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -27,7 +27,7 @@ def application(plants: Plants, gate: Gate, name: str = "plants") -> web.Applica
     _Data(plants, gate).mount(app)
 
     async def metrics(_: web.Request) -> web.Response:
-        return web.Response(text="\n".join(gate.exposition()) + "\n", content_type="text/plain")
+        return web.Response(text=gate.metrics(), content_type="text/plain")
 
     app.router.add_get("/metrics", metrics)
     return app
@@ -123,8 +123,8 @@ class _Data:
             try:
                 async with self._gate.request(path):
                     return await handler(request)
-            except PlantedError:
-                return _json({"detail": "a planted error"}, 503)
+            except InjectedError:
+                return _json({"detail": "an injected error"}, 503)
 
         return handle
 

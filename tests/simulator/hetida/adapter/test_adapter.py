@@ -190,7 +190,7 @@ def test_planted_errors_come_in_their_share_and_are_counted():
         return await (await client.get("/metrics")).text()
 
     text = use(talk, errors=0.3)
-    errors = sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if 'result="planted error"' in line)
+    errors = sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if 'result="injected error"' in line)
     assert 35 <= errors <= 85
     assert "pipeswarm_adapter_request_seconds_count 200" in text.replace("{}", "")
 
