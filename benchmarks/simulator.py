@@ -8,7 +8,7 @@ CPU seconds are of one process and one core, the best of a few tries, ours and s
 the machine slows both alike. A server that is late while it has hardly anything to do says that the machine was busy.
 
 On simpy it is the platform of tests/support/on_simpy.py, which the tests hold against ours pod by pod. It keeps each
-pod's instants, too, but tells no witness and knows no deletions, evictions and faults. The bound is for a model as one
+pod's instants, too, but tells no listener and knows no deletions, evictions and faults. The bound is for a model as one
 would write it, which looks at all nodes for each pod; ranking them is a part of our core. How much is left when simpy's
 has the same ranking is told beside it: of the work for a pod, a third passes no time and is the same code in both.
 """

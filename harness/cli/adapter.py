@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     serving.add_argument("--seed", type=int, default=0, help="the same seed gives the same values")
     serving.add_argument("--name", default="plants", help="the adapter's id (default: plants)")
-    commands.add_place_options(serving)
+    commands.add_listen_options(serving)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
             step_s=arguments.step,
             seed=arguments.seed,
             name=arguments.name,
-            place=commands.place(arguments),
+            listen=commands.listen_options(arguments),
         )
     )
     return ExitCode.OK

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harness.simulator.profile import Profile
-    from harness.simulator.serving.server import Place
+    from harness.simulator.serving.server import ListenOptions
 
     Verbs = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  # argparse has no public name for it
 
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> "Verbs":
         description="Serves the KFP (or hetida) and Kubernetes APIs of a simulated platform, until it is interrupted.",
     )
     add_platform_options(serving)
-    add_place_options(serving)
+    add_listen_options(serving)
     serving.add_argument("--seed", type=int, default=0, help="the same seed gives the same durations and sizes")
     serving.add_argument(
         "--strict", action="store_true", help="end with an error when simulated time can't keep up with the wall's"
@@ -54,7 +54,7 @@ def add_platform_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_place_options(parser: argparse.ArgumentParser) -> None:
+def add_listen_options(parser: argparse.ArgumentParser) -> None:
     """Where a server listens, and when it ends."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=port, default=0, help="port to listen on; 0 takes a free one (default)")
@@ -64,11 +64,11 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def place(args: argparse.Namespace) -> "Place":
-    """What `add_place_options` got."""
-    from harness.simulator.serving.server import Place
+def listen_options(args: argparse.Namespace) -> "ListenOptions":
+    """What `add_listen_options` got."""
+    from harness.simulator.serving.server import ListenOptions
 
-    return Place(args.host, args.port, args.ready_file, args.die_with_parent)
+    return ListenOptions(args.host, args.port, args.ready_file, args.die_with_parent)
 
 
 def run(args: argparse.Namespace, adjust: "Callable[[Profile], Profile]" = lambda profile: profile) -> int:
@@ -96,7 +96,7 @@ def _serve(args: argparse.Namespace, adjust: "Callable[[Profile], Profile]") -> 
 
     faults = parse_faults(args.fault)
     profile = adjust(load_profile(args.profile))
-    serve(ServeOptions(profile, faults, place(args), args.seed, args.kubeconfig, args.advertise, args.strict))
+    serve(ServeOptions(profile, faults, listen_options(args), args.seed, args.kubeconfig, args.advertise, args.strict))
     return ExitCode.OK
 
 

@@ -14,7 +14,7 @@ from harness.simulator.hetida import faults as hetida_faults
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Quota
 
-Plant = Callable[[Platform, float], None]
+Inject = Callable[[Platform, float], None]
 NONE = "none"
 _MYSQLS_OWN = 151  # max_connections that nobody set
 
@@ -25,7 +25,7 @@ class Fault:
 
     name: str
     title: str
-    plant: Plant
+    inject: Inject
 
 
 def _store_full(platform: Platform, strength: float) -> None:
@@ -168,12 +168,12 @@ _FAULTS = (
 FAULTS = {fault.name: fault for fault in _FAULTS}
 
 
-def _of_hetida(begin: Callable[[Service, float], None]) -> Plant:
-    def planted(platform: Platform, strength: float) -> None:
-        assert platform.hetida is not None  # seen to when it is planted
+def _of_hetida(begin: Callable[[Service, float], None]) -> Inject:
+    def start(platform: Platform, strength: float) -> None:
+        assert platform.hetida is not None  # checked by `inject`
         begin(platform.hetida, strength)
 
-    return planted
+    return start
 
 
 HETIDA_FAULTS = {name: Fault(name, title, _of_hetida(begin)) for name, (title, begin) in hetida_faults.FAULTS.items()}
@@ -212,7 +212,7 @@ def parse_faults(texts: Iterable[str]) -> tuple[FaultPlan, ...]:
     return tuple(plan for text in texts if (plan := parse_fault(text)) is not None)
 
 
-def plant(platform: Platform, plan: FaultPlan) -> None:
+def inject(platform: Platform, plan: FaultPlan) -> None:
     """Let a fault begin at its time.
 
     Raises:
@@ -226,7 +226,7 @@ def plant(platform: Platform, plan: FaultPlan) -> None:
             f"the fault '{checked.name}' breaks hetida designer, and '{platform.profile.name}' simulates none",
             "give a profile that has it, as --profile hetida-pattern-1",
         )
-    begin = _ALL[checked.name].plant
+    begin = _ALL[checked.name].inject
     if plan.at_s <= platform.loop.now:
         begin(platform, plan.strength)
     else:

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from random import Random
 
 from harness.simulator import hetida
-from harness.simulator.cluster import Cluster, ClusterListener, Nobody
+from harness.simulator.cluster import Cluster, ClusterListener, NullListener
+from harness.simulator.engine.calendar import Skew
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.agent import Agent
 from harness.simulator.kfp.artifact_store import ArtifactStore
@@ -17,33 +18,19 @@ from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Profile
 
 
-class Skew:
-    """How far the clocks of the platform's machines are off, which shows in all of its stamps: `by_s` from `since`."""
-
-    __slots__ = ("by_s", "since")
-
-    def __init__(self) -> None:
-        self.since = 0.0
-        self.by_s = 0.0
-
-    def at(self, t: float) -> float:
-        """Seconds that the clock is ahead when it is simulated time `t`."""
-        return self.by_s if t >= self.since else 0.0
-
-
 class Platform:
     """Everything of one platform, under one event loop.
 
     Each part draws from a random stream of its own, so that a change of one leaves the others' draws as they were.
     """
 
-    def __init__(self, profile: Profile, seed: int = 0, witness: ClusterListener | None = None) -> None:
+    def __init__(self, profile: Profile, seed: int = 0, listener: ClusterListener | None = None) -> None:
         self.profile = profile
         self.seed = seed
         self.loop = EventLoop()
         self.skew = Skew()
         stream = str(seed)
-        self.cluster = Cluster(self.loop, profile, stream, witness or Nobody())
+        self.cluster = Cluster(self.loop, profile, stream, listener or NullListener())
         self.store = ArtifactStore(self.loop, profile.store)
         self.steps = Steps(
             profile.steps, Random(f"{stream}/steps"), self.store, self.cluster.kubelet, profile.priority_classes

@@ -13,10 +13,10 @@ from aiohttp import web
 
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.simulator import kube_api
-from harness.simulator.faults import plant
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.faults import inject
 from harness.simulator.hetida.rest import Endpoints
 from harness.simulator.kfp.rest import Gateway
-from harness.simulator.kfp.view import Calendar
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.execution import Executions
 from harness.simulator.kube_objects.logs import Logs
@@ -25,7 +25,7 @@ from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile
 from harness.simulator.serving.garbage import Collector
-from harness.simulator.serving.server import Ending, Place, announce, listening
+from harness.simulator.serving.server import ListenOptions, StopSignal, announce, listening
 from harness.simulator.serving.wall import WallClock
 
 _LATE = "the simulation was {:.1f} s behind the wall clock"
@@ -38,7 +38,7 @@ class ServeOptions:
 
     profile: Profile
     faults: tuple[FaultPlan, ...] = ()
-    place: Place = Place()
+    listen: ListenOptions = ListenOptions()
     seed: int = 0
     kubeconfig: Path | None = None  # none: in a folder of its own that goes away with it
     advertise: str = ""  # the address others reach it at, where that is not the one it listens on
@@ -51,16 +51,16 @@ def serve(options: ServeOptions) -> None:
 
 
 async def _serve(options: ServeOptions) -> None:
-    ending = Ending(options.place)
+    stop = StopSignal(options.listen)
     app, clock = build(options)
     # Watches are mostly silent: only so is one that nobody listens to any more noticed.
-    async with listening(app, options.place, "the simulated platform", patient=False) as (here, requests):
+    async with listening(app, options.listen, "the simulated platform", patient=False) as (here, requests):
         with tempfile.TemporaryDirectory(prefix="pipeswarm-") as folder:
             url = options.advertise.rstrip("/") or here
             kubeconfig = options.kubeconfig or Path(folder) / "kubeconfig"
             _write_kubeconfig(kubeconfig, url, options.profile.namespace)
             _announce(options, url, kubeconfig)
-            await _until(ending, clock, requests, strict=options.strict)
+            await _until(stop, clock, requests, strict=options.strict)
 
 
 def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
@@ -71,9 +71,9 @@ def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
     platform = Platform(options.profile, options.seed, view)
     platform.workflow_watchers.append(view.workflow_changed)
     view.follow(platform)
-    calendar.ahead = platform.skew.at
+    calendar.skew = platform.skew
     for fault in (*options.profile.faults, *options.faults):
-        plant(platform, fault)
+        inject(platform, fault)
     clock.drive(platform.loop)
     app = web.Application(client_max_size=64 * 2**20)
     gateway = Gateway(platform.server, calendar, clock.advance)
@@ -104,13 +104,13 @@ def _index(options: ServeOptions) -> Callable[[web.Request], Awaitable[web.Respo
     return index
 
 
-async def _until(ending: Ending, clock: WallClock, requests: Callable[[], int], *, strict: bool) -> None:
+async def _until(stop: StopSignal, clock: WallClock, requests: Callable[[], int], *, strict: bool) -> None:
     collector = Collector()
     driving = asyncio.create_task(clock.run())
-    stopping = asyncio.create_task(ending.stop.wait())
+    stopping = asyncio.create_task(stop.event.wait())
     was_late = False
     try:
-        while not ending:
+        while not stop:
             await asyncio.wait({driving, stopping}, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
             if driving.done():
                 driving.result()  # it never ends but by an error
@@ -131,7 +131,7 @@ async def _until(ending: Ending, clock: WallClock, requests: Callable[[], int], 
 
 def _announce(options: ServeOptions, url: str, kubeconfig: Path) -> None:
     announce(
-        options.place,
+        options.listen,
         {
             "url": url,
             "kubeconfig": str(kubeconfig),

@@ -15,7 +15,7 @@ from harness.collectors.kubernetes.events import Events
 from harness.model import Span
 from harness.model.phases import RUNNING, SCHEDULING, STORING, UNSCHEDULABLE
 from harness.simulator.cluster import Change, Pod
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform

@@ -14,7 +14,7 @@ from harness.model.phases import RUN, RUNS_IN_FLIGHT
 from harness.simulator import cluster, fast
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.fast import Arrival, simulate
-from harness.simulator.fast.journal import Journal
+from harness.simulator.fast.recorder import Recorder
 from harness.simulator.faults import FAULTS, parse_faults
 from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.records import Run
@@ -46,9 +46,9 @@ class Area:
 class Counted(Platform):
     """Counts its runs from their submission, its pods, and its nodes."""
 
-    def __init__(self, profile: Profile, seed: int, witness: Journal) -> None:
+    def __init__(self, profile: Profile, seed: int, listener: Recorder) -> None:
         self.pods, self.runs, self.nodes = Area(), Area(), Area()
-        self.journal = witness
+        self.recorder = listener
         super().__init__(profile, seed, self)
         self.start_run, self.server.start_run = self.server.start_run, self.counted_run  # type: ignore[method-assign]
         self.workflow_watchers.append(self.workflow_changed)
@@ -57,11 +57,11 @@ class Counted(Platform):
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         if change in {Change.CREATED, Change.OVER, Change.GONE}:
             self.pods.change(self.loop.now, pod.name, enters=change is Change.CREATED)
-        self.journal.pod_changed(pod, change, detail)
+        self.recorder.pod_changed(pod, change, detail)
 
     def node_changed(self, node: cluster.Node, reason: str = "", message: str = "") -> None:
         self.nodes.change(self.loop.now, node.name, enters=node.gone is None)
-        self.journal.node_changed(node, reason, message)
+        self.recorder.node_changed(node, reason, message)
 
     def counted_run(self, run: Run, answered: Callable[[Run | RpcError], None]) -> None:
         def told(answer: Run | RpcError) -> None:

@@ -19,11 +19,11 @@ from harness.analysis.timeline import Timeline
 from harness.model import Plan, Scenario
 from harness.simulator import kube_api
 from harness.simulator.cluster import Change, ClusterListener, Node, Pod
-from harness.simulator.fast.journal import Journal
-from harness.simulator.fast.records import Arrival, Stamps
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.fast.recorder import Recorder
+from harness.simulator.fast.records import Arrival
 from harness.simulator.fast.runs import simulate_runs
-from harness.simulator.faults import parse_fault, plant
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.faults import inject, parse_fault
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.execution import Executions
 from harness.simulator.kube_objects.logs import Logs
@@ -39,8 +39,8 @@ _TICK_S, _TICKS_WALL_S = 0.1, 0.01
 class _Witnesses:
     """All of them see what one would."""
 
-    def __init__(self, *witnesses: ClusterListener) -> None:
-        self.all = list(witnesses)
+    def __init__(self, *listeners: ClusterListener) -> None:
+        self.all = list(listeners)
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         for each in self.all:
@@ -64,26 +64,26 @@ class Rehearsal:
         """Let a fault begin five seconds from now."""
         plan = parse_fault(fault)
         assert plan is not None
-        self.platform.loop.after(5.0, plant, self.platform, plan)
+        self.platform.loop.after(5.0, inject, self.platform, plan)
 
     def load(self, runs: int, over_s: float, package: bytes = PACKAGE) -> Timeline:
         """Run a test of a pipeline, and read its run folder; the platform is at rest when it is over."""
-        loop, journal = self.platform.loop, Journal(ORIGIN_AT)
+        loop, recorder = self.platform.loop, Recorder(ORIGIN_AT)
         begun_s = loop.now
-        journal.platform = self.platform
+        recorder.follow(self.platform)
         for node in self.platform.cluster.nodes.values():
-            journal.node_changed(node)
-        self._witnesses.all.append(journal)
+            recorder.node_changed(node)
+        self._witnesses.all.append(recorder)
         dues = [begun_s + 10.0 + over_s * number / runs for number in range(runs)]
         arrivals = [Arrival(due, Scenario(str(number), "planted", {}, {})) for number, due in enumerate(dues)]
-        stamps = Stamps(ORIGIN_AT)
+        calendar = Calendar(ORIGIN_AT)
         plan = Plan(
-            "kfp", "simulated", {"name": "constant"}, runs, 0, simulated=True, started_at=stamps.at(begun_s)
+            "kfp", "simulated", {"name": "constant"}, runs, 0, simulated=True, started_at=calendar.ns(begun_s)
         )  # fmt: skip
         try:
-            return read_back(plan, simulate_runs(journal, package, arrivals, stamps, dues[-1] + 600.0))
+            return read_back(plan, simulate_runs(recorder, package, arrivals, calendar, dues[-1] + 600.0))
         finally:
-            self._witnesses.all.remove(journal)
+            self._witnesses.all.remove(recorder)
             for pipeline in list(self.platform.server.catalogue.pipelines):  # each test uploads its own
                 self.platform.server.catalogue.delete_pipeline(pipeline, cascade=True)
 

@@ -19,10 +19,10 @@ _EVICTION_TAINT = Taint("remediator.kubernetes.azure.com/unschedulable", "", "No
 class Cluster:
     """Nodes, scheduler, kubelets and autoscaler of one profile."""
 
-    def __init__(self, loop: EventLoop, profile: Profile, seed: str, witness: ClusterListener) -> None:
+    def __init__(self, loop: EventLoop, profile: Profile, seed: str, listener: ClusterListener) -> None:
         self._loop = loop
         self._profile = profile
-        self.witness = witness
+        self.listener = listener
         self._names = Random(f"{seed}/names")
         self._evictions = Random(f"{seed}/evictions")
         self.nodes: dict[str, Node] = {}
@@ -30,14 +30,14 @@ class Cluster:
         self._pools: dict[str, dict[str, Node]] = {pool.name: {} for pool in profile.pools}
         self._scale_set = {pool.name: f"{self._names.randrange(10**8):08d}" for pool in profile.pools}
         self._made = dict.fromkeys(self._pools, 0)  # machines ever
-        self.kubelet = Kubelet(loop, profile.kubelet, Random(f"{seed}/kubelet"), witness, self)
-        self.scheduler = Scheduler(loop, profile.scheduler, witness, self.kubelet.bind, self._preempt)
+        self.kubelet = Kubelet(loop, profile.kubelet, Random(f"{seed}/kubelet"), listener, self)
+        self.scheduler = Scheduler(loop, profile.scheduler, listener, self.kubelet.bind, self._preempt)
         self.autoscaler: Autoscaler | None = None
         if profile.autoscaler is not None:
             random = Random(f"{seed}/autoscaler")
             self.autoscaler = Autoscaler(
                 loop, profile.autoscaler, profile.pools, random,
-                scheduler=self.scheduler, machines=self, witness=witness,
+                scheduler=self.scheduler, cloud=self, listener=listener,
             )  # fmt: skip
         for pool in profile.pools:
             for _ in range(pool.initial):
@@ -49,7 +49,7 @@ class Cluster:
         """A pod enters the cluster."""
         pod.created = self._loop.now
         self.pods[pod.name] = pod
-        self.witness.pod_changed(pod, Change.CREATED)
+        self.listener.pod_changed(pod, Change.CREATED)
         self.scheduler.add(pod)
         if self.autoscaler is not None:
             self.autoscaler.look()
@@ -66,7 +66,7 @@ class Cluster:
     def _preempt(self, victim: Pod, pod: Pod, node: Node) -> None:
         if victim.deleting is None:
             victim.preemptor = pod
-            self.witness.pod_changed(victim, Change.PREEMPTED, f"Preempted by {pod.name} on node {node.name}")
+            self.listener.pod_changed(victim, Change.PREEMPTED, f"Preempted by {pod.name} on node {node.name}")
             self.kubelet.delete(victim)
 
     def freed(self, node: Node) -> None:
@@ -91,7 +91,7 @@ class Cluster:
         node = Node(name, sum(self._made.values()), pool, self._loop)
         self.nodes[name] = self._pools[pool.name][name] = node
         if ready_in_s > 0:
-            self.witness.node_changed(
+            self.listener.node_changed(
                 node, "RegisteredNode", f"Node {name} event: Registered Node {name} in Controller"
             )
             self._loop.after(ready_in_s, self._ready, node)
@@ -102,7 +102,7 @@ class Cluster:
         if node.gone is not None:
             return
         node.ready = node.idle_since = self._loop.now
-        self.witness.node_changed(node, "NodeReady", f"Node {node.name} status is now: NodeReady")
+        self.listener.node_changed(node, "NodeReady", f"Node {node.name} status is now: NodeReady")
         self.scheduler.room_made(node)
         if node.pool.spot and node.pool.evictions_per_hour > 0:
             lifetime = self._evictions.expovariate(node.pool.evictions_per_hour / 3600)
@@ -118,7 +118,7 @@ class Cluster:
         node.taints = (*node.taints, _EVICTION_TAINT)
         node.special = True
         message = f"Node {node.name} is scheduled for preemption by the cloud provider"
-        self.witness.node_changed(node, "PreemptScheduled", message)
+        self.listener.node_changed(node, "PreemptScheduled", message)
         self._loop.after(_SPOT_NOTICE_S, self.remove_node, node, "spot")
 
     def remove_node(self, node: Node, why: str = "ScaleDown") -> None:
@@ -128,7 +128,7 @@ class Cluster:
         node.gone = self._loop.now
         del self.nodes[node.name], self._pools[node.pool.name][node.name]
         reason, message = _REMOVALS.get(why, _REMOVALS["ScaleDown"])
-        self.witness.node_changed(node, reason, message.format(node.name))
+        self.listener.node_changed(node, reason, message.format(node.name))
         for pod in list(node.pods.values()):
             self.kubelet.delete(pod, 0.0)
         self.scheduler.room_made(node)
@@ -137,7 +137,7 @@ class Cluster:
         """Keep new pods off a node, or let them come again."""
         node.cordoned = cordoned
         reason, word = ("NodeNotSchedulable",) * 2 if cordoned else ("NodeSchedulable",) * 2
-        self.witness.node_changed(node, reason, f"Node {node.name} status is now: {word}")
+        self.listener.node_changed(node, reason, f"Node {node.name} status is now: {word}")
         self.scheduler.room_made(node)
 
     def scale_pool(self, pool: Pool, count: int) -> None:
@@ -159,7 +159,7 @@ class Cluster:
             pod.created = pod.scheduled = pod.pulled = pod.started = self._loop.now
             pod.phase = "Running"
             self.pods[pod.name] = pod
-            self.witness.pod_changed(pod, Change.LABELLED)
+            self.listener.pod_changed(pod, Change.LABELLED)
             return True
         return False
 

@@ -15,7 +15,7 @@ SIGKILLED = 137
 GRACE_S = 30.0  # terminationGracePeriodSeconds, where a pod says nothing
 
 
-class Surroundings(Protocol):
+class DepartureListener(Protocol):
     """Who has to know when a pod leaves."""
 
     def freed(self, node: Node) -> None:
@@ -34,25 +34,30 @@ class Kubelet:
     """
 
     def __init__(
-        self, loop: EventLoop, settings: Settings, random: Random, witness: ClusterListener, surroundings: Surroundings
+        self,
+        loop: EventLoop,
+        settings: Settings,
+        random: Random,
+        listener: ClusterListener,
+        departures: DepartureListener,
     ) -> None:
         self._loop = loop
         self.settings = settings
         self._random = random
-        self._witness = witness
-        self._surroundings = surroundings
+        self._listener = listener
+        self._departures = departures
         self.pull_factor = 1.0  # how much slower images are pulled
 
     def bind(self, pod: Pod, node: Node) -> None:
         """The scheduler chose this node."""
-        self._witness.pod_changed(pod, _SCHEDULED)
+        self._listener.pod_changed(pod, _SCHEDULED)
         now = self._loop.now
         ready = node.complete.get(pod.images)
         if ready is None:
             ready = max((self._image_ready(node, image) for image in pod.images), default=now)
             node.complete[pod.images] = ready
         if ready > now:
-            self._witness.pod_changed(pod, _PULLING)
+            self._listener.pod_changed(pod, _PULLING)
             self._loop.at(ready, self._pulled, pod)
         else:
             self._pulled(pod)
@@ -72,7 +77,7 @@ class Kubelet:
         if pod.deleting is not None or pod.finished is not None:
             return
         pod.pulled = self._loop.now
-        self._witness.pod_changed(pod, _PULLED)
+        self._listener.pod_changed(pod, _PULLED)
         self._loop.after(self.settings.start.sample(self._random, {}), self._start, pod)
 
     def _start(self, pod: Pod) -> None:
@@ -80,7 +85,7 @@ class Kubelet:
             return
         pod.started = self._loop.now
         pod.phase = "Running"
-        self._witness.pod_changed(pod, _STARTED)
+        self._listener.pod_changed(pod, _STARTED)
         if pod.on_running is not None:
             pod.on_running(pod)
 
@@ -88,7 +93,7 @@ class Kubelet:
         """The main container ended; the pod goes on until `finish`."""
         pod.main_ended = self._loop.now
         pod.exit_code, pod.reason, pod.message = exit_code, reason, message
-        self._witness.pod_changed(pod, _MAIN_ENDED)
+        self._listener.pod_changed(pod, _MAIN_ENDED)
 
     def finish(self, pod: Pod, exit_code: int = 0, reason: str = "Completed", message: str = "") -> None:
         """All containers ended; with the main container still running, it ends this way too."""
@@ -99,7 +104,7 @@ class Kubelet:
         pod.finished = self._loop.now
         pod.phase = "Failed" if pod.exit_code else "Succeeded"
         pod.station = pod.job = None
-        self._witness.pod_changed(pod, _OVER)
+        self._listener.pod_changed(pod, _OVER)
         self._leave(pod)
 
     def delete(self, pod: Pod, grace_s: float = GRACE_S) -> None:
@@ -114,13 +119,13 @@ class Kubelet:
             if pod.over or pod.node is None:
                 pod.grace_s = 0.0
             elif grace_s:
-                self._witness.pod_changed(pod, Change.TERMINATING)
+                self._listener.pod_changed(pod, Change.TERMINATING)
         elif pod.leaves is None or grace_s >= pod.grace_s:
             return
         else:
             pod.deleting, pod.grace_s = now, grace_s
             if grace_s:
-                self._witness.pod_changed(pod, Change.LABELLED)
+                self._listener.pod_changed(pod, Change.LABELLED)
         leaves = now + min(self.settings.termination_s, pod.grace_s)
         if pod.leaves is None or leaves < pod.leaves:
             pod.leaves = leaves
@@ -140,8 +145,8 @@ class Kubelet:
             pod.finished = self._loop.now
             pod.exit_code, pod.reason, pod.phase = SIGKILLED, "Error", "Failed"
         pod.grace_s = 0.0
-        self._witness.pod_changed(pod, Change.GONE)
-        self._surroundings.gone(pod)
+        self._listener.pod_changed(pod, Change.GONE)
+        self._departures.gone(pod)
         if lost:
             self._leave(pod)
 
@@ -155,6 +160,6 @@ class Kubelet:
         node = pod.node
         if node is not None and node.pods.get(pod.name) is pod:
             node.give_back(pod)
-            self._surroundings.freed(node)
+            self._departures.freed(node)
         if pod.on_over is not None:
             pod.on_over(pod)

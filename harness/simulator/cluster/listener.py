@@ -7,7 +7,7 @@ from harness.simulator.cluster.objects import Node, Pod
 
 
 class Change(StrEnum):
-    """What happened to a pod, as witnesses are told."""
+    """What happened to a pod, as listeners are told."""
 
     __hash__ = str.__hash__  # Enum's own is slow, and these are looked up with every change of every pod
 
@@ -40,8 +40,8 @@ class ClusterListener(Protocol):
         ...
 
 
-class Nobody:
-    """A witness that does not care."""
+class NullListener:
+    """A listener that does not care."""
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         """Ignored."""

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from harness.simulator.cluster.shapes import HOSTNAME, Shape, allocatable, labels_of, taints_of
 from harness.simulator.engine.events import EventLoop
-from harness.simulator.engine.queues import Job, SharedCapacity
+from harness.simulator.engine.queues import Job, ProcessorSharing
 from harness.simulator.profile import Pool, Taint
 
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
@@ -15,7 +15,7 @@ class Pod:
     """A pod, from its creation to its end. Instants are seconds of simulated time; none is "not yet".
 
     Attributes:
-        owner: what made it (a workflow); witnesses read names and labels from it.
+        owner: what made it (a workflow); listeners read names and labels from it.
         index: which node of its owner's graph it is.
         role: ``dag-driver``, ``container-driver``, ``executor``, ``importer``.
         task: the step's name in the pipeline, "" for the root driver.
@@ -115,7 +115,7 @@ class Pod:
         self.limit_memory = 0
         self.usage_cpu = 0.0  # cores it uses while it computes
         self.usage_memory = 0.0
-        self.station: SharedCapacity | None = None  # where its current work is done
+        self.station: ProcessorSharing | None = None  # where its current work is done
         self.job: Job | None = None
         self.scale_up = ""  # which scale-up it triggered
         self.labels = _NO_LABELS  # of its own, besides the owner's
@@ -156,7 +156,7 @@ class Node:
         self.images: dict[str, float] = {}  # name → from when on it is there
         self.complete: dict[tuple[str, ...], float] = {}  # images of a pod → from when on all of them are there
         self.pull_free = 0.0  # when the pulls under way are over
-        self.processor = SharedCapacity(loop, pool.cpu)
+        self.processor = ProcessorSharing(loop, pool.cpu)
         self.version = 0  # counts changes of what is free
         self._count_free()
 

@@ -24,13 +24,13 @@ class Scheduler:
         self,
         loop: EventLoop,
         settings: Settings,
-        witness: ClusterListener,
+        listener: ClusterListener,
         bind: Callable[[Pod, Node], None],
         preempt: Callable[[Pod, Pod, Node], None],
     ) -> None:
         self._loop = loop
         self.settings = settings
-        self._witness = witness
+        self._listener = listener
         self._bind = bind
         self._preempt = preempt  # (victim, in favour of, on)
         self.ranks = Ranks(packing=settings.packing)
@@ -102,7 +102,7 @@ class Scheduler:
         pod.attempts += 1
         if pod.unschedulable is None:
             pod.unschedulable = self._loop.now
-            self._witness.pod_changed(pod, Change.UNSCHEDULABLE)
+            self._listener.pod_changed(pod, Change.UNSCHEDULABLE)
 
     # --- nodes --------------------------------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class Scheduler:
         node, victims = found
         self._nominated[pod] = node
         pod.nominated = node.name
-        self._witness.pod_changed(pod, Change.LABELLED)
+        self._listener.pod_changed(pod, Change.LABELLED)
         for victim in victims:
             self._preempt(victim, pod, node)
 

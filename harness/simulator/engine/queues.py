@@ -1,5 +1,7 @@
-"""Places where work waits: a client's token bucket, and capacity that is shared by all who use it at once."""
+"""Queues: a token bucket, a queue with several servers, and processor sharing."""
 
+from collections import deque
+from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
 from typing import Any
@@ -40,8 +42,41 @@ class TokenBucket:
         return max(0.0, -(self._tokens + (now - self._last) * self.rate))
 
 
+class MultiServerQueue:
+    """`count` equal servers and one queue, first come first served; with a count of 0 nobody ever waits."""
+
+    __slots__ = ("_loop", "_waiting", "busy", "count")
+
+    def __init__(self, loop: EventLoop, count: int) -> None:
+        self._loop = loop
+        self._waiting: deque[tuple[float, Callable[[], None]]] = deque()
+        self.count = count
+        self.busy = 0
+
+    @property
+    def waiting(self) -> int:
+        """Requests that nobody serves yet."""
+        return len(self._waiting)
+
+    def serve(self, seconds: float, done: Callable[[], None]) -> None:
+        """Serve a request that takes so long, and call `done` when that is over."""
+        if self.count and self.busy >= self.count:
+            self._waiting.append((seconds, done))
+            return
+        self.busy += 1
+        self._loop.after(seconds, self._end, done)
+
+    def _end(self, done: Callable[[], None]) -> None:
+        self.busy -= 1
+        if self._waiting:
+            seconds, following = self._waiting.popleft()
+            self.busy += 1
+            self._loop.after(seconds, self._end, following)
+        done()
+
+
 class Job:
-    """A piece of work in a `SharedCapacity`; over, or stopped, when `done` is none. `begun` is in virtual time."""
+    """A piece of work in a `ProcessorSharing`; over, or stopped, when `done` is none. `begun` is in virtual time."""
 
     __slots__ = ("args", "begun", "demand", "done")
 
@@ -52,7 +87,7 @@ class Job:
         self.args = args
 
 
-class SharedCapacity:
+class ProcessorSharing:
     """Processor sharing: jobs run side by side, and all slow down alike when they want more than there is.
 
     A job that alone takes `alone_s` seconds and then uses `demand` of the capacity progresses at the speed

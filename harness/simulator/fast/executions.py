@@ -11,7 +11,8 @@ from harness.model import Event, Node, Outcome, Sample, Span, Submission
 from harness.model.phases import BACKEND, COMPUTING, FAILED, QUEUED, RUN, RUNS_IN_FLIGHT, SUCCEEDED
 from harness.model.phases import LOADING as LOADING_PHASE
 from harness.model.phases import SENDING as SENDING_PHASE
-from harness.simulator.fast.records import SOURCE, Arrival, Record, Stamps
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.fast.records import SOURCE, Arrival, Record
 from harness.simulator.hetida import execution
 from harness.simulator.hetida.execution import CALLING, FULL, HANDLING, LOADING, SENDING, Ending, Job
 from harness.simulator.hetida.requests import backend_request
@@ -38,7 +39,7 @@ class _Sent:
 
 
 def simulate_executions(
-    platform: Platform, package: bytes, arrivals: Sequence[Arrival], stamps: Stamps, horizon: float
+    platform: Platform, package: bytes, arrivals: Sequence[Arrival], calendar: Calendar, horizon: float
 ) -> Iterator[Record]:
     """Execute the transformation in `package` (exported, with its test wiring) through the backend.
 
@@ -46,7 +47,7 @@ def simulate_executions(
         platform: a simulated platform that has hetida designer, its faults planted.
         package: the exported transformation (JSON).
         arrivals: in the order in which they are due.
-        stamps: of who submits.
+        calendar: of who submits.
         horizon: simulated seconds; what is not over by then stays open.
     """
     loop = platform.loop
@@ -58,11 +59,11 @@ def simulate_executions(
     for each in reversed(every):  # the last first: when it is over there are few others left
         while each.over is None and loop.next_at <= horizon:
             loop.run(loop.next_at)
-    yield from _nodes(platform.profile, stamps)
+    yield from _nodes(platform.profile, calendar)
     for seq, each in enumerate(every):
-        yield from _records(seq, each, stamps)
+        yield from _records(seq, each, calendar)
     for at_s, count in _in_flight(every):
-        yield Sample(RUNS_IN_FLIGHT, stamps.at(at_s), float(count))
+        yield Sample(RUNS_IN_FLIGHT, calendar.ns(at_s), float(count))
 
 
 def _execute(platform: Platform, sent: _Sent, name: str, sources: list[str], sinks: list[str]) -> None:
@@ -75,9 +76,9 @@ def _execute(platform: Platform, sent: _Sent, name: str, sources: list[str], sin
     sent.job = service.execute(service.work(name, sources, sinks, values), ended)
 
 
-def _nodes(profile: Profile, stamps: Stamps) -> Iterator[Node]:
+def _nodes(profile: Profile, calendar: Calendar) -> Iterator[Node]:
     assert profile.hetida is not None
-    begun_at, pool, runtime = stamps.at(0.0), profile.pools[0], profile.hetida.runtime
+    begun_at, pool, runtime = calendar.ns(0.0), profile.pools[0], profile.hetida.runtime
     for index in range(runtime.nodes):
         yield Node(
             f"{pool.name}-{index}", pool.name, begun_at, begun_at, None, runtime.cores, pool.memory,
@@ -85,9 +86,9 @@ def _nodes(profile: Profile, stamps: Stamps) -> Iterator[Node]:
         )  # fmt: skip
 
 
-def _records(seq: int, sent: _Sent, stamps: Stamps) -> Iterator[Record]:
-    scenario, due_at = sent.arrival.scenario, stamps.at(sent.arrival.due_s)
-    over_at = None if sent.over is None else stamps.at(sent.over)
+def _records(seq: int, sent: _Sent, calendar: Calendar) -> Iterator[Record]:
+    scenario, due_at = sent.arrival.scenario, calendar.ns(sent.arrival.due_s)
+    over_at = None if sent.over is None else calendar.ns(sent.over)
     job = sent.job
     answered = over_at is not None
     yield Submission(
@@ -102,7 +103,7 @@ def _records(seq: int, sent: _Sent, stamps: Stamps) -> Iterator[Record]:
         node = f"runtime-{job.replica}/{job.worker}"
         for attempt, phase, begun, ended in _stretches(job):
             yield Span(
-                sent.run, sent.run, phase, stamps.at(begun), stamps.at(ended), attempt=attempt, node=node,
+                sent.run, sent.run, phase, calendar.ns(begun), calendar.ns(ended), attempt=attempt, node=node,
                 source=SOURCE,
             )  # fmt: skip
     assert job.ending is not None

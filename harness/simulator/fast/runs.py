@@ -11,8 +11,9 @@ from harness.model.phases import (
     STORE_AVAILABLE_BYTES,
     STORE_CAPACITY_BYTES,
 )  # fmt: skip
-from harness.simulator.fast.journal import Journal
-from harness.simulator.fast.records import Arrival, Record, Stamps
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.fast.recorder import Recorder
+from harness.simulator.fast.records import Arrival, Record
 from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.records import Run
 from harness.simulator.kube_objects.usage import Meter
@@ -25,43 +26,43 @@ _LIST_S = 0.02  # for rendering a page of runs
 
 
 def simulate_runs(
-    journal: Journal, package: bytes, arrivals: Sequence[Arrival], stamps: Stamps, horizon: float
+    recorder: Recorder, package: bytes, arrivals: Sequence[Arrival], calendar: Calendar, horizon: float
 ) -> Iterator[Record]:
-    """Submit runs of the pipeline in `package` to the journal's platform.
+    """Submit runs of the pipeline in `package` to the recorder's platform.
 
     Args:
-        journal: a witness of the platform, whose faults are planted.
+        recorder: a listener of the platform, whose faults are planted.
         package: the compiled pipeline (IR YAML).
         arrivals: in the order in which they are due.
-        stamps: of who submits.
+        calendar: of who submits.
         horizon: simulated seconds; what is not over by then stays open.
 
     Raises:
         RpcError: the package is not a pipeline.
     """
-    platform = journal.platform
+    platform = recorder.platform
     loop, meter = platform.loop, Meter(platform)
     pipeline = platform.server.catalogue.create_pipeline("", "", "", package)
-    ledger = _Ledger(platform, pipeline.id, arrivals, stamps)
-    platform.run_watchers += (journal.run_over, ledger.run_over)
+    ledger = _Ledger(platform, pipeline.id, arrivals, calendar)
+    platform.run_watchers += (recorder.run_over, ledger.run_over)
     for seq, arrival in enumerate(arrivals):
         loop.at(arrival.due_s, ledger.submit, seq)
     while True:
-        yield from _samples(platform, meter, stamps)
-        yield Sample(RUNS_IN_FLIGHT, stamps.at(loop.now), float(ledger.in_flight))
+        yield from _samples(platform, meter, calendar)
+        yield Sample(RUNS_IN_FLIGHT, calendar.ns(loop.now), float(ledger.in_flight))
         if not ledger.unsettled or loop.now >= horizon or not loop.pending:
             break
         loop.run(min(horizon, loop.now + _LOOK_S))
-        yield from journal.take()
+        yield from recorder.take()
     yield from ledger.rows()
-    yield from journal.rest()
+    yield from recorder.rest()
 
 
-def _samples(platform: Platform, meter: Meter, stamps: Stamps) -> Iterator[Sample]:
+def _samples(platform: Platform, meter: Meter, calendar: Calendar) -> Iterator[Sample]:
     """What a collector would measure now."""
     store, nodes = platform.store, platform.cluster.nodes
     at, volume = (
-        stamps.at(platform.loop.now),
+        calendar.ns(platform.loop.now),
         {"volume": store.installed.claim, "namespace": platform.profile.namespace},
     )
     yield Sample(STORE_CAPACITY_BYTES, at, store.capacity, volume)
@@ -79,11 +80,11 @@ class _Ledger:
         unsettled: arrivals that were neither rejected nor have a run that is over.
     """
 
-    def __init__(self, platform: Platform, pipeline_id: str, arrivals: Sequence[Arrival], stamps: Stamps) -> None:
+    def __init__(self, platform: Platform, pipeline_id: str, arrivals: Sequence[Arrival], calendar: Calendar) -> None:
         self._platform = platform
         self._pipeline_id = pipeline_id
         self._arrivals = arrivals
-        self._stamps = stamps
+        self._calendar = calendar
         self._answered: dict[int, Submission] = {}
         self.in_flight = 0
         self.unsettled = len(arrivals)
@@ -117,9 +118,9 @@ class _Ledger:
             yield self._answered.get(seq) or self._row(seq, None)
 
     def _row(self, seq: int, answer: Run | RpcError | None) -> Submission:
-        arrival, stamps = self._arrivals[seq], self._stamps
-        due_at = stamps.at(arrival.due_s)
-        answered_at = stamps.at(self._platform.loop.now) if answer is not None else None
+        arrival, calendar = self._arrivals[seq], self._calendar
+        due_at = calendar.ns(arrival.due_s)
+        answered_at = calendar.ns(self._platform.loop.now) if answer is not None else None
         what: tuple[Outcome, str | None, int, int | None, str | None]
         if isinstance(answer, Run):
             what = Outcome.ACCEPTED, answer.id, 0, _ACCEPTED, None

@@ -8,11 +8,12 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.executions import simulate_executions
-from harness.simulator.fast.journal import Journal
-from harness.simulator.fast.records import Arrival, Record, Stamps
+from harness.simulator.fast.recorder import Recorder
+from harness.simulator.fast.records import Arrival, Record
 from harness.simulator.fast.runs import simulate_runs
-from harness.simulator.faults import plant
+from harness.simulator.faults import inject
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile
 
@@ -42,16 +43,17 @@ def simulate(
         ConfigError: the profile names an unknown fault.
         RpcError: the package is not a pipeline.
     """
-    stamps, horizon = Stamps(origin_at), (arrivals[-1].due_s if arrivals else 0.0) + drain_s
+    calendar, horizon = Calendar(origin_at), (arrivals[-1].due_s if arrivals else 0.0) + drain_s
     with _without_collections():
-        journal = Journal(origin_at)
-        platform = journal.platform = Platform(profile, seed, journal)
+        recorder = Recorder(origin_at)
+        platform = Platform(profile, seed, recorder)
+        recorder.follow(platform)
         for fault in (*profile.faults, *faults):
-            plant(platform, fault)
+            inject(platform, fault)
         if platform.hetida is not None:
-            yield from simulate_executions(platform, package, arrivals, stamps, horizon)
+            yield from simulate_executions(platform, package, arrivals, calendar, horizon)
         else:
-            yield from simulate_runs(journal, package, arrivals, stamps, horizon)
+            yield from simulate_runs(recorder, package, arrivals, calendar, horizon)
 
 
 @contextmanager

@@ -25,9 +25,9 @@ def _lb_imbalance(service: Service, strength: float) -> None:
     service.favoured = min(1.0, 0.6 * strength)
 
 
-Plant = Callable[[Service, float], None]
+Inject = Callable[[Service, float], None]
 # name → (title, what it does)
-FAULTS: Mapping[str, tuple[str, Plant]] = {
+FAULTS: Mapping[str, tuple[str, Inject]] = {
     "adapter-slow": ("adapters take several times longer", _adapter_slow),
     "adapter-errors": ("adapters answer part of the requests with errors", _adapter_errors),
     "slow-worker": ("one runtime replica computes slowly", _slow_worker),

@@ -8,9 +8,8 @@ from random import Random
 
 from harness.model.errors import ConfigError
 from harness.simulator.engine.events import EventLoop
-from harness.simulator.engine.queues import SharedCapacity
+from harness.simulator.engine.queues import MultiServerQueue, ProcessorSharing
 from harness.simulator.hetida.execution import CALLING, FULL, PREPARING, Job, Work
-from harness.simulator.hetida.queues import Servers
 from harness.simulator.hetida.worker import Done, Worker
 from harness.simulator.profile import DataAdapter, Execution, Hetida, Runtime
 
@@ -22,7 +21,7 @@ class Adapter:
 
     def __init__(self, loop: EventLoop, settings: DataAdapter, random: Random) -> None:
         self._random = random
-        self.servers = Servers(loop, settings.capacity)
+        self.servers = MultiServerQueue(loop, settings.capacity)
         self.error_rate = settings.error_rate
         self.slowdown = 1.0
         self.requests = 0
@@ -92,10 +91,10 @@ class Service:
         self.settings = settings
         self._balance = Random(f"{stream}/balancing")
         self._draw = Random(f"{stream}/executions")
-        self.backend = Servers(loop, settings.backend.workers)
+        self.backend = MultiServerQueue(loop, settings.backend.workers)
         adapters = Random(f"{stream}/adapters")
         self.adapters = {each.id: Adapter(loop, each, adapters) for each in settings.adapters}
-        self.cpus = [SharedCapacity(loop, settings.runtime.cores) for _ in range(settings.runtime.nodes)]
+        self.cpus = [ProcessorSharing(loop, settings.runtime.cores) for _ in range(settings.runtime.nodes)]
         self.balancing = settings.runtime.balancing
         self.favoured = 0.0  # share of requests that go to the first replica, whatever the balancing
         self._turn = 0

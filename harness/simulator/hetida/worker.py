@@ -12,7 +12,7 @@ from math import inf
 
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import Job as Share
-from harness.simulator.engine.queues import SharedCapacity
+from harness.simulator.engine.queues import ProcessorSharing
 from harness.simulator.hetida.execution import COMPUTING, HANDLING, LOADING, SENDING, Ending, Job
 from harness.simulator.profile import Runtime
 
@@ -29,7 +29,7 @@ class Worker:
     """
 
     def __init__(
-        self, loop: EventLoop, settings: Runtime, cpu: SharedCapacity, ask: Ask, freed: Callable[["Worker"], None]
+        self, loop: EventLoop, settings: Runtime, cpu: ProcessorSharing, ask: Ask, freed: Callable[["Worker"], None]
     ) -> None:
         self._loop = loop
         self._settings = settings

@@ -7,7 +7,7 @@ from math import inf
 from harness.model.exposition import Histogram
 from harness.simulator.cluster import Node, Pod
 from harness.simulator.engine.events import EventLoop
-from harness.simulator.engine.queues import SharedCapacity
+from harness.simulator.engine.queues import ProcessorSharing
 from harness.simulator.profile import ArtifactStore as Settings
 from harness.simulator.profile.store_products import INSTALLED
 
@@ -28,8 +28,8 @@ class ArtifactStore:
         self.installed = INSTALLED[settings.product]
         self.capacity = settings.capacity
         self.used = settings.used
-        self.link = SharedCapacity(loop, settings.bytes_per_s)
-        self._memory = SharedCapacity(loop, inf)  # where outputs are shared in memory: nobody waits for others
+        self.link = ProcessorSharing(loop, settings.bytes_per_s)
+        self._memory = ProcessorSharing(loop, inf)  # where outputs are shared in memory: nobody waits for others
         self.request_s = settings.request_s
         self.unreachable: Callable[[Node], bool] = lambda _: False
         self.requests: Counter[tuple[str, str]] = Counter()  # (type, HTTP status)

@@ -208,7 +208,7 @@ class Controller:
         if refusal:  # Argo takes it for a passing trouble and tries again
             if not step.message:
                 step.message = refusal
-                self._cluster.witness.pod_changed(pod, Change.REFUSED, refusal)
+                self._cluster.listener.pod_changed(pod, Change.REFUSED, refusal)
             self._loop.after(max(self.requeue_s, _PATIENCE_S), self._ask_again, workflow, index)
             return
         self.quota.take(pod)
@@ -266,7 +266,7 @@ class Controller:
             workflow.message = "Stopped with strategy 'Terminate'"
         for _, step in workflow.made():
             if step.pod is not None and step.pod.name in self._cluster.pods:  # nobody deleted it meanwhile
-                self._cluster.witness.pod_changed(step.pod, Change.LABELLED)
+                self._cluster.listener.pod_changed(step.pod, Change.LABELLED)
         self._free_slot()
         self._loop.after(self.settings.ttl_s, self._expire, workflow, workflow.finished)
 

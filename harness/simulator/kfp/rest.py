@@ -10,6 +10,7 @@ import orjson
 from aiohttp import web
 
 from harness.model.exposition import Histogram
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp import tables, view, wire
 from harness.simulator.kfp.errors import Code, RpcError, internal, invalid, not_found
 from harness.simulator.kfp.listing import read_page
@@ -65,7 +66,7 @@ _FAILED: Mapping[str, str] = {
 class Gateway:
     """Routes of one server. `advance` brings the simulation up to the present and is called before it is read."""
 
-    def __init__(self, server: Server, calendar: view.Calendar, advance: Advance) -> None:
+    def __init__(self, server: Server, calendar: Calendar, advance: Advance) -> None:
         self._server = server
         self._stamp = calendar.stamp
         self._advance = advance

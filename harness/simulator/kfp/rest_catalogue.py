@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from aiohttp import web
 
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp import tables, view, wire
 from harness.simulator.kfp.errors import RpcError, invalid
 from harness.simulator.kfp.listing import Table, read_page
@@ -21,7 +22,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class CatalogueCalls:
     """Reads and writes the catalogue of one server."""
 
-    def __init__(self, server: Server, calendar: view.Calendar) -> None:
+    def __init__(self, server: Server, calendar: Calendar) -> None:
         self._server = server
         self._catalogue = server.catalogue
         self._stamp = calendar.stamp

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp.listing import Table
 from harness.simulator.kfp.records import Experiment, Pipeline, Run, Version
-from harness.simulator.kfp.view import Calendar
 
 Keys = dict[str, Callable[[Any], str | int]]
 

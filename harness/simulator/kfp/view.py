@@ -4,7 +4,6 @@ Names are snake_case, unset fields are left out, instants are whole seconds, and
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from harness.simulator.kfp import workflow as phases
@@ -16,7 +15,6 @@ Document = dict[str, Any]
 Stamp = Callable[[float], str]
 NEVER = "1970-01-01T00:00:00Z"
 _INTERNAL = 13
-_STAMPS = 10_000  # seconds whose stamps are remembered: of a day there would be 86,400
 _STATES = {
     phases.PENDING: "PENDING",
     phases.RUNNING: "RUNNING",
@@ -26,33 +24,6 @@ _STATES = {
     phases.FAILED: "FAILED",
     phases.ERROR: "FAILED",
 }
-
-
-class Calendar:
-    """Simulated time as instants of UTC. `origin_at` is when the simulation began, in ns."""
-
-    def __init__(self, origin_at: int) -> None:
-        self.origin_at = origin_at
-        self.ahead: Callable[[float], float] = lambda _: 0.0  # how far the platform's clock is off, in seconds
-        self._stamps: dict[int, str] = {}
-
-    def ns(self, t: float) -> int:
-        """UTC nanoseconds, by the platform's clock."""
-        return self.origin_at + round((t + self.ahead(t)) * 1e9)
-
-    def second(self, t: float) -> int:
-        """Whole seconds since 1970."""
-        return self.ns(t) // 10**9
-
-    def stamp(self, t: float) -> str:
-        """RFC 3339, whole seconds, as Kubernetes and KFP write it."""
-        second = self.second(t)
-        stamp = self._stamps.get(second)
-        if stamp is None:
-            if len(self._stamps) >= _STAMPS:
-                self._stamps.clear()
-            stamp = self._stamps[second] = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return stamp
 
 
 def _set(**fields: object) -> Document:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_objects.nodes import POOLS
 from harness.simulator.kube_objects.snapshots import metadata
 from harness.simulator.platform import Platform

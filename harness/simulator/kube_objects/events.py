@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from harness.simulator.cluster import Change, Pod
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_objects.snapshots import (
     WARNING,
     EventSnapshot,

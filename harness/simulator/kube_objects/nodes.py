@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from harness.simulator.kfp.view import Calendar, Stamp
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_objects.pods import cores, quantity
 from harness.simulator.kube_objects.snapshots import NodeSnapshot, address, metadata, uid
 

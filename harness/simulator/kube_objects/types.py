@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_api import Resource, resources
 from harness.simulator.kube_objects import usage
 from harness.simulator.kube_objects.config_maps import render_config_map

@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from harness.simulator.cluster import Node, Pod
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.hetida import Replica
-from harness.simulator.kfp.view import Calendar
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_objects.components import RUNTIME
 from harness.simulator.kube_objects.pod_status import WAIT

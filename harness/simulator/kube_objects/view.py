@@ -5,7 +5,7 @@ from typing import cast
 
 from harness.simulator.cluster import Change, Node, Pod
 from harness.simulator.cluster.quota import NAME as QUOTA
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_api import ObjectStore
 from harness.simulator.kube_objects import settings, usage
@@ -49,7 +49,7 @@ _EVENTS_KEPT_S = 3600.0  # kube-apiserver's --event-ttl
 
 
 class KubernetesView:
-    """A witness of the cluster that keeps `store` up to date. `follow` gives it the platform it shows."""
+    """A listener of the cluster that keeps `store` up to date. `follow` gives it the platform it shows."""
 
     def __init__(self, calendar: Calendar) -> None:
         self.calendar = calendar
@@ -152,7 +152,7 @@ class KubernetesView:
         self.claims[claim.name] = claim
         self.store.put("persistentvolumeclaims", claim.namespace, claim.name, claim)
 
-    # --- witness ------------------------------------------------------------------------------------------------
+    # --- listener ------------------------------------------------------------------------------------------------
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         """A pod changed."""

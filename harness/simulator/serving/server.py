@@ -15,7 +15,7 @@ from harness.model.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListenOptions:
     """Where to listen. Port 0 is any free one; `ready_file` gets the first line of the output as soon as it answers."""
 
     host: str = "127.0.0.1"
@@ -26,7 +26,7 @@ class Place:
 
 @asynccontextmanager
 async def listening(
-    app: web.Application, place: Place, name: str, *, patient: bool = True
+    app: web.Application, listen: ListenOptions, name: str, *, patient: bool = True
 ) -> AsyncIterator[tuple[str, Callable[[], int]]]:
     """Serve the application, which is `name`'s; yields its address, and what counts the requests that came.
 
@@ -39,16 +39,16 @@ async def listening(
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=not patient)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, place.host, place.port, reuse_address=True, backlog=2048)
+        site = web.TCPSite(runner, listen.host, listen.port, reuse_address=True, backlog=2048)
         try:
             await site.start()
         except OSError as error:
-            message = f"{name} can't listen on {place.host}:{place.port}: {error.strerror}"
+            message = f"{name} can't listen on {listen.host}:{listen.port}: {error.strerror}"
             raise ConfigError(message, "give another --port; 0 takes any free one") from error
         server = runner.server
         assert server is not None
         _let_go(server)
-        yield f"http://{place.host}:{runner.addresses[0][1]}", lambda: server.requests_count
+        yield f"http://{listen.host}:{runner.addresses[0][1]}", lambda: server.requests_count
     finally:
         await runner.cleanup()
 
@@ -79,25 +79,25 @@ def _let_go(server: web.Server) -> None:
     server.connection_lost = lost  # type: ignore[method-assign]  # aiohttp has no other place to hear of it
 
 
-def announce(place: Place, facts: Mapping[str, object]) -> None:
+def announce(listen: ListenOptions, facts: Mapping[str, object]) -> None:
     """Print the facts as one line of JSON; a ready file appears with the whole line in it."""
     line = json.dumps({**facts, "pid": os.getpid()})
     print(line, flush=True)
-    if place.ready_file is not None:
-        unfinished = place.ready_file.with_name(f"{place.ready_file.name}.{os.getpid()}")
+    if listen.ready_file is not None:
+        unfinished = listen.ready_file.with_name(f"{listen.ready_file.name}.{os.getpid()}")
         unfinished.write_text(line + "\n")
-        unfinished.replace(place.ready_file)
+        unfinished.replace(listen.ready_file)
 
 
-class Ending:
+class StopSignal:
     """Becomes true with SIGTERM, SIGINT, or the end of the parent where that counts."""
 
-    def __init__(self, place: Place) -> None:
-        self.stop = asyncio.Event()
-        self._parent = os.getppid() if place.die_with_parent else None
+    def __init__(self, listen: ListenOptions) -> None:
+        self.event = asyncio.Event()
+        self._parent = os.getppid() if listen.die_with_parent else None
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.stop.set)
+            loop.add_signal_handler(number, self.event.set)
 
     def __bool__(self) -> bool:
-        return self.stop.is_set() or (self._parent is not None and os.getppid() != self._parent)
+        return self.event.is_set() or (self._parent is not None and os.getppid() != self._parent)

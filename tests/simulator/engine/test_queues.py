@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.simulator.engine.distributions import Exponential, Fixed, Lognormal
 from harness.simulator.engine.events import EventLoop
-from harness.simulator.engine.queues import SharedCapacity, TokenBucket
+from harness.simulator.engine.queues import ProcessorSharing, TokenBucket
 
 
 def test_events_run_in_order_of_time_and_then_of_scheduling() -> None:
@@ -60,7 +60,7 @@ def test_a_token_bucket_never_gives_more_than_burst_plus_rate_times_time(
 def test_processor_sharing_needs_only_the_mean_of_the_service_time(service: object) -> None:
     """M/G/1-PS: the mean time in the system is E[S] / (1 - rho), whatever the distribution (Kleinrock II, 4.4)."""
     loop, random, spent = EventLoop(), Random(5), []
-    station = SharedCapacity(loop, 1.0)
+    station = ProcessorSharing(loop, 1.0)
 
     def arrive(left: int) -> None:
         begun = loop.now
@@ -82,7 +82,7 @@ def test_shared_capacity_does_all_work_and_never_more_than_it_can(
     jobs: list[tuple[float, float, float]], capacity: float
 ) -> None:
     loop, ends = EventLoop(), {}
-    station = SharedCapacity(loop, capacity)
+    station = ProcessorSharing(loop, capacity)
     for number, (at, alone_s, demand) in enumerate(jobs):
         loop.at(at, lambda n=number, a=alone_s, d=demand: station.add(a, d, lambda: ends.setdefault(n, loop.now)))
     loop.run()
@@ -102,7 +102,7 @@ def test_shared_capacity_does_all_work_and_never_more_than_it_can(
 
 def test_a_removed_job_frees_its_share() -> None:
     loop, ends = EventLoop(), []
-    station = SharedCapacity(loop, 1.0)
+    station = ProcessorSharing(loop, 1.0)
     station.add(1.0, 1.0, lambda: ends.append(loop.now))
     other = station.add(10.0, 1.0, lambda: ends.append(-1.0))
     loop.run(1.0)
@@ -115,7 +115,7 @@ def test_a_removed_job_frees_its_share() -> None:
 
 def test_less_capacity_slows_down_what_is_under_way() -> None:
     loop, ends = EventLoop(), []
-    station = SharedCapacity(loop, 2.0)
+    station = ProcessorSharing(loop, 2.0)
     station.add(4.0, 2.0, lambda: ends.append(loop.now))
     loop.run(2.0)
     station.capacity = 0.5

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.hetida.execution import Job, Work
-from harness.simulator.kfp.view import Calendar
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.components import RUNTIME
 from harness.simulator.kube_objects.view import KubernetesView

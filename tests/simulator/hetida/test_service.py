@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from harness.simulator.engine.distributions import Amount, Lognormal, fixed
 from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import MultiServerQueue
 from harness.simulator.hetida import Ending, Service
 from harness.simulator.hetida.execution import COMPUTING, HANDLING, LOADING, SENDING, Work
-from harness.simulator.hetida.queues import Servers
 from harness.simulator.profile import DataAdapter, Execution, Hetida, Runtime
 
 PLANTS = (DataAdapter("plants"),)
@@ -232,7 +232,7 @@ def test_servers_are_those_of_queueing_theory(count, requests):
         heappushpop(free, begins + takes)
         expected.append(begins + takes)
     loop, ends = EventLoop(), []
-    servers = Servers(loop, count)
+    servers = MultiServerQueue(loop, count)
     for came, takes in requests:
         loop.at(came, servers.serve, takes, lambda: ends.append(loop.now))
     loop.run()

@@ -27,7 +27,7 @@ def test_a_run_takes_as_long_as_its_steps_when_nothing_else_takes_time() -> None
 
 def test_every_run_makes_two_n_plus_one_pods() -> None:
     journal = Journal()
-    platform = Platform(profile(), witness=journal)
+    platform = Platform(profile(), listener=journal)
     submit(platform, upload(platform), 20)
     platform.loop.run(100)
     assert len(journal.saw(Change.CREATED)) == len(journal.saw(Change.OVER)) == 20 * 7
@@ -114,7 +114,7 @@ def test_whoever_waits_for_a_slot_gets_it_when_others_are_deleted_or_terminated(
 def test_pods_are_made_at_the_rate_of_the_controllers_client() -> None:
     quick = profile().controller
     journal = Journal()
-    platform = Platform(profile(controller=replace(quick, qps=10.0, burst=1)), witness=journal)
+    platform = Platform(profile(controller=replace(quick, qps=10.0, burst=1)), listener=journal)
     submit(platform, upload(platform), 50)
     platform.loop.run()
     made = sorted(pod.created for pod in journal.saw(Change.CREATED))
@@ -135,7 +135,7 @@ def test_a_full_store_fails_the_step_with_the_sentence_of_the_executor(
     store = ArtifactStore(product, capacity=GI, used=used * GI, timeout_s=20.0, request_s=0.0)
     step = replace(ONE_SECOND, output=fixed(10 * 2**20))
     journal = Journal()
-    platform = Platform(profile(step=step, store=store), witness=journal)
+    platform = Platform(profile(step=step, store=store), listener=journal)
     run = submit(platform, upload(platform))[0]
     platform.loop.run(100)
     assert run.state == state
@@ -158,7 +158,7 @@ def test_retries_of_the_pipeline_make_new_pods_with_a_growing_delay() -> None:
     step = Step(
         match="prepare", duration=fixed(1.0), output=fixed(0.0), memory=fixed(1.0), cpu=fixed(0.01), failing=1.0
     )
-    platform = Platform(profile(steps=(step,)), witness=journal)
+    platform = Platform(profile(steps=(step,)), listener=journal)
     run = submit(platform, upload(platform, package))[0]
     platform.loop.run(100)
     made = [pod.created for pod in journal.saw(Change.CREATED) if pod.role == "executor"]
@@ -176,7 +176,7 @@ def _retry(count: int) -> bytes:
 
 def test_a_lost_pod_is_made_again_and_the_run_succeeds() -> None:
     journal = Journal()
-    platform = Platform(profile(pool(initial=2)), witness=journal)
+    platform = Platform(profile(pool(initial=2)), listener=journal)
     run = submit(platform, upload(platform))[0]
     platform.loop.run(0.5)
     (running,) = [pod for pod in platform.cluster.pods.values() if pod.role == "executor"]
@@ -190,7 +190,7 @@ def test_a_lost_pod_is_made_again_and_the_run_succeeds() -> None:
 def test_memory_above_the_limit_is_killed() -> None:
     step = replace(ONE_SECOND, memory=fixed(2.0 * GI))
     journal = Journal()
-    platform = Platform(profile(step=step), witness=journal)
+    platform = Platform(profile(step=step), listener=journal)
     run = submit(platform, upload(platform))[0]
     platform.loop.run(100)
     pod = journal.saw(Change.OVER)[-1]
@@ -224,7 +224,7 @@ def test_steps_that_want_more_cores_than_the_node_has_slow_each_other_down() -> 
 
 def test_with_the_cache_on_the_second_run_skips_what_the_first_computed() -> None:
     journal = Journal()
-    platform = Platform(profile(), witness=journal)
+    platform = Platform(profile(), listener=journal)
     version = upload(platform, TRAINING)
     first = submit(platform, version)[0]
     platform.loop.run(10)
@@ -255,7 +255,7 @@ def test_a_failed_run_can_be_retried_and_keeps_what_went_well() -> None:
     journal = Journal()
     store = ArtifactStore(capacity=GI, used=0.985 * GI, timeout_s=1.0, request_s=0.0)
     steps = (replace(ONE_SECOND, match="train", output=fixed(50 * 2**20)), ONE_SECOND)
-    platform = Platform(profile(steps=steps, store=store), witness=journal)
+    platform = Platform(profile(steps=steps, store=store), listener=journal)
     run = submit(platform, upload(platform))[0]
     platform.loop.run(10)
     assert run.state == "FAILED"

@@ -16,7 +16,7 @@ import urllib3
 from kubernetes import client, watch
 
 from harness.simulator.cluster import Pod, Shape
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform

@@ -10,8 +10,8 @@ import pytest
 from harness.collectors.metrics.profiles_file import load
 from harness.collectors.metrics.scraping import Scrape, parse, samples
 from harness.simulator.cluster import Node, Pod
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.engine.distributions import fixed
-from harness.simulator.kfp.view import Calendar
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.kubelet_pages import Kubelet
 from harness.simulator.kube_objects.usage import render_node, render_pod

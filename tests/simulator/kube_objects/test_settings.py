@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_api import ApiError
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.settings import parallelism, read

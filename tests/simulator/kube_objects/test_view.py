@@ -7,9 +7,9 @@ import pytest
 from harness.model.errors import ConfigError
 from harness.model.units import parse_quantity
 from harness.simulator.cluster import Pod
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.engine.distributions import fixed
-from harness.simulator.faults import parse_fault, plant
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.faults import inject, parse_fault
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.deployments import render_deployment
 from harness.simulator.kube_objects.nodes import LEASES
@@ -121,7 +121,7 @@ def test_a_quota_is_an_object_from_when_it_is_there_and_tells_what_is_used() -> 
     submit(platform, version, 3)
     plan = parse_fault("quota@2s:2")
     assert plan is not None
-    plant(platform, plan)
+    inject(platform, plan)
     used = []
     while platform.loop.pending and platform.loop.now < 60:
         platform.loop.run(platform.loop.next_at)

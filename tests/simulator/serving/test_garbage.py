@@ -17,7 +17,7 @@ from harness.simulator.hetida.execution import Job
 from harness.simulator.profile.file import load_profile
 from harness.simulator.serve import ServeOptions, build
 from harness.simulator.serving.garbage import Collector
-from harness.simulator.serving.server import Place, listening
+from harness.simulator.serving.server import ListenOptions, listening
 
 EXECUTION = Path(__file__).parents[2] / "support/recorded_hetida/runtime_request.json"
 HETIDA = """
@@ -90,7 +90,7 @@ async def left_after_requests(profile: Path) -> list[str]:
     driving = asyncio.create_task(clock.run())
     left: list[str] = []
     try:
-        async with listening(app, Place(), "it") as (url, _):
+        async with listening(app, ListenOptions(), "it") as (url, _):
             gc.collect()
             gc.disable()
             others = {id(each) for each in of_requests()}  # of whatever else this process does

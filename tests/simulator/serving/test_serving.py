@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from aiohttp import web
 
-from harness.simulator.serving.server import Place, listening
+from harness.simulator.serving.server import ListenOptions, listening
 
 
 def test_a_client_that_hangs_up_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
@@ -31,7 +31,7 @@ async def hung_up() -> str:
 
     app = web.Application()
     app.router.add_get("/", answer)
-    async with listening(app, Place(), "it") as (url, _):
+    async with listening(app, ListenOptions(), "it") as (url, _):
         address = urlsplit(url)
         with socket.create_connection((address.hostname, address.port)) as client:
             client.sendall(b"GET / HTTP/1.1\r\nHost: it\r\n\r\n")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.simulator.hetida.adapter.limits import Gate, Limits
 from harness.simulator.hetida.adapter.plants import Plants
 from harness.simulator.hetida.adapter.rest import application
-from harness.simulator.serving.server import Ending, Place, announce, listening
+from harness.simulator.serving.server import ListenOptions, StopSignal, announce, listening
 
 _LOOK_S = 1.0
 
@@ -22,7 +22,7 @@ class AdapterOptions:
     step_s: float = 60.0
     seed: int = 0
     name: str = "plants"
-    place: Place = Place()
+    listen: ListenOptions = ListenOptions()
 
 
 def serve(options: AdapterOptions) -> None:
@@ -31,17 +31,17 @@ def serve(options: AdapterOptions) -> None:
 
 
 async def _serve(options: AdapterOptions) -> None:
-    ending = Ending(options.place)
+    stop = StopSignal(options.listen)
     plants = Plants(options.plants, options.step_s, options.seed)
     app = application(plants, Gate(options.limits, options.seed), options.name)
-    async with listening(app, options.place, "the adapter") as (url, _):
-        announce(options.place, {"url": url, "name": options.name})
+    async with listening(app, options.listen, "the adapter") as (url, _):
+        announce(options.listen, {"url": url, "name": options.name})
         print(
             f"The adapter '{options.name}' answers at {url} until it is interrupted. The backend is told with\n"
             f'  export HETIDA_DESIGNER_ADAPTERS="{options.name}|{options.name}|{url}|{url}"',
             file=sys.stderr,
             flush=True,
         )
-        while not ending:
+        while not stop:
             with suppress(TimeoutError):
-                await asyncio.wait_for(ending.stop.wait(), _LOOK_S)
+                await asyncio.wait_for(stop.event.wait(), _LOOK_S)

@@ -19,7 +19,8 @@ from harness.model.phases import (
 )  # fmt: skip
 from harness.simulator import cluster
 from harness.simulator.cluster import Change, Pod, Shape
-from harness.simulator.fast.records import SOURCE, Record, Stamps
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.fast.records import SOURCE, Record
 from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.records import OVER, Run
 from harness.simulator.kfp.workflow import Workflow
@@ -43,13 +44,13 @@ _CREATED, _ENDS = Change.CREATED, {Change.OVER, Change.GONE}
 _NOTED = {_CREATED, *_ENDS, *_REASONS}  # most changes are none of these, and change what spans will tell
 
 
-class Journal:
-    """A witness that makes records of what happened, for whoever lets time pass to `take`."""
+class Recorder:
+    """A listener that makes records of what happened, for whoever lets time pass to `take`."""
 
-    platform: Platform  # that it witnesses
+    platform: Platform  # whose changes it records; set by `follow`
 
     def __init__(self, origin_at: int) -> None:
-        self._origin_at = origin_at
+        self._calendar = Calendar(origin_at)
         self._nodes: dict[str, cluster.Node] = {}
         self._events: list[Event] = []
         self._going: dict[str, Pod] = {}
@@ -57,6 +58,11 @@ class Journal:
         self._runs: list[Run] = []  # that are over
         self._explained: dict[Shape, tuple[float, str]] = {}
         self._usual: dict[str, Shape] = {}  # what a task's first pod requested
+
+    def follow(self, platform: Platform) -> None:
+        """Record this platform, whose clock stamps the records."""
+        self.platform = platform
+        self._calendar.skew = platform.skew
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         """Keep what a pod waits for, and its end."""
@@ -88,13 +94,8 @@ class Journal:
         self._runs.append(run)
 
     @property
-    def _stamps(self) -> Stamps:
-        skew = self.platform.skew
-        return Stamps(self._origin_at, skew if skew.by_s else None)
-
-    @property
     def _now_at(self) -> int:
-        return self._stamps.at(self.platform.loop.now)
+        return self._calendar.ns(self.platform.loop.now)
 
     def _why(self, shape: Shape) -> str:
         """The scheduler's sentence; it looks at every node, so equal pods share it for a moment."""
@@ -107,32 +108,32 @@ class Journal:
 
     def take(self) -> Iterator[Record]:
         """What happened since this was asked last."""
-        stamps = self._stamps
+        calendar = self._calendar
         events, self._events = self._events, []
         yield from events
         pods, self._over = self._over, []
         for pod in pods:
-            yield from self._pod(pod, stamps)
+            yield from self._pod(pod, calendar)
         runs, self._runs = self._runs, []
         for run in runs:
-            yield from _run(run, stamps)
+            yield from _run(run, calendar)
 
     def rest(self) -> Iterator[Record]:
         """The nodes there were, and the runs and pods that are still going."""
-        stamps = self._stamps
+        calendar = self._calendar
         for node in self._nodes.values():
-            yield _node(node, stamps)
+            yield _node(node, calendar)
         for run in self.platform.server.runs.values():
             if run.state not in OVER:
-                yield from _run(run, stamps)
+                yield from _run(run, calendar)
         for pod in self._going.values():
-            yield from self._pod(pod, stamps)
+            yield from self._pod(pod, calendar)
 
-    def _pod(self, pod: Pod, stamps: Stamps) -> list[Record]:
+    def _pod(self, pod: Pod, calendar: Calendar) -> list[Record]:
         """Its life, and what it requests: once a task, and once more for each pod that differs."""
         assert isinstance(pod.owner, Workflow)
         task = pod.task if pod.role == EXECUTOR else f"{pod.task or 'root'}-driver"
-        found = _life(pod, task, pod.owner.run_id, stamps)
+        found = _life(pod, task, pod.owner.run_id, calendar)
         shape, usual = pod.shape, self._usual.get(task)
         if usual is None or shape[:3] != usual[:3]:
             self._usual.setdefault(task, shape)
@@ -142,25 +143,25 @@ class Journal:
                 (REQUESTED_MEMORY_BYTES, float(shape.memory)),
                 (REQUESTED_GPUS, float(shape.gpu)),
             )
-            found.extend(Sample(metric, stamps.at(pod.created), value, labels) for metric, value in requested)
+            found.extend(Sample(metric, calendar.ns(pod.created), value, labels) for metric, value in requested)
         return found
 
 
-def _node(node: cluster.Node, stamps: Stamps) -> Node:
+def _node(node: cluster.Node, calendar: Calendar) -> Node:
     return Node(
-        node.name, node.pool.name, stamps.at(node.created), stamps.when(node.ready), stamps.when(node.gone),
+        node.name, node.pool.name, calendar.ns(node.created), calendar.when(node.ready), calendar.when(node.gone),
         node.cpu / 1000, float(node.memory), float(node.gpu), node.pool.pods, node.pool.spot, node.pool.price, SOURCE,
     )  # fmt: skip
 
 
-def _run(run: Run, stamps: Stamps) -> Iterator[Record]:
+def _run(run: Run, calendar: Calendar) -> Iterator[Record]:
     """A run's span, and its end when the API server has learned of it."""
     over = run.state in OVER
-    ended_at = stamps.when(run.finished) if over else None
-    yield Span(run.id, "", RUN, stamps.at(run.created), ended_at, task=run.name, source=SOURCE)
+    ended_at = calendar.when(run.finished) if over else None
+    yield Span(run.id, "", RUN, calendar.ns(run.created), ended_at, task=run.name, source=SOURCE)
     if over:
         kind = "Normal" if run.state == "SUCCEEDED" else "Warning"
-        learned_at = stamps.at(run.history[-1][0])
+        learned_at = calendar.ns(run.history[-1][0])
         yield Event(learned_at, "Run", run.id, run.state, run.error, SOURCE, run.id, type=kind)
 
 
@@ -170,10 +171,10 @@ def _span(*values: Any) -> Span:
     return span  # type: ignore[no-any-return]
 
 
-def _life(pod: Pod, task: str, run_id: str, stamps: Stamps) -> list[Record]:
+def _life(pod: Pod, task: str, run_id: str, calendar: Calendar) -> list[Record]:
     """The phases of a pod's life so far, one after the other; a pod that was lost ends in whichever it was."""
     found: list[Record] = []
-    at, over, name, node = stamps.at, pod.finished, pod.name, pod.node.name if pod.node is not None else None
+    at, over, name, node = calendar.ns, pod.finished, pod.name, pod.node.name if pod.node is not None else None
     ends: tuple[float | None, ...]
     phases, ends = _PHASES, (pod.scheduled, pod.pulled, pod.started, pod.main_ended, over)
     if pod.unschedulable is not None:
@@ -192,5 +193,5 @@ def _life(pod: Pod, task: str, run_id: str, stamps: Stamps) -> list[Record]:
             break
     if pod.exit_code and over is not None:
         text = pod.message or f"container main ended with exit code {pod.exit_code}"
-        found.append(Event(stamps.at(over), "Pod", name, pod.reason, text, SOURCE, run_id, type="Warning"))
+        found.append(Event(calendar.ns(over), "Pod", name, pod.reason, text, SOURCE, run_id, type="Warning"))
     return found
