@@ -11,9 +11,9 @@ import pytest
 
 from harness.model import Node, Outcome, Sample, Scenario, Span, Submission
 from harness.model.phases import RUN, RUNS_IN_FLIGHT
-from harness.simulator import cluster, fast
+from harness.simulator import cluster
 from harness.simulator.cluster import Change, Pod
-from harness.simulator.fast import Arrival, simulate
+from harness.simulator.fast import Arrival, simulate, simulation
 from harness.simulator.fast.recorder import Recorder
 from harness.simulator.faults import FAULTS, parse_faults
 from harness.simulator.kfp.errors import RpcError
@@ -91,7 +91,7 @@ def test_on_every_built_in_platform(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def holds(name: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "Platform", Counted)
+    monkeypatch.setattr(simulation, "Platform", Counted)
     made.clear()
     scenarios = [Scenario(f"s{k}", "littles-law", {}, {}) for k in range(30)]
     arrivals = [Arrival(0.7 * k, each) for k, each in enumerate(scenarios)]

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from harness.simulator.cluster.objects import Pod
+from harness.simulator.cluster.shapes import cores, quantity
 from harness.simulator.profile import Quota as Limits
 
 NAME = "workflows"
@@ -33,8 +34,8 @@ class Quota:
         shape, limits = pod.shape, self.limits
         asked = (
             ("pods", 1, len(self._inside), limits.pods, str),
-            ("requests.cpu", shape.cpu, self._cpu, round(limits.cpu * 1000), _cores),
-            ("requests.memory", shape.memory, self._memory, int(limits.memory), _bytes),
+            ("requests.cpu", shape.cpu, self._cpu, round(limits.cpu * 1000), cores),
+            ("requests.memory", shape.memory, self._memory, int(limits.memory), quantity),
             ("requests.nvidia.com/gpu", shape.gpu, self._gpu, limits.gpu, str),
         )
         over = [each for each in asked if each[3] and each[1] and each[2] + each[1] > each[3]]
@@ -73,8 +74,8 @@ class Quota:
         """What is requested now of what is limited, as the object's status shows it."""
         written = {
             "pods": str(len(self._inside)),
-            "requests.cpu": _cores(self._cpu),
-            "requests.memory": _bytes(self._memory),
+            "requests.cpu": cores(self._cpu),
+            "requests.memory": quantity(self._memory),
             "requests.nvidia.com/gpu": str(self._gpu),
         }
         return {name: written[name] for name in self.hard}
@@ -85,19 +86,8 @@ class Quota:
         limits = self.limits
         written = {
             "pods": (limits.pods, str(limits.pods)),
-            "requests.cpu": (limits.cpu, _cores(round(limits.cpu * 1000))),
-            "requests.memory": (limits.memory, _bytes(int(limits.memory))),
+            "requests.cpu": (limits.cpu, cores(round(limits.cpu * 1000))),
+            "requests.memory": (limits.memory, quantity(int(limits.memory))),
             "requests.nvidia.com/gpu": (limits.gpu, str(limits.gpu)),
         }
         return {name: text for name, (limit, text) in written.items() if limit}
-
-
-def _cores(thousandths: int) -> str:
-    return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)
-
-
-def _bytes(count: int) -> str:
-    for unit, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
-        if count and count % size == 0:
-            return f"{count // size}{unit}"
-    return str(count)

@@ -106,3 +106,17 @@ def untolerated(taints: tuple[Taint, ...], shape: Shape) -> Taint | None:
         if not any(each.covers(taint.key, taint.value, taint.effect) for each in shape.tolerations):
             return taint
     return None
+
+
+def cores(thousandths: int) -> str:
+    """A CPU quantity in canonical form: ``500m``, ``2``."""
+    return str(thousandths // 1000) if thousandths % 1000 == 0 else f"{thousandths}m"
+
+
+def quantity(size: float) -> str:
+    """A byte quantity in canonical form: ``20Gi``, ``512Mi``."""
+    whole = int(size)
+    for unit, factor in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+        if whole and whole % factor == 0:
+            return f"{whole // factor}{unit}"
+    return str(whole)

@@ -44,24 +44,28 @@ def resource_list(api_version: str, resources: Iterable[Resource]) -> Document:
     for resource in resources:
         if resource.api_version != api_version:
             continue
-        entry: Document = {
-            "name": resource.plural,
-            "singularName": resource.singular or resource.kind.lower(),
-            "namespaced": resource.namespaced,
-            "kind": resource.kind,
-            "verbs": [each for each in ALL_VERBS if resource.can(each)],
-        }
-        if resource.short_names:
-            entry["shortNames"] = list(resource.short_names)
-        if resource.categories:
-            entry["categories"] = list(resource.categories)
-        listed.append(entry)
+        listed.append(
+            {
+                "name": resource.plural,
+                "singularName": resource.kind.lower(),
+                "namespaced": resource.namespaced,
+                "kind": resource.kind,
+                **_usage(resource),
+            }
+        )
         listed.extend(
             {"name": f"{resource.plural}/{name}", "singularName": "", "namespaced": resource.namespaced, **about}
             for name, about in _subresources(resource)
         )
     document: Document = {"kind": "APIResourceList", "groupVersion": api_version, "resources": listed}
     return document if api_version == "v1" else {"apiVersion": "v1", **document}
+
+
+def _usage(resource: Resource) -> Document:
+    """Verbs, and the short names and categories that there are."""
+    names = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
+    verbs = [each for each in ALL_VERBS if resource.can(each)]
+    return {"verbs": verbs, **{key: value for key, value in names.items() if value}}
 
 
 def _subresources(resource: Resource) -> list[tuple[str, Document]]:
@@ -73,26 +77,25 @@ def _subresources(resource: Resource) -> list[tuple[str, Document]]:
     return [(each, kinds[each]) for each in resource.subresources]
 
 
-def aggregated(resources: Sequence[Resource], version: str, *, core: bool) -> Document:
-    """``/api`` or ``/apis`` with all their types in one answer, `version` being that of the discovery format."""
+def aggregated(resources: Sequence[Resource], format_version: str, *, core: bool) -> Document:
+    """``/api`` or ``/apis`` with all their types in one answer, `format_version` being that of discovery."""
     names = dict.fromkeys(each.group for each in resources if (not each.group) == core)
     items = []
     for name in names:
         versions = dict.fromkeys(each.version for each in resources if each.group == name)
-        described = [_aggregated_version(name, each, resources) for each in versions]
+        described = [
+            {
+                "version": version,
+                "resources": [
+                    _aggregated_entry(each) for each in resources if (each.group, each.version) == (name, version)
+                ],
+                "freshness": "Current",
+            }
+            for version in versions
+        ]
         items.append({"metadata": {"name": name, "creationTimestamp": None}, "versions": described})
-    api_version = f"{AGGREGATED}/{version}"
+    api_version = f"{AGGREGATED}/{format_version}"
     return {"kind": "APIGroupDiscoveryList", "apiVersion": api_version, "metadata": {}, "items": items}
-
-
-def _aggregated_version(name: str, version: str, resources: Sequence[Resource]) -> Document:
-    described = []
-    for resource in resources:
-        if (resource.group, resource.version) != (name, version):
-            continue
-        entry = _aggregated_entry(resource)
-        described.append(entry)
-    return {"version": version, "resources": described, "freshness": "Current"}
 
 
 def _aggregated_entry(resource: Resource) -> Document:
@@ -101,13 +104,9 @@ def _aggregated_entry(resource: Resource) -> Document:
         "resource": resource.plural,
         "responseKind": kind,
         "scope": "Namespaced" if resource.namespaced else "Cluster",
-        "singularResource": resource.singular or resource.kind.lower(),
-        "verbs": [each for each in ALL_VERBS if resource.can(each)],
+        "singularResource": resource.kind.lower(),
+        **_usage(resource),
     }
-    if resource.short_names:
-        entry["shortNames"] = list(resource.short_names)
-    if resource.categories:
-        entry["categories"] = list(resource.categories)
     subresources = [
         {
             "subresource": name,

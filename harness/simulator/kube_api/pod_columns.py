@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.simulator.kube_api.columns import AGE, NAME, NONE, text_at
+from harness.simulator.kube_api.columns import AGE, NAME, NONE, text_column
 from harness.simulator.kube_api.resource import Column, Manifest, Since
 
 
@@ -90,9 +90,9 @@ POD_COLUMNS = (
     Column("Status", "string", _pod_status, description="What the containers' states amount to."),
     Column("Restarts", "string", _pod_restarts, description="How often containers were restarted."),
     AGE,
-    Column("IP", "string", lambda it: text_at(it, "status.podIP"), priority=1),
-    Column("Node", "string", lambda it: text_at(it, "spec.nodeName"), priority=1),
-    Column("Nominated Node", "string", lambda it: text_at(it, "status.nominatedNodeName"), priority=1),
+    text_column("IP", "status.podIP", NONE, priority=1),
+    text_column("Node", "spec.nodeName", NONE, priority=1),
+    text_column("Nominated Node", "status.nominatedNodeName", NONE, priority=1),
     Column("Readiness Gates", "string", _readiness_gates, priority=1),
 )
 

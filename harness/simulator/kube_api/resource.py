@@ -51,7 +51,6 @@ class Resource:
     columns: tuple[Column, ...] = ()
     row_conditions: Callable[[Manifest], list[dict[str, str]]] | None = None  # what a table says of a row as a whole
     short_names: tuple[str, ...] = ()
-    singular: str = ""
     listing: Callable[[], Iterable[tuple[str, str, Snapshot]]] | None = None
     selectable: tuple[str, ...] = ("metadata.name", "metadata.namespace")  # the field selectors that are supported
     categories: tuple[str, ...] = ()

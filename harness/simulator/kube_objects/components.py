@@ -6,12 +6,11 @@ for, not probes, security contexts and the like (github.com/kubeflow/pipelines, 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from harness.simulator.kube_api import Manifest
 from harness.simulator.profile import Profile
 from harness.simulator.profile.store_products import Installed
 
-Manifest = dict[str, Any]
 _MI = 2**20
 
 DATABASE_CLAIM = "mysql-pv-claim"

@@ -1,16 +1,16 @@
 """ConfigMaps: the workflow controller's configuration, and what cluster-autoscaler tells of itself."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
 from harness.simulator.engine.calendar import Calendar
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.nodes import POOLS
 from harness.simulator.kube_objects.snapshots import metadata
 from harness.simulator.platform import Platform
 
-Manifest = dict[str, Any]
 AUTOSCALER_STATUS = "cluster-autoscaler-status"
 _GROWS, _RESTS = {"status": "InProgress"}, {"status": "NoActivity"}
 

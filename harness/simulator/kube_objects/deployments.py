@@ -8,15 +8,15 @@ from types import MappingProxyType
 from typing import Any
 
 from harness.simulator.cluster import Change, Pod, Shape, Toleration
+from harness.simulator.cluster.shapes import quantity
 from harness.simulator.kfp.view import Stamp
-from harness.simulator.kube_api import ObjectStore
+from harness.simulator.kube_api import Manifest, ObjectStore
 from harness.simulator.kube_objects.components import Component
-from harness.simulator.kube_objects.pods import TEMPLATE_HASH, quantity
+from harness.simulator.kube_objects.pods import TEMPLATE_HASH
 from harness.simulator.kube_objects.policy import SYSTEM_CLASSES
 from harness.simulator.kube_objects.snapshots import Labels, metadata, uid
 from harness.simulator.platform import Platform
 
-Manifest = dict[str, Any]
 RESTARTED = "kubectl.kubernetes.io/restartedAt"  # an annotation of the template: changed, it makes a new revision
 _MI = 2**20
 _CRITICAL = SYSTEM_CLASSES["system-cluster-critical"]  # of what is not the platform's but the cluster's

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 from harness.simulator.cluster import Change, Pod
 from harness.simulator.engine.calendar import Calendar
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import (
     WARNING,
     EventSnapshot,
@@ -15,7 +15,6 @@ from harness.simulator.kube_objects.snapshots import (
     pod_uid_of,
 )
 
-Manifest = dict[str, Any]
 _ACTIONS = {"FailedScheduling": "Scheduling", "Preempted": "Preempting"}
 
 

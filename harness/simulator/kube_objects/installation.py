@@ -1,16 +1,14 @@
 """What an installation consists of, besides its runs and components: namespaces, services, volumes."""
 
 from dataclasses import dataclass
-from typing import Any
 
+from harness.simulator.cluster.shapes import quantity
 from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.components import RUNTIME
-from harness.simulator.kube_objects.pods import quantity
 from harness.simulator.kube_objects.snapshots import metadata, uid
 from harness.simulator.profile import Profile
 from harness.simulator.profile.store_products import Installed
-
-Manifest = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,14 @@
 """Nodes as a kubelet writes them."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from harness.simulator.cluster.shapes import cores, quantity
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp.view import Stamp
-from harness.simulator.kube_objects.pods import cores, quantity
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import NodeSnapshot, address, metadata, uid
 
-Manifest = dict[str, Any]
 LEASES = "kube-node-lease"  # the namespace of the nodes' leases
 POOLS, CLUSTER = "kube-system", "simulated"  # the namespace of the node pools, and the cluster that they belong to
 _UNREADY_TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}

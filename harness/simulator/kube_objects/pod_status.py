@@ -1,12 +1,10 @@
 """How a pod and its containers are, as a kubelet tells it."""
 
-from typing import Any
-
 from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import PodSnapshot, pod_uid_of, uid
 
-Manifest = dict[str, Any]
 WAIT = "wait"
 
 

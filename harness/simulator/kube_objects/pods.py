@@ -8,14 +8,14 @@ A pod of a KFP v2 run carries the run's id in the label ``pipeline/runid``, its 
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
+from harness.simulator.cluster.shapes import cores, quantity
 from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.pod_status import WAIT, init_containers, pod_ip, pod_uid, render_status
 from harness.simulator.kube_objects.snapshots import PodSnapshot, uid
 
-Manifest = dict[str, Any]
 TEMPLATE_HASH = "pod-template-hash"  # which revision of its deployment a pod is of
 
 
@@ -157,20 +157,6 @@ def _amounts(cpu: int, memory: int) -> Manifest:
     if memory:
         amounts["memory"] = quantity(memory)
     return amounts
-
-
-def cores(thousandths: int) -> str:
-    """A CPU quantity in canonical form: ``500m``, ``2``."""
-    return str(thousandths // 1000) if thousandths % 1000 == 0 else f"{thousandths}m"
-
-
-def quantity(size: float) -> str:
-    """A byte quantity in canonical form: ``20Gi``, ``512Mi``."""
-    whole = int(size)
-    for unit, factor in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
-        if whole and whole % factor == 0:
-            return f"{whole // factor}{unit}"
-    return str(whole)
 
 
 def _tolerations(pod: PodSnapshot) -> list[Manifest]:

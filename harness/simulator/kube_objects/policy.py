@@ -1,11 +1,10 @@
 """What bounds and orders the pods of a namespace: its ResourceQuota, and the cluster's PriorityClasses."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import metadata
-
-Manifest = dict[str, Any]
 
 # What every cluster has (kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption).
 SYSTEM_CLASSES = {
