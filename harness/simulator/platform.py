@@ -1,4 +1,4 @@
-"""One simulated platform: a profile put together and set going."""
+"""One simulated platform: the parts of a profile, assembled under one event loop."""
 
 from collections.abc import Callable
 from random import Random
@@ -19,9 +19,9 @@ from harness.simulator.profile import Profile
 
 
 class Platform:
-    """Everything of one platform, under one event loop.
+    """All parts of one platform.
 
-    Each part draws from a random stream of its own, so that a change of one leaves the others' draws as they were.
+    Each part has its own random stream, so that a change to one part does not change the draws of the others.
     """
 
     def __init__(self, profile: Profile, seed: int = 0, listener: ClusterListener | None = None) -> None:
@@ -46,7 +46,7 @@ class Platform:
         self.server = Server(self.loop, profile, stream, self.controller)
         self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None
         self.workflow_watchers: list[Callable[[Workflow], None]] = []
-        self.run_watchers: list[Callable[[Run], None]] = []  # are told when the API server has learned of a run's end
+        self.run_watchers: list[Callable[[Run], None]] = []  # called when the API server has recorded a run's end
         self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report, self._run_over)
 
     def _workflow_changed(self, workflow: Workflow) -> None:
@@ -58,5 +58,5 @@ class Platform:
         assert run.workflow is not None
         for watcher in self.workflow_watchers:
             watcher(run.workflow)
-        for told in self.run_watchers:
-            told(run)
+        for watch in self.run_watchers:
+            watch(run)

@@ -1,4 +1,4 @@
-"""The served simulator: one process, one port, KFP and Kubernetes behind it, until it is told to end."""
+"""The served simulator: the KFP, hetida and Kubernetes APIs of one platform, in one process on one port."""
 
 import asyncio
 import contextlib
@@ -29,31 +29,31 @@ from harness.simulator.serving.server import ListenOptions, StopSignal, announce
 from harness.simulator.serving.wall import WallClock
 
 _LATE = "the simulation was {:.1f} s behind the wall clock"
-_LOOK_S = 1.0  # how often the parent, the lag and the garbage are looked at
+_CHECK_S = 1.0  # interval for checking the parent process, the lag and the garbage
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """How to serve."""
+    """Which platform to serve, and where."""
 
     profile: Profile
     faults: tuple[FaultPlan, ...] = ()
     listen: ListenOptions = ListenOptions()
     seed: int = 0
-    kubeconfig: Path | None = None  # none: in a folder of its own that goes away with it
-    advertise: str = ""  # the address others reach it at, where that is not the one it listens on
-    strict: bool = False  # end with an error when simulated time can't keep up with the wall's
+    kubeconfig: Path | None = None  # none: a temporary file
+    advertise: str = ""  # the address for clients, if it differs from the listening address
+    strict: bool = False  # exit with an error if simulated time falls behind wall time
 
 
 def serve(options: ServeOptions) -> None:
-    """Serve until SIGTERM, SIGINT, or the parent's end."""
+    """Serve until SIGTERM, SIGINT, or the end of the parent process if that counts."""
     asyncio.run(_serve(options))
 
 
 async def _serve(options: ServeOptions) -> None:
     stop = StopSignal(options.listen)
     app, clock = build(options)
-    # Watches are mostly silent: only so is one that nobody listens to any more noticed.
+    # Not patient: otherwise an abandoned watch, which is mostly silent, would go unnoticed.
     async with listening(app, options.listen, "the simulated platform", patient=False) as (here, requests):
         with tempfile.TemporaryDirectory(prefix="pipeswarm-") as folder:
             url = options.advertise.rstrip("/") or here
@@ -64,7 +64,7 @@ async def _serve(options: ServeOptions) -> None:
 
 
 def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
-    """The platform behind its HTTP routes, and the clock that drives it."""
+    """The application that serves the platform, and the clock that drives the simulation."""
     clock = WallClock()
     calendar = Calendar(clock.origin_at)
     view = KubernetesView(calendar)
@@ -89,7 +89,7 @@ def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
 
 
 def _index(options: ServeOptions) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """What is served, as plain text: for people who open the address in a browser."""
+    """Answers with a plain-text list of the APIs and faults, for people with a browser."""
     profile = options.profile
     faults = ", ".join(map(str, (*profile.faults, *options.faults))) or "none"
     apis = {"/api, /apis": "Kubernetes", "/apis/v2beta1": "Kubeflow Pipelines", "/metrics": "KFP API server's metrics"}
@@ -111,17 +111,17 @@ async def _until(stop: StopSignal, clock: WallClock, requests: Callable[[], int]
     was_late = False
     try:
         while not stop:
-            await asyncio.wait({driving, stopping}, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({driving, stopping}, timeout=_CHECK_S, return_when=asyncio.FIRST_COMPLETED)
             if driving.done():
-                driving.result()  # it never ends but by an error
+                driving.result()  # ends only with an error
             late_s = clock.lateness()
             if late_s and strict:
-                raise PipeswarmError(_LATE.format(late_s), "give it a core of its own, a smaller load, or no --strict")
+                raise PipeswarmError(_LATE.format(late_s), "give it its own core, reduce the load, or drop --strict")
             if late_s and not was_late:
-                print(f"warning: {_LATE.format(late_s)}: what is measured now is not the platform", file=sys.stderr)
+                print(f"warning: {_LATE.format(late_s)}: measurements are invalid until it catches up", file=sys.stderr)
                 sys.stderr.flush()
             was_late = bool(late_s)
-            collector.look(requests(), clock.quiet_s)
+            collector.collect_if_idle(requests(), clock.quiet_s)
     finally:
         for task in (driving, stopping):
             task.cancel()
@@ -142,7 +142,7 @@ def _announce(options: ServeOptions, url: str, kubeconfig: Path) -> None:
     )
     hetida = f"  export PIPESWARM_HETIDA_BACKEND={url}/api\n" if options.profile.hetida is not None else ""
     print(
-        f"The simulated platform '{options.profile.name}' answers at {url} until it is interrupted.\n"
+        f"The simulated platform '{options.profile.name}' is served at {url} until interrupted.\n"
         f"  export KF_PIPELINES_ENDPOINT={url}\n{hetida}"
         f"  export KUBECONFIG={kubeconfig}",
         file=sys.stderr,
@@ -164,4 +164,6 @@ def _write_kubeconfig(path: Path, url: str, namespace: str) -> None:
         path.write_text(yaml.safe_dump(document))
         path.chmod(0o600)
     except OSError as error:
-        raise ConfigError(f"{path} can't be written: {error.strerror}", "give --kubeconfig a writable place") from error
+        raise ConfigError(
+            f"{path} can't be written: {error.strerror}", "give a writable path to --kubeconfig"
+        ) from error

@@ -1,4 +1,4 @@
-"""The simulated cluster: nodes, scheduler, kubelets, autoscaler."""
+"""The simulated cluster: nodes, pods, scheduler, kubelets and autoscaler."""
 
 from harness.simulator.cluster.cluster import Cluster
 from harness.simulator.cluster.listener import Change, ClusterListener, NullListener

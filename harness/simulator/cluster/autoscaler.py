@@ -1,4 +1,4 @@
-"""cluster-autoscaler: looks at intervals, adds nodes for pods that fit nowhere, removes nodes without work."""
+"""cluster-autoscaler: scans at intervals, adds nodes for unschedulable pods, removes idle nodes."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -13,37 +13,37 @@ from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Autoscaler as Settings
 from harness.simulator.profile import Pool
 
-REGISTERED = 0.85  # share of the provisioning time after which the node is seen, still NotReady
+REGISTERED = 0.85  # share of the provisioning time after which the node registers, still NotReady
 
 
 class CloudProvider(Protocol):
-    """What the autoscaler may do to the cluster."""
+    """Adds and removes machines on behalf of the autoscaler."""
 
     def pool_nodes(self, pool: Pool) -> list[Node]:
-        """The nodes of a pool that are there."""
+        """The current nodes of a pool."""
         ...
 
     def add_node(self, pool: Pool, ready_in_s: float) -> None:
-        """A machine registers now and is ready so much later."""
+        """Register a machine now that becomes ready after `ready_in_s`."""
         ...
 
     def remove_node(self, node: Node) -> None:
-        """Take a node away, with what is on it."""
+        """Remove a node and the pods on it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleUp:
-    """One way to help: `count` nodes more of `pool` make room for `pods`."""
+    """One option: `count` more nodes of `pool` make room for `pods`."""
 
     pool: Pool
     count: int
     pods: tuple[Pod, ...]
-    waste: float  # share of the new nodes that stays empty
+    waste: float  # share of the new nodes that would stay unused
 
 
 class Autoscaler:
-    """Adds and removes nodes of pools within their bounds."""
+    """Scales the pools within their bounds."""
 
     def __init__(
         self,
@@ -70,9 +70,9 @@ class Autoscaler:
         self.slowdown = 1.0  # of provisioning
 
     def look(self) -> None:
-        """Something changed: look at the next tick of the scan interval, if not already about to.
+        """Schedule a scan at the next tick of the interval, after a change.
 
-        Between changes nobody looks, so that an idle simulation ends.
+        Without changes there are no scans, so that an idle simulation ends.
         """
         if not self._armed:
             self._armed = True
@@ -105,7 +105,7 @@ class Autoscaler:
                     self._listener.pod_changed(pod, Change.NO_SCALE_UP, self._why_not(pod.shape))
 
     def _without_upcoming(self, blocked: list[tuple[Shape, list[Pod]]]) -> list[tuple[Shape, list[Pod]]]:
-        """The pods that will not find room on the nodes that are on their way."""
+        """The pods that will not fit on the upcoming nodes."""
         for pool in self.pools:
             unready = sum(node.ready is None for node in self._cloud.pool_nodes(pool))
             coming = self.upcoming[pool.name] + unready
@@ -171,7 +171,7 @@ class Autoscaler:
     # --- down ---------------------------------------------------------------------------------------------------
 
     def _scale_down(self) -> bool:
-        """Remove what was idle for long; tells whether a node is left that may become or stay idle."""
+        """Remove nodes that have been idle for long; returns whether idle nodes are left."""
         now, settings = self._loop.now, self.settings
         leftover = False
         for pool in self.pools:

@@ -1,4 +1,4 @@
-"""What a node does with a pod: pull its images, start it, run it, end it."""
+"""The kubelet: pulls a pod's images, starts it, runs it, ends it."""
 
 from random import Random
 from typing import Protocol
@@ -8,29 +8,29 @@ from harness.simulator.cluster.objects import Node, Pod
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Kubelet as Settings
 
-# Looked up once: a member of an enumeration costs as much as a call.
+# Looked up once: access to an enumeration's member costs as much as a call.
 _SCHEDULED, _PULLING, _PULLED = Change.SCHEDULED, Change.PULLING, Change.PULLED
 _STARTED, _MAIN_ENDED, _OVER = Change.STARTED, Change.MAIN_ENDED, Change.OVER
 SIGKILLED = 137
-GRACE_S = 30.0  # terminationGracePeriodSeconds, where a pod says nothing
+GRACE_S = 30.0  # default terminationGracePeriodSeconds
 
 
 class DepartureListener(Protocol):
-    """Who has to know when a pod leaves."""
+    """Notified when pods leave their node."""
 
     def freed(self, node: Node) -> None:
-        """A pod left the node."""
+        """A pod left the node and freed its resources."""
         ...
 
     def gone(self, pod: Pod) -> None:
-        """The pod's object is no more."""
+        """The pod's object was removed."""
         ...
 
 
 class Kubelet:
-    """Of all nodes: what they share is settings and a random stream.
+    """The kubelets of all nodes, which share settings and a random stream.
 
-    Images are pulled one after the other on each node (``serializeImagePulls``), once, by whoever needs them first.
+    Each node pulls images one at a time (``serializeImagePulls``) and each image once, for the first pod that needs it.
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class Kubelet:
         self._random = random
         self._listener = listener
         self._departures = departures
-        self.pull_factor = 1.0  # how much slower images are pulled
+        self.pull_factor = 1.0  # multiplies the duration of pulls
 
     def bind(self, pod: Pod, node: Node) -> None:
-        """The scheduler chose this node."""
+        """Take over a pod that the scheduler placed on the node."""
         self._listener.pod_changed(pod, _SCHEDULED)
         now = self._loop.now
         ready = node.complete.get(pod.images)
@@ -63,7 +63,7 @@ class Kubelet:
             self._pulled(pod)
 
     def _image_ready(self, node: Node, image: str) -> float:
-        """When the image is on the node; the first to ask begins the pull."""
+        """When the image is on the node; the first call starts the pull."""
         ready = node.images.get(image)
         if ready is None:
             settings = self.settings
@@ -90,13 +90,13 @@ class Kubelet:
             pod.on_running(pod)
 
     def end_main(self, pod: Pod, exit_code: int = 0, reason: str = "Completed", message: str = "") -> None:
-        """The main container ended; the pod goes on until `finish`."""
+        """End the main container; the pod continues until `finish`."""
         pod.main_ended = self._loop.now
         pod.exit_code, pod.reason, pod.message = exit_code, reason, message
         self._listener.pod_changed(pod, _MAIN_ENDED)
 
     def finish(self, pod: Pod, exit_code: int = 0, reason: str = "Completed", message: str = "") -> None:
-        """All containers ended; with the main container still running, it ends this way too."""
+        """End all containers, the main container too if it still runs."""
         if pod.main_ended is None:
             pod.main_ended = self._loop.now
         if exit_code or pod.reason == "":
@@ -108,9 +108,9 @@ class Kubelet:
         self._leave(pod)
 
     def delete(self, pod: Pod, grace_s: float = GRACE_S) -> None:
-        """End a pod from outside: its work stops, and it is gone when it has ended, after `grace_s` at the latest.
+        """Delete a pod: its work stops at once, and the object is removed within `grace_s`.
 
-        One that is on its way out already can be hurried, not held up.
+        A second deletion can shorten the grace period but not extend it.
         """
         now = self._loop.now
         if pod.deleting is None:

@@ -1,4 +1,4 @@
-"""A namespace's ResourceQuota: what the pods that are not over may request together."""
+"""A namespace's ResourceQuota: the limit on the total requests of unfinished pods."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ NAME = "workflows"
 
 
 class Quota:
-    """Counts requests against limits. A limit of 0 is none; with all of them 0 nothing is refused, nor counted."""
+    """Counts requests against limits; a limit of 0 means no limit, and without limits nothing is counted."""
 
     def __init__(self, limits: Limits) -> None:
         self._inside: set[Pod] = set()
@@ -18,7 +18,7 @@ class Quota:
         self.limit_to(limits)
 
     def limit_to(self, limits: Limits) -> None:
-        """Change the limits; pods that are there stay."""
+        """Change the limits; existing pods stay."""
         self.limits = limits
         self._none = limits == Limits()
         self._cpu = self._memory = self._gpu = 0
@@ -28,7 +28,7 @@ class Quota:
             self.changed()
 
     def refusal(self, pod: Pod) -> str:
-        """Why kube-apiserver would not let such a pod in, in its words; "" when it would."""
+        """The error with which kube-apiserver refuses such a pod; "" if the quota allows it."""
         if self._none:
             return ""
         shape, limits = pod.shape, self.limits
@@ -48,7 +48,7 @@ class Quota:
         return f'pods "{pod.name}" is forbidden: exceeded quota: {NAME}, {", ".join(parts)}'
 
     def take(self, pod: Pod) -> None:
-        """The pod is there."""
+        """Count a new pod."""
         self._inside.add(pod)
         if not self._none:
             self._count(pod, 1)
@@ -56,7 +56,7 @@ class Quota:
                 self.changed()
 
     def give_back(self, pod: Pod) -> None:
-        """The pod is over, or gone."""
+        """Stop counting a pod that has ended or was deleted."""
         self._inside.remove(pod)
         if not self._none:
             self._count(pod, -1)
@@ -71,7 +71,7 @@ class Quota:
 
     @property
     def used(self) -> dict[str, str]:
-        """What is requested now of what is limited, as the object's status shows it."""
+        """Current use of the limited resources, as in the object's status."""
         written = {
             "pods": str(len(self._inside)),
             "requests.cpu": cores(self._cpu),
@@ -82,7 +82,7 @@ class Quota:
 
     @property
     def hard(self) -> dict[str, str]:
-        """The limits that there are, as the object's spec shows them."""
+        """The limits above 0, as in the object's spec."""
         limits = self.limits
         written = {
             "pods": (limits.pods, str(limits.pods)),

@@ -1,4 +1,4 @@
-"""Durations, sizes and usages of simulated steps: a distribution, perhaps scaled by a run's parameter.
+"""Durations, sizes and resource usage of simulated steps: a distribution, optionally scaled by a run's parameter.
 
 In a profile: ``2s`` · ``{uniform: [1s, 4s]}`` · ``{exponential: {mean: 3s}}`` · ``{lognormal: {median: 2s, p95: 6s}}``,
 each also with ``parameter``, ``per`` and ``power``: the value is multiplied by ``(parameter / per) ** power``.
@@ -11,69 +11,69 @@ from random import Random
 from typing import Protocol
 
 _Z95 = 1.6448536269514722  # the standard normal's 95th percentile
-_MOST = 1e6  # times longer or larger: whoever sends a test's parameters may send anything
+_MAX_SCALE = 1e6  # parameters come from the test and may have any value
 
 
 class Distribution(Protocol):
-    """A non-negative random quantity."""
+    """The distribution of a non-negative random quantity."""
 
     @property
     def mean(self) -> float:
-        """Its expected value."""
+        """The expected value."""
         ...
 
     def sample(self, random: Random) -> float:
-        """One draw."""
+        """Draw one value."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Always `value`."""
+    """A constant: every draw is `value`."""
 
     value: float
 
     @property
     def mean(self) -> float:
-        """The value."""
+        """The constant itself."""
         return self.value
 
     def sample(self, random: Random) -> float:  # noqa: ARG002  # nothing random in it
-        """The value."""
+        """Return the constant."""
         return self.value
 
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Evenly between `low` and `high`."""
+    """Uniform between `low` and `high`."""
 
     low: float
     high: float
 
     @property
     def mean(self) -> float:
-        """Half-way."""
+        """The midpoint of the interval."""
         return (self.low + self.high) / 2
 
     def sample(self, random: Random) -> float:
-        """One draw."""
+        """Draw one value."""
         return self.low + (self.high - self.low) * random.random()
 
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """Without memory: for arrivals, evictions, and stations of queueing theory."""
+    """Memoryless: for arrivals, evictions, and the queues of queueing theory."""
 
     mean: float
 
     def sample(self, random: Random) -> float:
-        """One draw."""
+        """Draw one value."""
         return -log(1.0 - random.random()) * self.mean
 
 
 @dataclass(frozen=True, slots=True)
 class Lognormal:
-    """Most near `median`, few far above it: the usual shape of step durations. `p95` is the 95th percentile."""
+    """Most values near `median`, few far above it, as with step durations. `p95` is the 95th percentile."""
 
     median: float
     p95: float
@@ -88,7 +88,7 @@ class Lognormal:
         return self.median * exp(self._sigma**2 / 2)
 
     def sample(self, random: Random) -> float:
-        """One draw."""
+        """Draw one value."""
         return self.median * exp(self._sigma * random.gauss(0.0, 1.0))
 
 
@@ -102,42 +102,42 @@ class Amount:
     power: float = 1.0
 
     def sample(self, random: Random, parameters: Mapping[str, object]) -> float:
-        """One draw for a run with these parameter values."""
+        """Draw one value for a run with these parameters."""
         drawn = self.distribution.sample(random)
         return drawn * self.scale(parameters) if self.parameter else drawn
 
     def scale(self, parameters: Mapping[str, object]) -> float:
-        """The factor that a run's parameter contributes, a million at most: 1 where it has none, or not a number."""
+        """The factor from the run's parameter, at most a million; 1 without a positive number."""
         given = parameters.get(self.parameter)
         if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
             return 1.0
         try:
-            return min(float((given / self.per) ** self.power), _MOST)
+            return min(float((given / self.per) ** self.power), _MAX_SCALE)
         except OverflowError:
-            return _MOST
+            return _MAX_SCALE
 
 
 def fixed(value: float) -> Amount:
-    """An amount that does not vary."""
+    """An amount with a constant value."""
     return Amount(Fixed(value))
 
 
-# What follows reads the forms a profile may use; `number` understands the unit (a duration, a quantity).
+# Parsing of the forms above; `number` parses the unit (a duration, a quantity).
 Number = Callable[[str | float], float]
 _SCALING = ("parameter", "per", "power")
 FORMS = "write 2s, {uniform: [1s, 4s]}, {exponential: {mean: 3s}} or {lognormal: {median: 2s, p95: 6s}}"
 
 
 def parse_amount(given: object, number: Number) -> Amount:
-    """Understand one of the forms above.
+    """Parse one of the forms in the module's docstring.
 
     Raises:
-        ValueError: it is none of them; the text says why.
+        ValueError: none of the forms; the message says why.
     """
     if isinstance(given, str | int | float) and not isinstance(given, bool):
         return fixed(_checked(number(given)))
     if not isinstance(given, Mapping):
-        raise ValueError(f"{given!r} is no amount")  # noqa: TRY004  # a wrong document, not a wrong call
+        raise ValueError(f"{given!r} is not an amount")  # noqa: TRY004  # the document is wrong, not the call
     kinds = [key for key in given if key not in _SCALING]
     if len(kinds) != 1:
         raise ValueError(f"it names {len(kinds)} distributions" + (f" ({', '.join(map(str, kinds))})" if kinds else ""))
@@ -154,7 +154,7 @@ def _distribution(kind: str, given: object, number: Number) -> Distribution:
     if kind == "uniform" and isinstance(given, list) and len(given) == 2:
         low, high = (_checked(number(each)) for each in given)
         if low > high:
-            raise ValueError(f"uniform from {given[0]} to {given[1]} is upside down")
+            raise ValueError(f"uniform from {given[0]} to {given[1]} is reversed: the lower bound comes first")
         return Uniform(low, high)
     if kind == "exponential" and isinstance(given, Mapping) and set(given) == {"mean"}:
         return Exponential(_checked(number(given["mean"])))
@@ -163,7 +163,7 @@ def _distribution(kind: str, given: object, number: Number) -> Distribution:
         if not 0 < median <= p95:
             raise ValueError("a lognormal needs 0 < median <= p95")
         return Lognormal(median, p95)
-    raise ValueError(f"'{kind}' is no distribution, or lacks its values")
+    raise ValueError(f"'{kind}' is not a distribution, or its values are missing or wrong")
 
 
 def _checked(value: float) -> float:

@@ -10,7 +10,7 @@ from harness.simulator.engine.events import Action, EventLoop
 
 
 class TokenBucket:
-    """Client-side rate limiting as client-go does it: who finds no token waits, in order of arrival; nobody is refused.
+    """Client-side rate limiting as in client-go: without a token, requests wait in order of arrival; none is refused.
 
     Args:
         rate: tokens per second.
@@ -22,12 +22,12 @@ class TokenBucket:
     def __init__(self, rate: float, burst: float) -> None:
         self.rate = rate
         self.burst = burst
-        self.waited_s = 0.0  # by all, ever
+        self.waited_s = 0.0  # total wait of all requests
         self._tokens = burst
         self._last = 0.0
 
     def take(self, now: float, count: int = 1) -> float:
-        """Reserve `count` tokens at `now`; returns the instant from which they may be used."""
+        """Reserve `count` tokens at `now`; returns the instant from which they can be used."""
         tokens = self._tokens + (now - self._last) * self.rate
         self._last = now
         self._tokens = tokens = min(self.burst, tokens) - count
@@ -38,12 +38,12 @@ class TokenBucket:
         return now + wait
 
     def backlog(self, now: float) -> float:
-        """Tokens that are promised but not yet there: 0 when nobody waits."""
+        """Reserved tokens that have not been generated yet: 0 if no request waits."""
         return max(0.0, -(self._tokens + (now - self._last) * self.rate))
 
 
 class MultiServerQueue:
-    """`count` equal servers and one queue, first come first served; with a count of 0 nobody ever waits."""
+    """`count` equal servers behind one first-come-first-served queue; a count of 0 means no limit."""
 
     __slots__ = ("_loop", "_waiting", "busy", "count")
 
@@ -55,11 +55,11 @@ class MultiServerQueue:
 
     @property
     def waiting(self) -> int:
-        """Requests that nobody serves yet."""
+        """Length of the queue, without the requests in service."""
         return len(self._waiting)
 
     def serve(self, seconds: float, done: Callable[[], None]) -> None:
-        """Serve a request that takes so long, and call `done` when that is over."""
+        """Serve a request with this service time, then call `done`."""
         if self.count and self.busy >= self.count:
             self._waiting.append((seconds, done))
             return
@@ -76,7 +76,7 @@ class MultiServerQueue:
 
 
 class Job:
-    """A piece of work in a `ProcessorSharing`; over, or stopped, when `done` is none. `begun` is in virtual time."""
+    """A job in a `ProcessorSharing` queue; finished or removed when `done` is none. `begun` is in virtual time."""
 
     __slots__ = ("args", "begun", "demand", "done")
 
@@ -88,14 +88,14 @@ class Job:
 
 
 class ProcessorSharing:
-    """Processor sharing: jobs run side by side, and all slow down alike when they want more than there is.
+    """Processor sharing: all jobs run at once, and slow down equally when their demand exceeds the capacity.
 
-    A job that alone takes `alone_s` seconds and then uses `demand` of the capacity progresses at the speed
-    ``min(1, capacity / sum of demands)``. With ``demand == capacity`` it is the egalitarian M/G/1-PS station; a CPU is
-    one with demands in cores, a disk or link one with demands in bytes per second.
+    A job that takes `alone_s` seconds by itself, using `demand` of the capacity, progresses at the speed
+    ``min(1, capacity / sum of demands)``. With ``demand == capacity`` it is the egalitarian M/G/1-PS queue; a CPU has
+    demands in cores, a disk or link in bytes per second.
 
-    Virtual time runs at that speed, so a job's end is fixed in it when the job comes, and each arrival or departure
-    costs O(log n) however many jobs there are (the fluid view of Parekh & Gallager's generalised processor sharing).
+    Virtual time runs at that speed, so a job's end in virtual time is known on arrival, and each arrival or departure
+    costs O(log n) for n jobs (the fluid view of Parekh & Gallager's generalised processor sharing).
     """
 
     __slots__ = ("_armed", "_capacity", "_count", "_heap", "_loop", "_updated", "_virtual", "_work", "demand", "jobs")
@@ -104,7 +104,7 @@ class ProcessorSharing:
         self._loop = loop
         self._capacity = capacity
         self._virtual = 0.0
-        self._work = 0.0  # of jobs that are over, or were stopped
+        self._work = 0.0  # of jobs that finished or were removed
         self._updated = loop.now
         self._armed = inf
         self._heap: list[tuple[float, int, Job]] = []  # by the job's end in virtual time
@@ -114,7 +114,7 @@ class ProcessorSharing:
 
     @property
     def capacity(self) -> float:
-        """What is shared. Setting it changes the speed of what is under way."""
+        """The shared capacity. Setting it changes the speed of running jobs."""
         return self._capacity
 
     @capacity.setter
@@ -125,22 +125,22 @@ class ProcessorSharing:
 
     @property
     def speed(self) -> float:
-        """Share of its own pace at which every job progresses now: 1 unless the capacity is oversubscribed."""
+        """Speed of every job relative to running alone: 1 unless demand exceeds capacity."""
         return 1.0 if self.demand <= self._capacity else self._capacity / self.demand
 
     @property
     def work(self) -> float:
-        """Capacity × seconds that all jobs ever got: of a CPU, core-seconds."""
+        """Capacity × seconds used by all jobs so far: core-seconds of a CPU."""
         self._advance()
         return self._work + sum(self.work_of(job) for _, _, job in self._heap if job.done is not None)
 
     def work_of(self, job: Job) -> float:
-        """What of it a job got that is under way."""
+        """The share of `work` that a running job has used so far."""
         self._advance()
         return (self._virtual - job.begun) * job.demand
 
-    def add(self, alone_s: float, demand: float, done: Action, *args: Any) -> Job:  # whatever `done` takes
-        """Begin a job; ``done(*args)`` is called when it is over."""
+    def add(self, alone_s: float, demand: float, done: Action, *args: Any) -> Job:  # the arguments of `done`
+        """Start a job; ``done(*args)`` is called when it finishes."""
         self._advance()
         job = Job(self._virtual, demand, done, args)
         heap = self._heap
@@ -148,12 +148,12 @@ class ProcessorSharing:
         self._count += 1
         self.jobs += 1
         self.demand += demand
-        if heap[0][2] is job:  # otherwise somebody ends before, perhaps later than was thought
+        if heap[0][2] is job:  # otherwise an earlier job still wakes the queue first
             self._arm()
         return job
 
     def remove(self, job: Job) -> None:
-        """Stop a job before its end; nothing happens to one that is over."""
+        """Remove a job before its end; no effect on a finished one."""
         if job.done is None:
             return
         self._advance()
@@ -164,7 +164,7 @@ class ProcessorSharing:
         job.done = None
         self._work += (self._virtual - job.begun) * job.demand
         self.jobs -= 1
-        # An empty station forgets the rounding errors of its sum.
+        # An empty queue drops the rounding error of the sum.
         self.demand = self.demand - job.demand if self.jobs else 0.0
 
     def _advance(self) -> None:
@@ -176,7 +176,7 @@ class ProcessorSharing:
             self._updated = now
 
     def _arm(self) -> None:
-        """Wake up when the first job is over, if nothing changes until then."""
+        """Schedule the wake-up for the first job to finish."""
         heap, demand, capacity = self._heap, self.demand, self._capacity
         while heap and heap[0][2].done is None:
             heappop(heap)
@@ -184,7 +184,7 @@ class ProcessorSharing:
             return
         left = heap[0][0] - self._virtual
         when = self._loop.now + (left if demand <= capacity else left * demand / capacity)
-        # A wake-up that comes too early finds nothing due and arms the next; only an earlier one must be added.
+        # An early wake-up finds nothing due and schedules the next; only an earlier one has to be added.
         if when < self._armed:
             self._armed = when
             self._loop.at(when, self._wake)

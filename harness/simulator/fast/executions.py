@@ -19,8 +19,8 @@ from harness.simulator.hetida.requests import backend_request
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
 
-# As the load would record what the served endpoints answer.
-_SAYS = {
+# Errors as the load generator would record the responses of the served endpoints.
+_ERRORS = {
     Ending.RAISED: "EXECUTING_COMPONENT_CODE · ValueError: simulated failure of an operator",
     Ending.LOAD_FAILED: "HTTP 500 · Failure while calling the runtime: load failed",
     Ending.SEND_FAILED: "SENDING_DATA_TO_ADAPTERS · AdapterHandlingException: sending data to the adapter failed: 503",
@@ -30,7 +30,7 @@ _SAYS = {
 
 @dataclass(slots=True)
 class _Sent:
-    """An arrival and what became of it."""
+    """An arrival and its outcome."""
 
     arrival: Arrival
     run: str
@@ -44,19 +44,19 @@ def simulate_executions(
     """Execute the transformation in `package` (exported, with its test wiring) through the backend.
 
     Args:
-        platform: a simulated platform that has hetida designer, its faults planted.
+        platform: a platform with hetida designer, with all faults injected.
         package: the exported transformation (JSON).
-        arrivals: in the order in which they are due.
-        calendar: of who submits.
-        horizon: simulated seconds; what is not over by then stays open.
+        arrivals: sorted by due time.
+        calendar: of the submitter, whose clock is right.
+        horizon: simulated seconds; runs that have not ended by then stay open.
     """
     loop = platform.loop
-    asked = backend_request({}, orjson.loads(package))
+    request = backend_request({}, orjson.loads(package))
     runs = Random(f"{platform.seed}/runs")
     every = [_Sent(arrival, str(UUID(int=runs.getrandbits(128)))) for arrival in arrivals]
     for each in every:
-        loop.at(each.arrival.due_s, _execute, platform, each, asked.name, asked.sources(), asked.sinks())
-    for each in reversed(every):  # the last first: when it is over there are few others left
+        loop.at(each.arrival.due_s, _execute, platform, each, request.name, request.sources(), request.sinks())
+    for each in reversed(every):  # the last one first: once it has ended, few others are left
         while each.over is None and loop.next_at <= horizon:
             loop.run(loop.next_at)
     yield from _nodes(platform.profile, calendar)
@@ -109,13 +109,13 @@ def _records(seq: int, sent: _Sent, calendar: Calendar) -> Iterator[Record]:
     assert job.ending is not None
     well = job.ending is Ending.OK
     yield Event(
-        over_at, "Run", sent.run, SUCCEEDED if well else FAILED, _SAYS.get(job.ending, ""), SOURCE, sent.run,
+        over_at, "Run", sent.run, SUCCEEDED if well else FAILED, _ERRORS.get(job.ending, ""), SOURCE, sent.run,
         type="Normal" if well else "Warning",
     )  # fmt: skip
 
 
 def _stretches(job: Job) -> Iterator[tuple[int, str, float, float]]:
-    """(attempt, phase, begin, end): between two steps of an execution the worker does something else."""
+    """(attempt, phase, begin, end); between two steps the execution queues for the worker's event loop."""
     began, ended = job.began, job.ended
     computing = execution.COMPUTING
     yield 0, BACKEND, began[FULL], began[CALLING]
@@ -128,7 +128,7 @@ def _stretches(job: Job) -> Iterator[tuple[int, str, float, float]]:
 
 
 def _in_flight(every: Sequence[_Sent]) -> Iterator[tuple[float, int]]:
-    """How many executions are under way, at a hundred instants."""
+    """The number of running executions at 101 equidistant instants."""
     ends = sorted(each.over for each in every if each.over is not None)
     last = ends[-1] if ends else 0.0
     for k in range(101):

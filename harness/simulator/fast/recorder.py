@@ -1,4 +1,4 @@
-"""What is recorded of pods, nodes and runs, as it happens."""
+"""Records of pods, nodes and runs, made from the changes in the cluster."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, make_dataclass
@@ -26,10 +26,10 @@ from harness.simulator.kfp.records import OVER, Run
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
 
-_EXPLAINED_ANEW_S = 1.0
+_EXPLANATION_S = 1.0  # how long equal pods share the scheduler's explanation
 _PHASES: tuple[str, ...] = (SCHEDULING, PULLING, STARTING, RUNNING, STORING)
-_ALWAYS_SHOWN = {SCHEDULING, UNSCHEDULABLE, RUNNING}  # phases of no length, too
-# Reason and type of the events that changes of pods are recorded as.
+_ALWAYS_SHOWN = {SCHEDULING, UNSCHEDULABLE, RUNNING}  # even with a length of 0
+# Reason and type of the events recorded for changes of pods.
 _REASONS: Mapping[Change, tuple[str, str]] = {
     Change.UNSCHEDULABLE: ("FailedScheduling", "Warning"),
     Change.SCALE_UP: ("TriggeredScaleUp", "Normal"),
@@ -37,15 +37,15 @@ _REASONS: Mapping[Change, tuple[str, str]] = {
     Change.REFUSED: ("FailedCreate", "Warning"),
     Change.PREEMPTED: ("Preempted", "Normal"),
 }
-# Frozen dataclasses set each field through `object.__setattr__`, which takes four times as long as everything else.
-# There are millions of spans: they are made as one that is not frozen, of the same slots, and then become a span.
+# A frozen dataclass sets each field through `object.__setattr__`, which takes four times as long as all the rest. There
+# are millions of spans: each is made as an unfrozen twin with the same slots and then changes its class.
 _Unfrozen = make_dataclass("_Unfrozen", [(each.name, each.type, each) for each in fields(Span)], slots=True)
 _CREATED, _ENDS = Change.CREATED, {Change.OVER, Change.GONE}
-_NOTED = {_CREATED, *_ENDS, *_REASONS}  # most changes are none of these, and change what spans will tell
+_NOTED = {_CREATED, *_ENDS, *_REASONS}  # most changes are others, which only show in the spans
 
 
 class Recorder:
-    """A listener that makes records of what happened, for whoever lets time pass to `take`."""
+    """A listener that turns changes into records, to be fetched with `take`."""
 
     platform: Platform  # whose changes it records; set by `follow`
 
@@ -57,7 +57,7 @@ class Recorder:
         self._over: list[Pod] = []
         self._runs: list[Run] = []  # that are over
         self._explained: dict[Shape, tuple[float, str]] = {}
-        self._usual: dict[str, Shape] = {}  # what a task's first pod requested
+        self._usual: dict[str, Shape] = {}  # the requests of each task's first pod
 
     def follow(self, platform: Platform) -> None:
         """Record this platform, whose clock stamps the records."""
@@ -65,13 +65,13 @@ class Recorder:
         self._calendar.skew = platform.skew
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
-        """Keep what a pod waits for, and its end."""
+        """Record why a pod waits, and its end."""
         if change not in _NOTED:
             return
         if change is _CREATED:
             self._going[pod.name] = pod
         elif change in _ENDS:
-            if self._going.pop(pod.name, None) is not None:  # one that was over may be deleted later
+            if self._going.pop(pod.name, None) is not None:  # a pod that had ended may be deleted later
                 self._over.append(pod)
         else:
             reason, kind = _REASONS[change]
@@ -83,14 +83,14 @@ class Recorder:
             self._events.append(Event(self._now_at, "Pod", pod.name, reason, detail, SOURCE, run, type=kind))
 
     def node_changed(self, node: cluster.Node, reason: str = "", message: str = "") -> None:
-        """Keep the node, and what its end was."""
+        """Record the node and its events."""
         self._nodes[node.name] = node
         if reason and reason != "NodeReady":
             kind = "Warning" if reason == "PreemptScheduled" else "Normal"
             self._events.append(Event(self._now_at, "Node", node.name, reason, message, SOURCE, type=kind))
 
     def run_over(self, run: Run) -> None:
-        """The API server learned of a run's end."""
+        """Record a run's end, once the API server has."""
         self._runs.append(run)
 
     @property
@@ -98,16 +98,16 @@ class Recorder:
         return self._calendar.ns(self.platform.loop.now)
 
     def _why(self, shape: Shape) -> str:
-        """The scheduler's sentence; it looks at every node, so equal pods share it for a moment."""
-        now, said = self.platform.loop.now, self._explained.get(shape)
-        if said is None or now - said[0] > _EXPLAINED_ANEW_S:
-            said = self._explained[shape] = (now, self.platform.cluster.scheduler.ranks.explain(shape))
-        return said[1]
+        """The scheduler's explanation, shared by equal pods for a while because it scans every node."""
+        now, known = self.platform.loop.now, self._explained.get(shape)
+        if known is None or now - known[0] > _EXPLANATION_S:
+            known = self._explained[shape] = (now, self.platform.cluster.scheduler.ranks.explain(shape))
+        return known[1]
 
     # --- records ------------------------------------------------------------------------------------------------
 
     def take(self) -> Iterator[Record]:
-        """What happened since this was asked last."""
+        """The records since the last call."""
         calendar = self._calendar
         events, self._events = self._events, []
         yield from events
@@ -119,7 +119,7 @@ class Recorder:
             yield from _run(run, calendar)
 
     def rest(self) -> Iterator[Record]:
-        """The nodes there were, and the runs and pods that are still going."""
+        """All nodes, and the runs and pods that have not ended."""
         calendar = self._calendar
         for node in self._nodes.values():
             yield _node(node, calendar)
@@ -130,7 +130,7 @@ class Recorder:
             yield from self._pod(pod, calendar)
 
     def _pod(self, pod: Pod, calendar: Calendar) -> list[Record]:
-        """Its life, and what it requests: once a task, and once more for each pod that differs."""
+        """A pod's spans, and its requests: once per task, and again for each pod whose requests differ."""
         assert isinstance(pod.owner, Workflow)
         task = pod.task if pod.role == EXECUTOR else f"{pod.task or 'root'}-driver"
         found = _life(pod, task, pod.owner.run_id, calendar)
@@ -155,7 +155,7 @@ def _node(node: cluster.Node, calendar: Calendar) -> Node:
 
 
 def _run(run: Run, calendar: Calendar) -> Iterator[Record]:
-    """A run's span, and its end when the API server has learned of it."""
+    """A run's span, and the event of its end once the API server has recorded it."""
     over = run.state in OVER
     ended_at = calendar.when(run.finished) if over else None
     yield Span(run.id, "", RUN, calendar.ns(run.created), ended_at, task=run.name, source=SOURCE)
@@ -172,14 +172,14 @@ def _span(*values: Any) -> Span:
 
 
 def _life(pod: Pod, task: str, run_id: str, calendar: Calendar) -> list[Record]:
-    """The phases of a pod's life so far, one after the other; a pod that was lost ends in whichever it was."""
+    """The spans of a pod's phases so far; a lost pod ends in its current phase."""
     found: list[Record] = []
     at, over, name, node = calendar.ns, pod.finished, pod.name, pod.node.name if pod.node is not None else None
     ends: tuple[float | None, ...]
     phases, ends = _PHASES, (pod.scheduled, pod.pulled, pod.started, pod.main_ended, over)
     if pod.unschedulable is not None:
         phases, ends = (SCHEDULING, UNSCHEDULABLE, *phases[1:]), (pod.unschedulable, *ends)
-    # Where one phase ends, the next one begins: each instant is made a stamp once.
+    # A phase begins where the previous one ends: each instant is converted once.
     begun, begun_at = pod.created, at(pod.created)
     for phase, end in zip(phases, ends, strict=True):
         until = over if end is None else end

@@ -11,7 +11,7 @@ Record = Submission | Span | Event | Node | Sample
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A scenario, due so long after the start."""
+    """A scenario, due `due_s` seconds after the start."""
 
     due_s: float
     scenario: Scenario

@@ -19,10 +19,10 @@ from harness.simulator.kfp.records import Run
 from harness.simulator.kube_objects.usage import Meter
 from harness.simulator.platform import Platform
 
-_LOOK_S = 15.0  # between two samples, and two questions whether all is over
-_MOST_METERED = 100  # nodes; summing up the pods of more would cost more than simulating them
+_SAMPLE_S = 15.0  # interval between samples, and between checks for the end
+_MOST_METERED = 100  # nodes; adding up the pods of more would cost more than simulating them
 _ACCEPTED = 200
-_LIST_S = 0.02  # for rendering a page of runs
+_LIST_S = 0.02  # to render a page of runs
 
 
 def simulate_runs(
@@ -31,11 +31,11 @@ def simulate_runs(
     """Submit runs of the pipeline in `package` to the recorder's platform.
 
     Args:
-        recorder: a listener of the platform, whose faults are planted.
+        recorder: a listener of the platform, after `follow`, with all faults injected.
         package: the compiled pipeline (IR YAML).
-        arrivals: in the order in which they are due.
-        calendar: of who submits.
-        horizon: simulated seconds; what is not over by then stays open.
+        arrivals: sorted by due time.
+        calendar: of the submitter, whose clock is right.
+        horizon: simulated seconds; runs that have not ended by then stay open.
 
     Raises:
         RpcError: the package is not a pipeline.
@@ -52,14 +52,14 @@ def simulate_runs(
         yield Sample(RUNS_IN_FLIGHT, calendar.ns(loop.now), float(ledger.in_flight))
         if not ledger.unsettled or loop.now >= horizon or not loop.pending:
             break
-        loop.run(min(horizon, loop.now + _LOOK_S))
+        loop.run(min(horizon, loop.now + _SAMPLE_S))
         yield from recorder.take()
     yield from ledger.rows()
     yield from recorder.rest()
 
 
 def _samples(platform: Platform, meter: Meter, calendar: Calendar) -> Iterator[Sample]:
-    """What a collector would measure now."""
+    """The samples that a collector would take now."""
     store, nodes = platform.store, platform.cluster.nodes
     at, volume = (
         calendar.ns(platform.loop.now),
@@ -73,11 +73,11 @@ def _samples(platform: Platform, meter: Meter, calendar: Calendar) -> Iterator[S
 
 
 class _Ledger:
-    """Submits the arrivals, and knows what became of each.
+    """Submits the arrivals and records their outcomes.
 
     Attributes:
-        in_flight: runs that were accepted and are not over, as far as the API server knows.
-        unsettled: arrivals that were neither rejected nor have a run that is over.
+        in_flight: accepted runs that have not ended according to the API server.
+        unsettled: arrivals that were not rejected and whose run has not ended.
     """
 
     def __init__(self, platform: Platform, pipeline_id: str, arrivals: Sequence[Arrival], calendar: Calendar) -> None:
@@ -90,7 +90,7 @@ class _Ledger:
         self.unsettled = len(arrivals)
 
     def submit(self, seq: int) -> None:
-        """Send an arrival."""
+        """Submit the arrival with this number."""
         server, scenario = self._platform.server, self._arrivals[seq].scenario
         try:
             version = server.catalogue.version(self._pipeline_id, "")
@@ -108,12 +108,12 @@ class _Ledger:
             self.unsettled -= 1
 
     def run_over(self, _: Run) -> None:
-        """The API server learned of a run's end."""
+        """Count a run's end, once the API server has recorded it."""
         self.in_flight -= 1
         self.unsettled -= 1
 
     def rows(self) -> Iterator[Submission]:
-        """All arrivals, in their order."""
+        """The submissions of all arrivals, in order."""
         for seq in range(len(self._arrivals)):
             yield self._answered.get(seq) or self._row(seq, None)
 

@@ -1,7 +1,7 @@
-"""The simulation as fast as it can: arrivals in, the records of a run folder out.
+"""Simulation as fast as it goes: arrivals in, the records of a run folder out.
 
-The records are those that a test against the served platform would have left, but exact: no stamp is rounded, nothing
-was overlooked between two polls, and the same seed gives the same records.
+The records are those of a test against the served platform, but exact: no timestamp is rounded, no change is missed
+between polls, and the same seed gives the same records.
 """
 
 import gc
@@ -28,16 +28,16 @@ def simulate(
     origin_at: int = 0,
     drain_s: float = 86_400.0,
 ) -> Iterator[Record]:
-    """Run the arrivals on the platform.
+    """Simulate a platform under these arrivals.
 
     Args:
-        profile: the platform.
-        package: the compiled pipeline (IR YAML), or the exported transformation where hetida designer is simulated.
-        arrivals: in the order in which they are due.
-        faults: planted besides those of the profile.
-        seed: of everything random.
-        origin_at: UTC ns at which the simulated time begins.
-        drain_s: simulated seconds after the last arrival; what is not over by then stays open.
+        profile: the platform's settings.
+        package: the compiled pipeline (IR YAML), or the exported transformation for hetida designer.
+        arrivals: sorted by due time.
+        faults: injected besides those of the profile.
+        seed: random seed.
+        origin_at: UTC ns at which simulated time begins.
+        drain_s: simulated seconds after the last arrival; runs that take longer stay open.
 
     Raises:
         ConfigError: the profile names an unknown fault.
@@ -58,14 +58,14 @@ def simulate(
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """What a simulation lets go of is freed at once; looking for garbage besides costs a third of the time."""
+    """Disable garbage collection, which costs a third of the time: reference counting frees what a simulation drops."""
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
-            # What was made meanwhile counts as old: to look through it now would find next to no garbage.
+            # Moves the new objects to the oldest generation: scanning them now would find next to no garbage.
             gc.freeze()
             gc.unfreeze()
             gc.enable()

@@ -20,7 +20,7 @@ _BUILT_IN = files("harness.simulator.profile") / "built_in"
 
 
 def built_in() -> dict[str, str]:
-    """The profiles that come with the package: name → title."""
+    """Names and titles of the built-in profiles."""
     titles = {}
     for entry in sorted(_BUILT_IN.iterdir(), key=lambda each: each.name):
         if entry.name.endswith(".yaml"):
@@ -33,35 +33,37 @@ def load_profile(name: str) -> Profile:
     """The built-in profile of that name, or the one in the YAML file at that path.
 
     Raises:
-        ConfigError: there is no such profile, or it is wrong; says where.
+        ConfigError: unknown or invalid profile; the message says where.
     """
     path = Path(name)
     if path.suffix in {".yaml", ".yml"} or "/" in name:
         try:
             return parse_profile(path.read_text(encoding="utf-8"), name, path.stem)
         except OSError as error:
-            raise ConfigError(f"the profile {name} can't be read: {error.strerror}", "give a YAML file") from error
+            raise ConfigError(
+                f"cannot read the profile {name}: {error.strerror}", "give the path of a YAML file"
+            ) from error
     try:
         text = (_BUILT_IN / f"{name}.yaml").read_text(encoding="utf-8")
     except OSError:
         names = list(built_in())
         raise ConfigError(
-            f"there is no simulated platform '{name}'",
-            f"{_meant(name, names)}profiles are: {', '.join(names)}; a YAML file of your own works too",
+            f"unknown simulated platform '{name}'",
+            f"{_meant(name, names)}built-in profiles: {', '.join(names)}; or give the path of a YAML file",
         ) from None
     return parse_profile(text, f"{name}.yaml", name)
 
 
 def parse_profile(text: str, where: str, name: str) -> Profile:
-    """A profile from YAML; `where` names the file in errors, `name` the profile unless it names itself.
+    """A profile from YAML; `where` names the file in errors, `name` is the profile's name unless the file sets one.
 
     Raises:
-        ConfigError: not YAML, an unknown key, or a value that can't be.
+        ConfigError: not YAML, an unknown key, or an invalid value.
     """
     try:
         node = yaml.compose(text, Loader=yaml.CSafeLoader)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{where} is not YAML: {error}", "see the built-in profiles for the form") from error
+        raise ConfigError(f"{where} is not YAML: {error}", "see the built-in profiles for examples") from error
     if node is None:
         return Profile(name=name)
     return cast("Profile", _Reader(where).dataclass(Profile, node, "", {"name": name}))
@@ -78,7 +80,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 class _Reader:
-    """Turns YAML nodes into the dataclasses' fields, knowing where each stands."""
+    """Turns YAML nodes into dataclasses; errors name the line."""
 
     def __init__(self, where: str) -> None:
         self._where = where
@@ -89,14 +91,14 @@ class _Reader:
 
     def dataclass(self, cls: type, node: yaml.Node, key: str, given: Mapping[str, object] | None = None) -> object:
         if not isinstance(node, yaml.MappingNode):
-            raise self._error(node, key, "is not a mapping", f"keys are: {', '.join(f.name for f in fields(cls))}")
+            raise self._error(node, key, "is not a mapping", f"keys: {', '.join(f.name for f in fields(cls))}")
         known: dict[str, Field[Any]] = {f.name: f for f in fields(cls)}
         values: dict[str, object] = dict(given or {})
         for key_node, value_node in node.value:
             name = str(key_node.value)
             if name not in known:
-                hint = f"{_meant(name, list(known))}keys are: {', '.join(known)}"
-                raise self._error(key_node, _join(key, name), "there is no such key", hint)
+                hint = f"{_meant(name, list(known))}keys: {', '.join(known)}"
+                raise self._error(key_node, _join(key, name), "unknown key", hint)
             values[name] = self._value(_hints(cls)[name], value_node, _join(key, name))
         for f in known.values():
             if f.name not in values and f.default is MISSING and f.default_factory is MISSING:
@@ -118,10 +120,10 @@ class _Reader:
         return self.dataclass(cast("type", hint), node, key) if is_dataclass(hint) else self._scalar(hint, node, key)
 
     def _several(self, origin: type, args: tuple[Any, ...], node: yaml.Node, key: str) -> object:
-        """A list or a mapping of equal things."""
+        """A list, or a mapping with values of one type."""
         if issubclass(origin, tuple):
             if not isinstance(node, yaml.SequenceNode):
-                raise self._error(node, key, "is not a list", "write one entry per line, each beginning with '-'")
+                raise self._error(node, key, "is not a list", "write one entry per line, each starting with '-'")
             return tuple(self._value(args[0], each, f"{key}[{index}]") for index, each in enumerate(node.value))
         if not isinstance(node, yaml.MappingNode):
             raise self._error(node, key, "is not a mapping", "write it as key: value")
@@ -149,7 +151,9 @@ class _Reader:
             try:
                 return kind(str(plain))
             except ValueError:
-                raise self._error(node, key, f"{plain!r} is unknown", f"give one of: {', '.join(kind)}") from None
+                raise self._error(
+                    node, key, f"{plain!r} is not a valid value", f"give one of: {', '.join(kind)}"
+                ) from None
         if kind is str and isinstance(plain, str | int | float) and not isinstance(plain, bool):
             return str(plain)
         if kind is bool and isinstance(plain, bool):
@@ -169,9 +173,9 @@ class _Reader:
 
 
 def _number(plain: object) -> str | int | float:
-    """What a unit's parser can read."""
+    """Refuse values that a unit's parser cannot read."""
     if isinstance(plain, bool) or not isinstance(plain, str | int | float):
-        raise ValueError(f"{plain!r} is not a number")  # noqa: TRY004  # a wrong document, not a wrong call
+        raise ValueError(f"{plain!r} is not a number")  # noqa: TRY004  # the document is wrong, not the call
     return plain
 
 

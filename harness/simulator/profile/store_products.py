@@ -1,4 +1,4 @@
-"""The object stores that KFP installs: what a cluster shows of each, and what each says when it has no room."""
+"""The object stores that KFP installs: their manifests, and their errors when the volume is full."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ _MI = 2**20
 
 
 class StoreProduct(StrEnum):
-    """Which object store holds the artifacts."""
+    """The product that stores the artifacts."""
 
     SEAWEEDFS = "seaweedfs"
     MINIO = "minio"
@@ -19,18 +19,18 @@ class Installed:
     """A product as KFP's manifests install it.
 
     Attributes:
-        deployment: its name, also that of its pods' label ``app``.
-        service: what clients connect to.
-        claim: of its volume.
-        image: of its container.
-        cpu: thousandths of a core that it requests.
-        memory: bytes that it requests.
-        full_status: the HTTP status of a write that finds no room.
-        full: the error of that write.
-        args: of its container.
-        secrets: environment variables of its container, by the keys of the secret they come from.
-        bounds: of the histogram of its requests' durations, in seconds.
-        first_byte: that histogram is of the time to the first byte of the answer, not to the last.
+        deployment: name of the deployment and value of its pods' label ``app``.
+        service: name of the service that clients connect to.
+        claim: name of the volume claim.
+        image: container image.
+        cpu: requested thousandths of a core.
+        memory: requested bytes.
+        full_status: HTTP status of a write to a full volume.
+        full: error text of that write.
+        args: container arguments.
+        secrets: environment variables of the container, with the key of the secret that each comes from.
+        bounds: bounds of the request duration histogram, in seconds.
+        first_byte: whether that histogram measures the time to the first byte of the response.
     """
 
     deployment: str
@@ -48,7 +48,7 @@ class Installed:
 
 
 INSTALLED: Mapping[StoreProduct, Installed] = {
-    # SeaweedFS tells its clients nothing of volumes: "no free volumes left" stands in the filer's log alone
+    # SeaweedFS tells its clients nothing about volumes: "no free volumes left" appears only in the filer's log
     # (github.com/seaweedfs/seaweedfs, issues 1865 and 1705).
     StoreProduct.SEAWEEDFS: Installed(
         "seaweedfs", "seaweedfs", "seaweedfs-pvc", "chrislusf/seaweedfs:4.00", 64, 256 * _MI,

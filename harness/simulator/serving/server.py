@@ -1,4 +1,4 @@
-"""What the servers of this package share: they listen, say where, and end when told to or with their parent."""
+"""Shared by all servers: listening, announcing the address, and stopping on a signal or with the parent process."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from harness.model.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class ListenOptions:
-    """Where to listen. Port 0 is any free one; `ready_file` gets the first line of the output as soon as it answers."""
+    """Where to listen. Port 0 is any free port; `ready_file` gets the first line of output once it answers."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -28,14 +28,14 @@ class ListenOptions:
 async def listening(
     app: web.Application, listen: ListenOptions, name: str, *, patient: bool = True
 ) -> AsyncIterator[tuple[str, Callable[[], int]]]:
-    """Serve the application, which is `name`'s; yields its address, and what counts the requests that came.
+    """Serve the application, called `name` in errors; yields its address and a function that counts its requests.
 
-    Unless `patient`, a handler is cancelled as soon as its client hangs up.
+    Unless `patient`, a handler is cancelled when its client hangs up.
 
     Raises:
-        ConfigError: it can't listen there.
+        ConfigError: it cannot listen on that address.
     """
-    app.middlewares.append(_heard_out)
+    app.middlewares.append(_ignore_hang_ups)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=not patient)
     await runner.setup()
     try:
@@ -44,43 +44,43 @@ async def listening(
             await site.start()
         except OSError as error:
             message = f"{name} can't listen on {listen.host}:{listen.port}: {error.strerror}"
-            raise ConfigError(message, "give another --port; 0 takes any free one") from error
+            raise ConfigError(message, "give another --port, or 0 for any free port") from error
         server = runner.server
         assert server is not None
-        _let_go(server)
+        _break_cycles(server)
         yield f"http://{listen.host}:{runner.addresses[0][1]}", lambda: server.requests_count
     finally:
         await runner.cleanup()
 
 
 @web.middleware
-async def _heard_out(
+async def _ignore_hang_ups(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """A client that hung up needs no answer, and nobody has to hear of it."""
+    """Ignore clients that hang up before the response."""
     try:
         return await handler(request)
     except ConnectionError:
         return web.Response()
 
 
-def _let_go(server: web.Server) -> None:
-    """Let closed connections be freed at once.
+def _break_cycles(server: web.Server) -> None:
+    """Break the reference cycle of closed connections, so that they are freed at once.
 
-    asyncio's transports (up to Python 3.12) keep a method of their own, and with it themselves: a kilobyte each that
-    only a search through all of the memory would find, which stops a large model for seconds.
+    asyncio's transports (up to Python 3.12) keep one of their own bound methods: a kilobyte each that only a full
+    garbage collection would find, which stops a large model for seconds.
     """
-    told = server.connection_lost
+    original = server.connection_lost
 
     def lost(handler: web.RequestHandler, exc: BaseException | None = None) -> None:
         getattr(handler.transport, "__dict__", {}).pop("_read_ready_cb", None)
-        told(handler, exc)
+        original(handler, exc)
 
-    server.connection_lost = lost  # type: ignore[method-assign]  # aiohttp has no other place to hear of it
+    server.connection_lost = lost  # type: ignore[method-assign]  # aiohttp has no other hook
 
 
 def announce(listen: ListenOptions, facts: Mapping[str, object]) -> None:
-    """Print the facts as one line of JSON; a ready file appears with the whole line in it."""
+    """Print the facts as one line of JSON, and write it to the ready file, which appears complete."""
     line = json.dumps({**facts, "pid": os.getpid()})
     print(line, flush=True)
     if listen.ready_file is not None:
@@ -90,7 +90,7 @@ def announce(listen: ListenOptions, facts: Mapping[str, object]) -> None:
 
 
 class StopSignal:
-    """Becomes true with SIGTERM, SIGINT, or the end of the parent where that counts."""
+    """True after SIGTERM, SIGINT, or the end of the parent process if `die_with_parent`."""
 
     def __init__(self, listen: ListenOptions) -> None:
         self.event = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Simulated time that passes as the wall's does."""
+"""Simulated time tied to wall time."""
 
 import asyncio
 import time
@@ -10,10 +10,10 @@ _LATE_S = 1.0
 
 
 class WallClock:
-    """Runs an event loop so that its seconds are real ones.
+    """Runs an event loop in wall time.
 
-    `advance` runs what is due by now: call it before reading or changing the simulation from outside. What was
-    scheduled from outside may be due earlier than what `run` sleeps for, so `advance` wakes it.
+    Call `advance` before reading or changing the simulation from outside: it runs everything due by now. It also wakes
+    `run`, since an action scheduled from outside may be due before the one that `run` sleeps for.
     """
 
     def __init__(self) -> None:
@@ -22,32 +22,32 @@ class WallClock:
         self._origin = time.monotonic()
         self._changed = asyncio.Event()
         self._advancing = False
-        self.lag_s = 0.0  # how far the simulation was behind the wall when it last looked
+        self.lag_s = 0.0  # how far the simulation was behind wall time at the last `advance`
         self._worst_lag_s = 0.0
 
     def drive(self, loop: EventLoop) -> None:
-        """From now on run this event loop."""
+        """Run this event loop from now on."""
         self.loop = loop
 
     @property
     def now(self) -> float:
-        """Seconds since the simulation began."""
+        """Wall-clock seconds since the simulation began."""
         return time.monotonic() - self._origin
 
     @property
     def now_at(self) -> int:
-        """The same instant in UTC ns, by the clock that the simulation's stamps come from."""
+        """The same instant in UTC ns, on the clock of the simulation's timestamps."""
         return self.origin_at + int(self.now * 1e9)
 
     @property
     def quiet_s(self) -> float:
-        """Seconds until something is due, unless somebody asks for something before."""
+        """Seconds until the next action is due."""
         return max(0.0, self.loop.next_at - self.now)
 
     def advance(self) -> None:
-        """Run everything that is due by now."""
+        """Run everything due by now."""
         if self._advancing:
-            return  # called by what it runs
+            return  # called from an action that it runs
         self._advancing = True
         try:
             now = self.now
@@ -59,7 +59,7 @@ class WallClock:
         self._changed.set()
 
     async def run(self) -> None:
-        """Keep simulated time up with the wall, for ever."""
+        """Keep simulated time in step with wall time, forever."""
         while True:
             self.advance()
             self._changed.clear()
@@ -71,6 +71,6 @@ class WallClock:
                 pass
 
     def lateness(self) -> float:
-        """By how many seconds the simulation was late at worst since this was last asked; 0 where it kept up."""
+        """The largest lag in seconds since the last call; 0 if it was a second or less."""
         worst, self._worst_lag_s = self._worst_lag_s, 0.0
         return worst if worst > _LATE_S else 0.0

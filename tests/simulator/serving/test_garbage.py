@@ -50,9 +50,9 @@ def old_garbage() -> "weakref.ref[Node]":
 
 def test_what_has_grown_old_is_found_when_nobody_asks_and_nothing_is_due(collector: Collector) -> None:
     dead = old_garbage()
-    collector.look(5_000, quiet_s=inf)  # they have just come
+    collector.collect_if_idle(5_000, quiet_s=inf)  # they have just come
     assert dead() is not None
-    assert collector.look(5_000, quiet_s=inf)
+    assert collector.collect_if_idle(5_000, quiet_s=inf)
     assert dead() is None
 
 
@@ -63,12 +63,12 @@ def test_what_has_grown_old_is_found_when_nobody_asks_and_nothing_is_due(collect
 def test_it_is_left_alone_otherwise(collector: Collector, requests: tuple[int, int], quiet_s: float) -> None:
     dead = old_garbage()
     for count in requests:
-        assert not collector.look(count, quiet_s)
+        assert not collector.collect_if_idle(count, quiet_s)
     assert dead() is not None
 
 
 def test_it_is_looked_for_once(collector: Collector) -> None:
-    assert [collector.look(5_000, inf) for _ in range(4)] == [False, True, False, False]
+    assert [collector.collect_if_idle(5_000, inf) for _ in range(4)] == [False, True, False, False]
 
 
 @pytest.mark.usefixtures("collector")

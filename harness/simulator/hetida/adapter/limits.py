@@ -1,4 +1,4 @@
-"""The limits of an adapter: how many requests it serves at once, how long each takes, how many it fails."""
+"""The limits of an adapter: concurrent requests, latency, and share of errors."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ _NO_PARAMETERS: dict[str, object] = {}
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the adapter is limited to: a capacity of 0 is no limit, `errors` is a share of the requests."""
+    """A capacity of 0 is no limit; `errors` is a share of the requests."""
 
     capacity: int = 0
     latency: Amount = fixed(0.0)
@@ -24,11 +24,11 @@ class Limits:
 
 
 class InjectedError(Exception):
-    """This request is one of those that fail."""
+    """This request was chosen to fail."""
 
 
 class Gate:
-    """Lets requests through within the limits, and counts what it did. Who finds no room waits in order of arrival."""
+    """Admits requests within the limits, first come first served, and counts them."""
 
     def __init__(self, limits: Limits, seed: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
@@ -42,10 +42,10 @@ class Gate:
 
     @asynccontextmanager
     async def request(self, path: str) -> AsyncIterator[None]:
-        """One data request.
+        """Admit one data request, for as long as the context lasts.
 
         Raises:
-            InjectedError: it is one of those that fail; its time was taken all the same.
+            InjectedError: the request was chosen to fail; it takes its time nevertheless.
         """
         begun = self._clock()
         self.waiting += 1
