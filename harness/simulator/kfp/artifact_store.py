@@ -1,4 +1,4 @@
-"""The artifact store that steps write their outputs to and read their inputs from: capacity, bandwidth, errors."""
+"""The artifact store, which holds the inputs and outputs of steps: capacity, bandwidth, errors."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -11,15 +11,15 @@ from harness.simulator.engine.queues import ProcessorSharing
 from harness.simulator.profile import ArtifactStore as Settings
 from harness.simulator.profile.store_products import INSTALLED
 
-Done = Callable[[Pod, float, str], None]  # gets the pod, the bytes, and the error, "" when it went well
+Done = Callable[[Pod, float, str], None]  # called with the pod, the bytes, and the error ("" for none)
 
 
 class ArtifactStore:
     """One object store behind one volume.
 
-    All transfers share its bandwidth. A write that finds no room, or comes from a node that can't reach the store, is
-    tried again until the client's timeout, and then fails with the sentence that Argo's executor reports. Where outputs
-    are shared in memory, none of this applies.
+    All transfers share its bandwidth. A write to a full store, or from a node that cannot reach it, is retried until
+    the client's timeout and then fails with the error that Argo's executor reports. None of this applies where outputs
+    are shared in memory.
     """
 
     def __init__(self, loop: EventLoop, settings: Settings) -> None:
@@ -29,11 +29,11 @@ class ArtifactStore:
         self.capacity = settings.capacity
         self.used = settings.used
         self.link = ProcessorSharing(loop, settings.bytes_per_s)
-        self._memory = ProcessorSharing(loop, inf)  # where outputs are shared in memory: nobody waits for others
+        self._memory = ProcessorSharing(loop, inf)  # where outputs are shared in memory: unlimited
         self.request_s = settings.request_s
         self.unreachable: Callable[[Node], bool] = lambda _: False
         self.requests: Counter[tuple[str, str]] = Counter()  # (type, HTTP status)
-        # Seconds of the requests by type, to whichever byte of the answer the product measures.
+        # Seconds by request type, to the first or last byte of the response as the product measures it.
         self.durations: defaultdict[str, Histogram] = defaultdict(lambda: Histogram(self.installed.bounds))
 
     @property
@@ -42,11 +42,11 @@ class ArtifactStore:
         return max(0.0, self.capacity - self.used)
 
     def full_for(self, size: float) -> bool:
-        """Whether a write of that size is refused."""
+        """Whether a write of `size` bytes is refused."""
         return self.used + size > self.capacity * (1 - self.settings.min_free)
 
     def write(self, pod: Pod, size: float, done: Done) -> None:
-        """Store a step's output."""
+        """Store a step's output of `size` bytes."""
         if self.settings.memory_bytes_per_s:
             self._copy(pod, size, size / self.settings.memory_bytes_per_s, done)
         elif self._reaches(pod) and not self.full_for(size):
@@ -76,7 +76,7 @@ class ArtifactStore:
         self._transfer("PUT", pod, size, done)
 
     def read(self, pod: Pod, size: float, done: Done) -> None:
-        """Fetch a step's inputs."""
+        """Fetch a step's inputs of `size` bytes."""
         if self.settings.memory_bytes_per_s:
             self._copy(pod, size, self.request_s, done)
         elif self._reaches(pod):
@@ -96,7 +96,7 @@ class ArtifactStore:
     def _transfer(self, kind: str, pod: Pod, size: float, done: Done) -> None:
         stream = self.settings.stream_bytes_per_s
         alone_s = self.request_s + size / stream
-        # An object that is stored is answered at its end, one that is fetched has its first byte before its others.
+        # A PUT is answered at its end; the first byte of a GET arrives before the transfer.
         share = self.request_s / alone_s if kind == "GET" and self.installed.first_byte else 1.0
         pod.station = self.link
         pod.job = self.link.add(alone_s, stream, self._transferred, kind, self._loop.now, share, pod, size, done)

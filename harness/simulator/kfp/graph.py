@@ -1,8 +1,8 @@
-"""A compiled pipeline as the pods it becomes: one flat graph, made once per pipeline and shared by its runs.
+"""A compiled pipeline as a flat graph of pods, built once per pipeline and shared by its runs.
 
 A run has 2N+1 pods: the root driver, and for each task a driver and an executor; each nested pipeline, condition, loop
-and loop iteration has a driver too. Dependencies are between pods, so running a pipeline is counting down. What each
-becomes, and what waits for what, is as KFP's compiler writes it (backend/src/v2/compiler/argocompiler/dag.go).
+and loop iteration has a driver too. Dependencies are between pods, so running a pipeline is counting down. The pods and
+their dependencies are those of KFP's compiler (backend/src/v2/compiler/argocompiler/dag.go).
 """
 
 import json
@@ -25,7 +25,7 @@ DAG_DRIVER, CONTAINER_DRIVER, EXECUTOR, IMPORTER, JOIN = (
     "importer",
     "join",
 )
-# Images of tasks that the driver itself does (kfp-kubernetes' CreatePVC and DeletePVC): they have no executor.
+# Images of tasks that the driver itself carries out (kfp-kubernetes' CreatePVC and DeletePVC), without an executor.
 _DRIVER_ONLY = {"argostub/createpvc", "argostub/deletepvc"}
 
 
@@ -34,13 +34,13 @@ class Plan:
     """One pod of the graph, or the end of a nested pipeline (a join, which needs no pod).
 
     Attributes:
-        waits: how many others it waits for.
-        then: who waits for it.
-        reads: whose outputs it reads.
-        always: it runs whether or not what it waits for went well (an exit handler's clean-up).
-        cache_key: executors with equal keys compute the same, as far as the run's parameters in `varies` are equal too;
-            "" where the pipeline does not want the cache.
-        condition: what the driver evaluates; where it does not hold, nothing of the task is made but the driver.
+        waits: number of plans that it waits for.
+        then: indices of the plans that wait for it.
+        reads: indices of the plans whose outputs it reads.
+        always: it runs even if a dependency failed (an exit handler's clean-up).
+        cache_key: executors with equal keys compute the same if the run's parameters in `varies` are equal too; "" if
+            the pipeline does not enable the cache.
+        condition: evaluated by the driver; if false, the task has no pod but the driver.
     """
 
     role: str
@@ -48,7 +48,7 @@ class Plan:
     path: str
     waits: int
     then: tuple[int, ...]
-    parent: int = -1  # the driver of the pipeline it belongs to
+    parent: int = -1  # index of the driver of its pipeline
     container: Container = Container()
     reads: tuple[int, ...] = ()
     always: bool = False
@@ -59,13 +59,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """All pods of one pipeline, drivers first wherever that is their order."""
+    """All pods of one pipeline, each after those it waits for."""
 
     plans: tuple[Plan, ...]
 
     @property
     def pods(self) -> int:
-        """Pods of a run in which everything runs once."""
+        """Number of pods of a run without retries, skips and cache hits."""
         return sum(1 for plan in self.plans if plan.role != JOIN)
 
 
@@ -90,11 +90,11 @@ def flatten(spec: Spec, platform: Spec, parameters: Mapping[str, object], loop_i
     Args:
         spec: the compiled PipelineSpec.
         platform: the platform spec's ``platforms.kubernetes.deploymentSpec.executors``.
-        parameters: of the run; loops over them are as long as they are.
-        loop_iterations: of loops whose length only an earlier step knows.
+        parameters: the run's parameters, which determine the length of loops over them.
+        loop_iterations: iterations of loops over the output of a step.
 
     Raises:
-        ConfigError: the spec refers to what it does not have.
+        ConfigError: the spec refers to something that it does not contain.
     """
     builder = _Builder(spec, platform, parameters, loop_iterations)
     inputs: Spec = spec.get("root", {}).get("inputDefinitions", {}).get("parameters", {})
@@ -102,13 +102,13 @@ def flatten(spec: Spec, platform: Spec, parameters: Mapping[str, object], loop_i
     try:
         builder.dag(spec["root"]["dag"], [], place, driver="root-driver", task="")
     except KeyError as error:
-        raise ConfigError(f"the pipeline spec lacks {error}", "compile it again with kfp 2") from error
+        raise ConfigError(f"the pipeline spec lacks {error}", "recompile it with kfp 2") from error
     return builder.graph()
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where something stands: its own path, its enclosing pipeline's driver, and where its parameters come from."""
+    """A position in the pipeline: the path, the driver of the enclosing pipeline, and the sources of parameters."""
 
     path: str
     parent: int
@@ -187,7 +187,7 @@ class _Builder:
         driver = self._add(_Draft(DAG_DRIVER, name, f"{here.path}-driver", needs, here.parent, condition=condition))
         ends: list[int] = []
         for k in range(count):
-            # With a limit, iteration k begins when iteration k - most is over.
+            # With a limit, iteration k begins when iteration k - most has ended.
             before = [ends[k - most]] if most and k >= most else []
             item = {}
             if "parameterIterator" in task:
@@ -217,7 +217,7 @@ class _Builder:
         return self._add(draft)
 
     def _cache_key(self, executor: Spec, scope: Mapping[str, Source], needs: list[int]) -> tuple[str, tuple[str, ...]]:
-        """What a step computes from what, and the run's parameters on which that depends."""
+        """A hash of a step's component and inputs, and the run's parameters on which these depend."""
         ordered = sorted(scope.items())
         varies = [source.name for _, source in ordered if isinstance(source, Given)]
         inputs = [(name, each.value if isinstance(each, Known) else type(each).__name__) for name, each in ordered]
@@ -229,13 +229,13 @@ class _Builder:
         return md5(text.encode(), usedforsecurity=False).hexdigest(), tuple(varies)
 
     def _within(self, end: int) -> list[int]:
-        """The executors in the nested pipeline that ends there."""
+        """The executors in the nested pipeline that ends at this index."""
         if self._drafts[end].role != JOIN:
             return []
         return [k for k in range(self._drafts[end].parent, end) if self._drafts[k].role == EXECUTOR]
 
     def _producer(self, end: int) -> int:
-        """The step whose outputs are those of what ends there: of a nested pipeline with one step, that step."""
+        """The step that produces the outputs at this index: in a nested pipeline with one step, that step."""
         within = self._within(end)
         return within[0] if len(within) == 1 else end
 
@@ -246,7 +246,7 @@ def _in_order(tasks: Spec) -> list[str]:
 
     def visit(name: str, above: tuple[str, ...]) -> None:
         if name in above:
-            raise ConfigError(f"the tasks {', '.join(above)} wait for each other", "compile the pipeline again")
+            raise ConfigError(f"the tasks {', '.join(above)} wait for each other", "recompile the pipeline")
         if name not in ordered:
             for needed in dependencies(tasks[name]):
                 visit(needed, (*above, name))
@@ -272,9 +272,9 @@ def fnv1a(text: str, begun: int = _FNV_BASIS) -> int:
 
 
 def fnv1a_on(begun: int, text: str) -> int:
-    """``fnv1a(text, begun)`` where the same few texts come again and again.
+    """``fnv1a(text, begun)`` for a few recurring texts.
 
-    The exclusive or changes the lowest byte only, so the text does to the rest what one multiplication does.
+    The exclusive or changes the lowest byte only, so the effect on the other bytes is a single multiplication.
     """
     lowest = begun & 0xFF
     hashed, factor = _fnv1a_after(lowest, text)

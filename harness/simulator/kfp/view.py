@@ -1,6 +1,6 @@
-"""Rows of the API server as the JSON that its REST gateway sends.
+"""Rows of the API server as JSON of its REST gateway.
 
-Names are snake_case, unset fields are left out, instants are whole seconds, and what has not happened yet is in 1970.
+Names are snake_case, unset fields are left out, timestamps are whole seconds, and future ones are in 1970.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def _set(**fields: object) -> Document:
 
 
 def experiment(row: Experiment, stamp: Stamp) -> Document:
-    """An Experiment message."""
+    """The Experiment message of a row."""
     return _set(
         experiment_id=row.id,
         display_name=row.name,
@@ -44,12 +44,12 @@ def experiment(row: Experiment, stamp: Stamp) -> Document:
 
 
 def pipeline(row: Pipeline, stamp: Stamp) -> Document:
-    """A Pipeline message."""
+    """The Pipeline message of a row."""
     return _set(pipeline_id=row.id, namespace=row.namespace, **_described(row, stamp))
 
 
 def version(row: Version, stamp: Stamp) -> Document:
-    """A PipelineVersion message."""
+    """The PipelineVersion message of a row."""
     return _set(
         pipeline_id=row.pipeline_id, pipeline_version_id=row.id, pipeline_spec=_source(row), **_described(row, stamp)
     )
@@ -69,7 +69,7 @@ def _source(row: Version) -> Document:
 
 
 def run(row: Run, stamp: Stamp) -> Document:
-    """A Run message, the same in the answers to CreateRun, GetRun and ListRuns."""
+    """The Run message of a row, the same from CreateRun, GetRun and ListRuns."""
     reference = {"pipeline_id": row.version.pipeline_id, "pipeline_version_id": row.version.id}
     return _set(
         experiment_id=row.experiment_id,
@@ -92,7 +92,7 @@ def run(row: Run, stamp: Stamp) -> Document:
 
 
 def _tasks(row: Run, stamp: Stamp) -> list[Document]:
-    """One entry for each Argo node that was reported; later news is not shown."""
+    """One entry for each Argo node as of the last report."""
     workflow, known = row.workflow, row.reported
     if workflow is None or known is None or workflow.started is None:
         return []
@@ -139,7 +139,7 @@ def _task(row: Run, index: int, known: float, stamp: Stamp) -> Document:
 
 
 def _children(workflow: Workflow, index: int, known: float) -> list[Document]:
-    """Of a nested pipeline's node: the pods of what is directly in it."""
+    """The pods directly inside a nested pipeline's node."""
     driver = workflow.graph.plans[index].parent
     return [
         {"pod_name": pod.name}

@@ -1,4 +1,4 @@
-"""What `kubectl get` prints of each type: the columns of a real server (1.32), read off a rendered manifest."""
+"""The columns of `kubectl get` by type, as on a real server (1.32); values come from the rendered manifest."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +11,7 @@ _UNKNOWN = "<unknown>"
 
 
 def text_at(manifest: Manifest, path: str, missing: str = NONE) -> str:
-    """The value at a dotted path as text; `missing` where there is none."""
+    """The value at a dotted path as text; `missing` if there is none."""
     value: Any = manifest
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
@@ -27,7 +27,7 @@ AGE = Column("Age", "string", _created, description="Time since the object was c
 
 
 def text_column(name: str, path: str, missing: str = "", *, priority: int = 0, description: str = "") -> Column:
-    """The value at a dotted path as text."""
+    """A column for the value at a dotted path, as text."""
     return Column(name, "string", lambda it: text_at(it, path, missing), priority, description=description)
 
 
@@ -228,7 +228,7 @@ NAMESPACE_COLUMNS = (
 
 
 def _quota(*, limits: bool) -> Any:
-    """What is used of what is allowed: of limits, or of requests and counts."""
+    """Used and allowed amounts: of limits, or of requests and counts."""
 
     def read(manifest: Manifest) -> str:
         status = manifest.get("status", {})

@@ -1,4 +1,4 @@
-"""What `kubectl get pods` prints: one word for the states of a pod and of all its containers."""
+"""The columns of `kubectl get pods`, which summarise the states of a pod and its containers."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def _ended_as(state: dict[str, Any]) -> str:
 
 
 def _initializing(manifest: Manifest) -> str:
-    """What an unfinished init container makes of the pod's status; "" when all are done."""
+    """The pod's status while an init container has not finished; "" when all have."""
     count = len(manifest.get("spec", {}).get("initContainers", []))
     for index, each in enumerate(_statuses(manifest, "initContainerStatuses")):
         state = each.get("state", {})
@@ -36,7 +36,7 @@ def _initializing(manifest: Manifest) -> str:
 
 
 def _container_reason(manifest: Manifest, otherwise: str) -> str:
-    """The reason of the first container that has one, and Running beside one that is over."""
+    """The reason of the first container with one; Running if another container still runs."""
     reason, runs = otherwise, False
     for each in reversed(_statuses(manifest)):
         state = each.get("state", {})
@@ -67,7 +67,7 @@ def _pod_status(manifest: Manifest) -> str:
 
 
 def _pod_restarts(manifest: Manifest) -> object:
-    """The count, and when the last restart was."""
+    """The number of restarts, and the time since the last."""
     statuses = _statuses(manifest)
     count = sum(each.get("restartCount", 0) for each in statuses)
     ends = (each.get("lastState", {}).get("terminated", {}).get("finishedAt") for each in statuses)
@@ -98,7 +98,7 @@ POD_COLUMNS = (
 
 
 def pod_completion(manifest: Manifest) -> list[dict[str, str]]:
-    """What a table says of a pod that has ended: the row's condition ``Completed``."""
+    """The row condition ``Completed`` of a pod that has ended."""
     phase = manifest.get("status", {}).get("phase")
     message = {
         "Succeeded": "The pod has completed successfully.",

@@ -1,7 +1,7 @@
-"""The resource types of a real cluster, ready but for how the model's snapshots are shown.
+"""The resource types of a real cluster, still without the rendering of the model's snapshots.
 
-``pods(render=…, labels=…, fields=…)`` is a `Resource`. For types of which there are few, `shown` reads labels and
-fields off the rendered manifest: ``namespaces(**shown(render, "status.phase"))``.
+``pods(render=…, labels=…, fields=…)`` is a `Resource`. For types with few objects, `shown` takes labels and fields
+from the rendered manifest: ``namespaces(**shown(render, "status.phase"))``.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ def _resource(
     kind: str, group: str = "", version: str = "v1", *, plural: str = "", short: str = "", namespaced: bool = True,
     fields: tuple[str, ...] = (), **more: Any,
 ) -> partial[Resource]:  # fmt: skip
-    """A type, without its snapshots' render, labels and fields; `fields` are selectable besides the name."""
+    """A type without render, labels and fields; the given `fields` are selectable besides name and namespace."""
     return partial(
         Resource, group=group, version=version, plural=plural or f"{kind.lower()}s", kind=kind, namespaced=namespaced,
         short_names=(short,) if short else (), selectable=(*(_NAMED if namespaced else _NAMED[:1]), *fields), **more,
@@ -118,7 +118,7 @@ _RENAMED = {
 
 
 def event_v1(manifest: Manifest) -> Manifest:
-    """An event of the core as ``events.k8s.io/v1`` shows it: the same fields under that group's names."""
+    """A core event as ``events.k8s.io/v1`` shows it: the same fields under other names."""
     renamed = {_RENAMED.get(key, key): value for key, value in manifest.items()}
     for key in ("reportingController", "reportingInstance"):
         if not renamed.get(key):
@@ -135,7 +135,7 @@ class Shown(TypedDict):
 
 
 def shown(render: Callable[[Any], Manifest], *fields: str) -> Shown:
-    """Labels and `fields` (dotted paths) read off the manifest: for types so few that rendering costs nothing."""
+    """Read labels and `fields` (dotted paths) from the manifest: for types with few objects, where that is cheap."""
 
     def labels_of(snapshot: Snapshot) -> Mapping[str, str]:
         found: Mapping[str, str] = render(snapshot)["metadata"].get("labels") or {}

@@ -1,4 +1,4 @@
-"""What `kubectl get` prints of services and of what is behind them: the columns of a real server (1.32)."""
+"""The columns of `kubectl get` for services and endpoint slices, as on a real server (1.32)."""
 
 from harness.simulator.kube_api.columns import AGE, NAME, NONE, text_column
 from harness.simulator.kube_api.resource import Column, Manifest
