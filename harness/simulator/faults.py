@@ -193,7 +193,7 @@ def parse_fault(text: str) -> FaultPlan | None:
     if name not in _ALL:
         close = get_close_matches(name, _ALL, 1)
         meant = f"did you mean '{close[0]}'? " if close else ""
-        raise ConfigError(f"unknown fault '{name}'", f"{meant}faults: {', '.join(_ALL)}, {NONE}")
+        raise ConfigError(f"there is no fault '{name}'", f"{meant}faults: {', '.join(_ALL)}, {NONE}")
     try:
         factor = float(strength or 1.0)
     except ValueError:

@@ -74,7 +74,7 @@ SYMPTOMS: dict[str, Callable[[Platform, Journal, list[Run], Answers], float]] = 
     "db-full": lambda p, j, r, a: sum("The table 'run_details' is full" in each for each in refusals(a)),
     "db-slow-listing": lambda p, j, r, a: p.server.listing_s(),
     "quota": lambda p, j, r, a: sum("exceeded quota: workflows, requested: requests.cpu" in d for _, _, d in j.pods),
-    "clock-skew": lambda p, j, r, a: p.skew.at(p.loop.now),
+    "clock-skew": lambda p, j, r, a: p.skew.by_s * (p.loop.now >= p.skew.since),
     "driver-overhead": lambda p, j, r, a: mean([pod.finished - pod.started for pod in pods(j, "container-driver")]),
 }
 

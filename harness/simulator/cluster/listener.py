@@ -1,4 +1,4 @@
-"""Following changes in the cluster: the Kubernetes view does when served, the recorder in fast mode."""
+"""The interface for following the cluster, for the Kubernetes view when served and the recorder in fast mode."""
 
 from enum import StrEnum
 from typing import Protocol

@@ -68,7 +68,7 @@ class Endpoints:
         app.router.add_get("/engine/info", self._info)
         app.router.add_post("/engine/runtime", _guarded(self._run))
 
-    # --- transformations ----------------------------------------------------------------------------------------
+    # --- transformations ------------------------------------------------------------------------------------------
 
     async def _adapters(self, request: web.Request) -> web.Response:
         found = []
@@ -95,7 +95,7 @@ class Endpoints:
             raise RefusedError(404, f"Found no transformation revision in database with id {name}")
         return self._transformations[name]
 
-    # --- executions ---------------------------------------------------------------------------------------------
+    # --- executions -----------------------------------------------------------------------------------------------
 
     def _requested(self, raw: bytes) -> Request:
         body = execution(raw)

@@ -141,7 +141,7 @@ class Gateway:
             {"commit_sha": "unknown", "tag_name": _RELEASE, "multi_user": False, "pipeline_store": "database"}
         )
 
-    # --- runs ---------------------------------------------------------------------------------------------------
+    # --- runs -----------------------------------------------------------------------------------------------------
 
     async def _create_run(self, request: web.Request) -> web.Response:
         body = await wire.body(request, _RUN_FIELDS)
@@ -234,7 +234,7 @@ class Gateway:
 
         return handle
 
-    # --- recurring runs: always none ----------------------------------------------------------------
+    # --- recurring runs: always none ------------------------------------------------------------------------------
 
     async def _list_recurring_runs(self, request: web.Request) -> web.Response:
         page = read_page(self._recurring_runs, [], request.query)

@@ -1,7 +1,8 @@
-"""What a kubelet tells of its node: ``/metrics``, ``/metrics/cadvisor``, ``/metrics/resource``, ``/stats/summary``.
+"""A kubelet's pages: ``/metrics``, ``/metrics/cadvisor``, ``/metrics/resource`` and ``/stats/summary``.
 
 Names, labels and help are those of Kubernetes 1.32 (pkg/kubelet/metrics/collectors/resource_metrics.go, and cAdvisor's
-metrics/prometheus.go); samples carry no time of their own. Throttling is not told: what exceeds its limit takes longer.
+metrics/prometheus.go); samples have no timestamps. There are no throttling metrics: a container over its limit
+just takes longer.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from harness.simulator.kube_objects.view import KubernetesView
 
 
 class _Cgroup(NamedTuple):
-    """What cAdvisor measures: the node (the root), a pod, or a container in one. `started` in seconds since 1970."""
+    """A cgroup measured by cAdvisor: the node (root), a pod, or a container. `started` in seconds since 1970."""
 
     labels: dict[str, str]
     core_s: float
@@ -28,7 +29,7 @@ class _Cgroup(NamedTuple):
 
 
 class Kubelet:
-    """The kubelet of one node."""
+    """Renders the pages of one node's kubelet."""
 
     def __init__(self, view: KubernetesView, node: Node) -> None:
         self._view = view
@@ -37,7 +38,7 @@ class Kubelet:
     # --- Prometheus ---------------------------------------------------------------------------------------------
 
     def metrics(self) -> str:
-        """``/metrics``: the volumes of the pods on the node, and how many pods there are."""
+        """``/metrics``: the volumes of the node's pods, and the number of pods."""
         volumes: dict[str, list[Series]] = {"capacity": [], "available": [], "used": []}
         for pod in self._node.pods.values():
             for claim in self._claims(pod):
@@ -54,7 +55,7 @@ class Kubelet:
         return written([*families, ("kubelet_running_pods", "gauge", text, running)])
 
     def resource(self) -> str:
-        """``/metrics/resource``: what metrics-server reads."""
+        """``/metrics/resource``, which metrics-server scrapes."""
         whole, pods = self._view.meter.node(self._node), list(self._view.meter.pods(self._node))
         by_pod = [({"namespace": used.namespace, "pod": used.name}, used) for _, used in pods]
         by_container = [
@@ -82,7 +83,7 @@ class Kubelet:
         return written(families)
 
     def cadvisor(self) -> str:
-        """``/metrics/cadvisor``: the node as the root, pods and containers as the groups below it."""
+        """``/metrics/cadvisor``: the node as the root, pods and containers as groups below it."""
         groups = list(self._cgroups())
         memory = [(each.labels, int(each.memory)) for each in groups]
         in_use = "Current memory usage in bytes, including all memory regardless of when it was accessed"
@@ -126,7 +127,7 @@ class Kubelet:
     # --- the summary --------------------------------------------------------------------------------------------
 
     def summary(self) -> dict[str, Any]:
-        """``/stats/summary``."""
+        """``/stats/summary`` as a document."""
         view, node = self._view, self._node
         return {
             "node": {
@@ -173,12 +174,12 @@ class Kubelet:
         }
 
     def _claims(self, pod: Pod) -> list[Claim]:
-        """The volumes that a pod has mounted."""
+        """The volume claims mounted by a pod."""
         claim = self._view.claims.get(pod.owner.claim) if isinstance(pod.owner, Labels) else None
         return [claim] if claim is not None else []
 
     def _used(self, claim: Claim) -> float:
-        """Bytes in use of a claim's volume."""
+        """Bytes in use on a claim's volume."""
         platform = self._view.platform
         used = platform.server.database.used if claim.name == DATABASE_CLAIM else platform.store.used
         return min(used, claim.capacity)

@@ -1,4 +1,4 @@
-"""Nodes as a kubelet writes them."""
+"""Manifests of nodes, node pools and node leases."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -20,17 +20,17 @@ _PROBLEMS = (
 
 
 def node_labels(node: NodeSnapshot) -> Mapping[str, str]:
-    """The node's labels."""
+    """The node's labels, for label selectors."""
     return dict(node.labels)
 
 
 def node_fields(node: NodeSnapshot) -> Mapping[str, str]:
-    """Values of the field selectors."""
+    """The values of the fields that can be selected."""
     return {"metadata.name": node.name, "spec.unschedulable": "true" if node.cordoned else "false"}
 
 
 def render_node(node: NodeSnapshot, stamp: Stamp) -> Manifest:
-    """The manifest."""
+    """The manifest of a node."""
     taints = [
         {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}
         for taint in node.taints
@@ -66,7 +66,7 @@ class PoolSnapshot(NamedTuple):
 
 
 def render_pool(pool: PoolSnapshot, stamp: Stamp) -> Manifest:
-    """A pool as Cluster API's MachineDeployment, whose scale can be set."""
+    """A pool as Cluster API's MachineDeployment, which can be scaled."""
     labels = {"cluster.x-k8s.io/cluster-name": CLUSTER, "cluster.x-k8s.io/deployment-name": pool.name}
     unready = {"unavailableReplicas": pool.nodes - pool.ready} if pool.nodes > pool.ready else {}
     return {

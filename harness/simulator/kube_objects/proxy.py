@@ -1,4 +1,4 @@
-"""What is reached through the Kubernetes API's proxies: kubelets' statistics and components' metrics."""
+"""The Kubernetes API's proxies: kubelets' statistics and components' metrics."""
 
 from collections.abc import Callable
 from urllib.parse import unquote
@@ -15,7 +15,7 @@ from harness.simulator.profile.store_products import StoreProduct
 
 
 class Proxies:
-    """Routes below ``/api/v1`` that answer for nodes, services and pods, and ``/metrics`` of the KFP API server."""
+    """The proxy routes of nodes and services below ``/api/v1``, and ``/metrics`` of the KFP API server."""
 
     def __init__(self, view: KubernetesView, gateway: Gateway, advance: Callable[[], None]) -> None:
         self._view = view
@@ -23,7 +23,7 @@ class Proxies:
         self._advance = advance
 
     def mount(self, app: web.Application) -> None:
-        """Register all routes."""
+        """Add all routes to the application."""
         router, api = app.router, "/api/v1"
         router.add_get("/metrics", self._api_metrics)
         router.add_get(f"{api}/nodes/{{node}}/proxy/{{path:.+}}", self._kubelet)
@@ -70,7 +70,7 @@ class Proxies:
 
 
 def _path(request: web.Request) -> str:
-    """What is asked for behind the proxy: some clients write its slashes as ``%2F``."""
+    """The path behind the proxy; some clients encode its slashes as ``%2F``."""
     return unquote(request.match_info["path"]).rstrip("/")
 
 

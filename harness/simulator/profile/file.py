@@ -41,14 +41,14 @@ def load_profile(name: str) -> Profile:
             return parse_profile(path.read_text(encoding="utf-8"), name, path.stem)
         except OSError as error:
             raise ConfigError(
-                f"cannot read the profile {name}: {error.strerror}", "give the path of a YAML file"
+                f"the profile {name} can't be read: {error.strerror}", "give the path of a YAML file"
             ) from error
     try:
         text = (_BUILT_IN / f"{name}.yaml").read_text(encoding="utf-8")
     except OSError:
         names = list(built_in())
         raise ConfigError(
-            f"unknown simulated platform '{name}'",
+            f"there is no simulated platform '{name}'",
             f"{_meant(name, names)}built-in profiles: {', '.join(names)}; or give the path of a YAML file",
         ) from None
     return parse_profile(text, f"{name}.yaml", name)
