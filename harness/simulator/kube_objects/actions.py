@@ -242,7 +242,7 @@ def _check_changeable(plural: str, name: str, patch: Mapping[str, Any]) -> None:
     parts |= {part for part, fields in patch.items() if not isinstance(fields, dict)}
     others = sorted(parts - _CHANGEABLE.get(plural, frozenset()))
     if others:
-        message = f'{plural} "{name}" is forbidden: the simulated platform cannot change {", ".join(others)}'
+        message = f'{plural} "{name}" is forbidden: the simulated platform can\'t change {", ".join(others)}'
         raise ApiError(403, "Forbidden", message, {"name": name, "kind": plural})
 
 

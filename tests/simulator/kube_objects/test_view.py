@@ -152,7 +152,7 @@ def test_pods_name_their_priority_class_and_the_cluster_has_it() -> None:
 
 
 def test_a_step_can_only_have_a_class_that_there_is() -> None:
-    with pytest.raises(ConfigError, match=r"steps\[0\].priority_class: there is no class 'urgent'"):
+    with pytest.raises(ConfigError, match=r"steps\[0\].priority_class: unknown class 'urgent'"):
         Platform(profile(step=Step(priority_class="urgent")), 1)
 
 
