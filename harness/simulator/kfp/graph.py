@@ -7,7 +7,7 @@ their dependencies are those of KFP's compiler (backend/src/v2/compiler/argocomp
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import md5
 from typing import Any
@@ -46,8 +46,8 @@ class Plan:
     role: str
     task: str
     path: str
-    waits: int
-    then: tuple[int, ...]
+    waits: int = 0
+    then: tuple[int, ...] = ()
     parent: int = -1  # index of the driver of its pipeline
     container: Container = Container()
     reads: tuple[int, ...] = ()
@@ -67,21 +67,6 @@ class Graph:
     def pods(self) -> int:
         """Number of pods of a run without retries, skips and cache hits."""
         return sum(1 for plan in self.plans if plan.role != JOIN)
-
-
-@dataclass(slots=True)
-class _Draft:
-    role: str
-    task: str
-    path: str
-    needs: list[int]
-    parent: int = -1
-    container: Container = Container()
-    reads: list[int] = field(default_factory=list)
-    always: bool = False
-    cache_key: str = ""
-    varies: tuple[str, ...] = ()
-    condition: Condition | None = None
 
 
 def flatten(spec: Spec, platform: Spec, parameters: Mapping[str, object], loop_iterations: int) -> Graph:
@@ -116,7 +101,7 @@ class _Place:
 
 
 class _Builder:
-    """Walks nested pipelines and appends one draft per pod."""
+    """Walks nested pipelines and appends one plan per pod."""
 
     def __init__(self, spec: Spec, platform: Spec, parameters: Mapping[str, object], loop_iterations: int) -> None:
         self._pipeline = str(spec.get("pipelineInfo", {}).get("name", ""))
@@ -125,26 +110,21 @@ class _Builder:
         self._platform = platform
         self._parameters = parameters
         self._loop_iterations = loop_iterations
-        self._drafts: list[_Draft] = []
+        self._plans: list[Plan] = []
+        self._needs: list[list[int]] = []  # of each plan: the plans that it waits for
 
     def graph(self) -> Graph:
-        then: list[list[int]] = [[] for _ in self._drafts]
-        for index, draft in enumerate(self._drafts):
-            for needed in draft.needs:
+        then: list[list[int]] = [[] for _ in self._plans]
+        for index, needs in enumerate(self._needs):
+            for needed in needs:
                 then[needed].append(index)
-        return Graph(
-            tuple(
-                Plan(
-                    d.role, d.task, d.path, len(d.needs), tuple(then[i]), d.parent, d.container, tuple(d.reads),
-                    d.always, d.cache_key, d.varies, d.condition,
-                )
-                for i, d in enumerate(self._drafts)
-            )
-        )  # fmt: skip
+        whole = zip(self._plans, self._needs, then, strict=True)
+        return Graph(tuple(replace(plan, waits=len(needs), then=tuple(after)) for plan, needs, after in whole))
 
-    def _add(self, draft: _Draft) -> int:
-        self._drafts.append(draft)
-        return len(self._drafts) - 1
+    def _add(self, plan: Plan, needs: list[int]) -> int:
+        self._plans.append(plan)
+        self._needs.append(needs)
+        return len(self._plans) - 1
 
     def dag(
         self, dag: Spec, needs: list[int], place: _Place, *, driver: str, task: str, always: bool = False,
@@ -153,13 +133,13 @@ class _Builder:
         """Driver, tasks and end of one (nested) pipeline; returns the index of its end."""
         outside, _, _ = place.path.rpartition(".")
         path = f"{outside}.{driver}" if outside else driver
-        first = self._add(_Draft(DAG_DRIVER, task, path, needs, place.parent, always=always, condition=condition))
+        first = self._add(Plan(DAG_DRIVER, task, path, parent=place.parent, always=always, condition=condition), needs)
         inside = _Place(place.path, first, place.scope)
         ends: dict[str, int] = {}
         tasks: Spec = dag["tasks"]
         for name in _in_order(tasks):
             ends[name] = self._task(name, tasks[name], ends, inside)
-        return self._add(_Draft(JOIN, task, place.path, [first, *ends.values()], first))
+        return self._add(Plan(JOIN, task, place.path, parent=first), [first, *ends.values()])
 
     def _task(self, name: str, task: Spec, ends: Mapping[str, int], pipeline: _Place) -> int:
         component: Spec = self._components[task["componentRef"]["name"]]
@@ -184,7 +164,8 @@ class _Builder:
         over = items(task, here.scope, self._parameters)
         count = self._loop_iterations if over is None else len(over)
         most = int(task.get("iteratorPolicy", {}).get("parallelismLimit", 0) or 0)
-        driver = self._add(_Draft(DAG_DRIVER, name, f"{here.path}-driver", needs, here.parent, condition=condition))
+        plan = Plan(DAG_DRIVER, name, f"{here.path}-driver", parent=here.parent, condition=condition)
+        driver = self._add(plan, needs)
         ends: list[int] = []
         for k in range(count):
             # With a limit, iteration k begins when iteration k - most has ended.
@@ -196,7 +177,7 @@ class _Builder:
             place = _Place(f"{here.path}.iteration({k}:{k})", driver, {**here.scope, **item})
             iteration = f"iteration-driver({k}:{k})"
             ends.append(self.dag(component["dag"], [driver, *before], place, driver=iteration, task=name))
-        return self._add(_Draft(JOIN, name, here.path, [driver, *ends], driver))
+        return self._add(Plan(JOIN, name, here.path, parent=driver), [driver, *ends])
 
     def _container(
         self, name: str, task: Spec, needs: list[int], here: _Place, *, always: bool, condition: Condition | None
@@ -204,17 +185,21 @@ class _Builder:
         label = self._components[task["componentRef"]["name"]]["executorLabel"]
         executor: Spec = self._executors[label]
         if "importer" in executor:
-            return self._add(_Draft(IMPORTER, name, here.path, needs, here.parent, always=always))
+            return self._add(Plan(IMPORTER, name, here.path, parent=here.parent, always=always), needs)
         retry: Spec = task.get("retryPolicy", {})
         container = read_container(executor.get("container", {}), self._platform.get(label, {}), retry)
         path = here.path if container.image in _DRIVER_ONLY else f"{here.path}-driver"
-        driver = self._add(_Draft(CONTAINER_DRIVER, name, path, needs, here.parent, always=always, condition=condition))
+        plan = Plan(CONTAINER_DRIVER, name, path, parent=here.parent, always=always, condition=condition)
+        driver = self._add(plan, needs)
         if container.image in _DRIVER_ONLY:
             return driver
-        draft = _Draft(EXECUTOR, name, f"{here.path}.executor", [driver], here.parent, container, needs[1:])
-        if task.get("cachingOptions", {}).get("enableCache"):
-            draft.cache_key, draft.varies = self._cache_key(executor, here.scope, needs[1:])
-        return self._add(draft)
+        cached = task.get("cachingOptions", {}).get("enableCache")
+        key, varies = self._cache_key(executor, here.scope, needs[1:]) if cached else ("", ())
+        step = Plan(
+            EXECUTOR, name, f"{here.path}.executor", parent=here.parent, container=container, reads=tuple(needs[1:]),
+            cache_key=key, varies=varies,
+        )  # fmt: skip
+        return self._add(step, [driver])
 
     def _cache_key(self, executor: Spec, scope: Mapping[str, Source], needs: list[int]) -> tuple[str, tuple[str, ...]]:
         """A hash of a step's component and inputs, and the run's parameters on which these depend."""
@@ -222,17 +207,17 @@ class _Builder:
         varies = [source.name for _, source in ordered if isinstance(source, Given)]
         inputs = [(name, each.value if isinstance(each, Known) else type(each).__name__) for name, each in ordered]
         upstream: list[str] = []
-        for draft in (self._drafts[each] for index in needs for each in (self._within(index) or (index,))):
-            upstream.append(draft.cache_key or draft.path)
-            varies += draft.varies
+        for plan in (self._plans[each] for index in needs for each in (self._within(index) or (index,))):
+            upstream.append(plan.cache_key or plan.path)
+            varies += plan.varies
         text = json.dumps([self._pipeline, executor, inputs, upstream], sort_keys=True, default=str)
         return md5(text.encode(), usedforsecurity=False).hexdigest(), tuple(varies)
 
     def _within(self, end: int) -> list[int]:
         """The executors in the nested pipeline that ends at this index."""
-        if self._drafts[end].role != JOIN:
+        if self._plans[end].role != JOIN:
             return []
-        return [k for k in range(self._drafts[end].parent, end) if self._drafts[k].role == EXECUTOR]
+        return [k for k in range(self._plans[end].parent, end) if self._plans[k].role == EXECUTOR]
 
     def _producer(self, end: int) -> int:
         """The step that produces the outputs at this index: in a nested pipeline with one step, that step."""

@@ -37,29 +37,9 @@ class Workflow:
     """
 
     __slots__ = (
-        "_fates",
-        "_waits",
-        "active",
-        "created",
-        "drawn",
-        "due",
-        "failed",
-        "finished",
-        "graph",
-        "hash",
-        "kept",
-        "message",
-        "name",
-        "namespace",
-        "news",
-        "parameters",
-        "phase",
-        "queued",
-        "run_id",
-        "started",
-        "steps",
-        "stopping",
-        "unreported",
+        "_fates", "_waits", "active", "created", "drawn", "due", "failed", "finished", "graph", "hash", "kept",
+        "message", "name", "namespace", "news", "parameters", "phase", "queued", "run_id", "started", "steps",
+        "stopping", "unreported",
     )  # fmt: skip
 
     def __init__(

@@ -56,20 +56,15 @@ def _node_address(kind: str) -> Any:
 
 NODE_COLUMNS = (
     NAME,
-    Column("Status", "string", _node_status, description="Whether the node is ready, and takes pods."),
+    Column("Status", "string", _node_status, description="Whether the node is ready and schedulable."),
     Column("Roles", "string", _node_roles, description="The roles that the node's labels name."),
     AGE,
-    text_column("Version", "status.nodeInfo.kubeletVersion", description="Kubelet."),
+    text_column("Version", "status.nodeInfo.kubeletVersion", description="The kubelet's version."),
     Column("Internal-IP", "string", _node_address("InternalIP"), priority=1),
     Column("External-IP", "string", _node_address("ExternalIP"), priority=1),
     text_column("OS-Image", "status.nodeInfo.osImage", _UNKNOWN, priority=1),
     text_column("Kernel-Version", "status.nodeInfo.kernelVersion", _UNKNOWN, priority=1),
-    Column(
-        "Container-Runtime",
-        "string",
-        lambda it: text_at(it, "status.nodeInfo.containerRuntimeVersion", _UNKNOWN),
-        priority=1,
-    ),
+    text_column("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", _UNKNOWN, priority=1),
 )
 
 
@@ -104,8 +99,8 @@ _FIRST_STAMPS = ("firstTimestamp", "deprecatedFirstTimestamp", "eventTime")
 EVENT_COLUMNS = (
     Column("Last Seen", "string", _event_seen(_LAST_STAMPS, age=True), description="Time since it last happened."),
     text_column("Type", "type", description="Normal or Warning."),
-    text_column("Reason", "reason", description="One word."),
-    Column("Object", "string", _object_of_event, description="What it is about."),
+    text_column("Reason", "reason", description="The reason, in one word."),
+    Column("Object", "string", _object_of_event, description="The object of the event."),
     Column(
         "Subobject",
         "string",
@@ -143,7 +138,7 @@ def _claim_modes(manifest: Manifest) -> str:
 CLAIM_COLUMNS = (
     NAME,
     Column("Status", "string", _claim_status, description="Pending, Bound or Lost."),
-    text_column("Volume", "spec.volumeName", description="What it is bound to."),
+    text_column("Volume", "spec.volumeName", description="The bound volume."),
     Column("Capacity", "string", _claim_capacity),
     Column("Access Modes", "string", _claim_modes),
     text_column("StorageClass", "spec.storageClassName"),
@@ -161,7 +156,7 @@ def _default_name(manifest: Manifest) -> str:
 
 STORAGE_CLASS_COLUMNS = (
     Column("Name", "string", _default_name, format="name", description="The name, and whether it is the default."),
-    text_column("Provisioner", "provisioner", description="What makes its volumes."),
+    text_column("Provisioner", "provisioner", description="The provisioner of its volumes."),
     text_column("ReclaimPolicy", "reclaimPolicy", "Delete"),
     text_column("VolumeBindingMode", "volumeBindingMode", "Immediate"),
     Column("AllowVolumeExpansion", "string", lambda it: bool(it.get("allowVolumeExpansion"))),
@@ -197,26 +192,27 @@ def _selector(manifest: Manifest) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or NONE
 
 
-DEPLOYMENT_COLUMNS = (
-    NAME,
-    Column("Ready", "string", _deployment_ready, description="Ready pods of wanted pods."),
-    Column("Up-to-date", "string", _replicas("updatedReplicas")),
-    Column("Available", "string", _replicas("availableReplicas")),
-    AGE,
+_TEMPLATE_COLUMNS = (
     Column("Containers", "string", _containers("name"), priority=1),
     Column("Images", "string", _containers("image"), priority=1),
     Column("Selector", "string", _selector, priority=1),
 )
+DEPLOYMENT_COLUMNS = (
+    NAME,
+    Column("Ready", "string", _deployment_ready, description="Ready and desired pods."),
+    Column("Up-to-date", "string", _replicas("updatedReplicas")),
+    Column("Available", "string", _replicas("availableReplicas")),
+    AGE,
+    *_TEMPLATE_COLUMNS,
+)
 
 REPLICA_SET_COLUMNS = (
     NAME,
-    Column("Desired", "integer", lambda it: it.get("spec", {}).get("replicas", 1), description="Wanted pods."),
-    Column("Current", "integer", _replicas("replicas"), description="Pods there are."),
+    Column("Desired", "integer", lambda it: it.get("spec", {}).get("replicas", 1), description="Desired pods."),
+    Column("Current", "integer", _replicas("replicas"), description="Current pods."),
     Column("Ready", "integer", _replicas("readyReplicas"), description="Pods that are ready."),
     AGE,
-    Column("Containers", "string", _containers("name"), priority=1),
-    Column("Images", "string", _containers("image"), priority=1),
-    Column("Selector", "string", _selector, priority=1),
+    *_TEMPLATE_COLUMNS,
 )
 
 
@@ -249,28 +245,24 @@ QUOTA_COLUMNS = (
 PRIORITY_CLASS_COLUMNS = (
     NAME,
     Column("Value", "integer", lambda it: it["value"], description="The priority of pods of the class."),
-    Column(
-        "Global-Default", "boolean", lambda it: bool(it.get("globalDefault")), description="Whether others have it."
-    ),
+    Column("Global-Default", "boolean", lambda it: bool(it.get("globalDefault")), description="If it is the default."),
     AGE,
     Column("PreemptionPolicy", "string", lambda it: it.get("preemptionPolicy", ""), description="Whether it preempts."),
 )
 
 LEASE_COLUMNS = (
     NAME,
-    text_column("Holder", "spec.holderIdentity", description="Who has it."),
+    text_column("Holder", "spec.holderIdentity", description="The holder of the lease."),
     AGE,
 )
 
 MACHINES_COLUMNS = (  # as Cluster API's definition has them
     NAME,
     text_column("Cluster", "spec.clusterName", description="The cluster."),
-    Column("Replicas", "integer", _replicas("replicas"), description="Machines there are."),
+    Column("Replicas", "integer", _replicas("replicas"), description="Current machines."),
     Column("Ready", "integer", _replicas("readyReplicas"), description="Nodes that are ready."),
-    Column("Updated", "integer", _replicas("updatedReplicas"), description="Machines of the newest kind."),
-    Column(
-        "Unavailable", "integer", _replicas("unavailableReplicas"), description="Machines whose nodes are not ready."
-    ),
+    Column("Updated", "integer", _replicas("updatedReplicas"), description="Machines of the latest revision."),
+    Column("Unavailable", "integer", _replicas("unavailableReplicas"), description="Machines that are not ready."),
     text_column("Phase", "status.phase", description="ScalingUp or Running."),
     Column("Age", "date", _created, description="Time since the object was created."),
 )

@@ -86,9 +86,9 @@ def _readiness_gates(manifest: Manifest) -> str:
 
 POD_COLUMNS = (
     NAME,
-    Column("Ready", "string", _pod_ready, description="Ready containers of all containers."),
-    Column("Status", "string", _pod_status, description="What the containers' states amount to."),
-    Column("Restarts", "string", _pod_restarts, description="How often containers were restarted."),
+    Column("Ready", "string", _pod_ready, description="Ready and total containers."),
+    Column("Status", "string", _pod_status, description="The aggregate state of the containers."),
+    Column("Restarts", "string", _pod_restarts, description="Number of container restarts."),
     AGE,
     text_column("IP", "status.podIP", NONE, priority=1),
     text_column("Node", "spec.nodeName", NONE, priority=1),
