@@ -1,4 +1,4 @@
-"""``pipeswarm adapter serve``: a generic REST adapter of hetida designer with planted limits.
+"""``pipeswarm adapter serve``: a generic REST adapter of hetida designer with configurable limits.
 
 With it in place of a real adapter a load test shows whether the adapter, or the database behind it, is the bottleneck.
 """
@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     serving = verbs.add_parser(
         "serve",
         help="serve an adapter with synthetic plants until it is interrupted",
-        description="Serves a generic REST adapter with synthetic plants and planted limits, until it is interrupted.",
+        description="Serves a generic REST adapter with synthetic plants and configurable limits, until interrupted.",
     )
     serving.add_argument(
         "--capacity", type=count_or_0, default=0, help="requests served at once; the others wait (0: all)"

@@ -1,6 +1,6 @@
 """Little's law on whole simulated runs: what was counted while it happened against what is recorded of each one.
 
-The area under a number of pods, runs or nodes, added up at every change by somebody who looks at nothing but the clock,
+The area under a number of pods, runs or nodes, added up at every change from nothing but the clock,
 is the sum of the times that the records give each of them: L = λ W over any stretch that begins empty.
 """
 
@@ -64,13 +64,13 @@ class Counted(Platform):
         self.recorder.node_changed(node, reason, message)
 
     def counted_run(self, run: Run, answered: Callable[[Run | RpcError], None]) -> None:
-        def told(answer: Run | RpcError) -> None:
+        def answered(answer: Run | RpcError) -> None:
             if isinstance(answer, RpcError):
                 self.runs.change(self.loop.now, run.id, enters=False)
             answered(answer)
 
         self.runs.change(self.loop.now, run.id, enters=True)
-        self.start_run(run, told)
+        self.start_run(run, answered)
 
     def workflow_changed(self, workflow: Workflow) -> None:
         if workflow.over:

@@ -80,7 +80,7 @@ def test_every_pod_and_run_lives_as_on_simpy(name: str) -> None:
         assert instants == pytest.approx(theirs[key], abs=1e-6), key
 
 
-def test_the_cases_are_what_they_are_named_for() -> None:
+def test_the_cases_match_their_names() -> None:
     """Otherwise equal lives would say little."""
     due = [float(number) for number in range(25)]
     pods = {name: lives(simulated(each, UNCACHED, due, 3)) for name, each in CASES.items()}

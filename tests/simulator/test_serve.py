@@ -28,7 +28,7 @@ def start(*arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_the_first_line_tells_where_it_answers_and_the_rest_how_to_use_it(tmp_path: Path) -> None:
+def test_the_first_line_has_the_address_and_the_rest_the_usage(tmp_path: Path) -> None:
     ready_file = tmp_path / "ready.json"
     process = start("--fault", "store-full@30s:0.8", "--seed", "7", "--ready-file", str(ready_file))
     assert process.stdout is not None
@@ -80,7 +80,7 @@ def test_it_ends_with_its_parent() -> None:
         (["--fault", "store-full:-1"], "strength '-1'", "above 0"),
     ],
 )
-def test_what_can_not_be_served_is_refused(
+def test_invalid_arguments_are_refused(
     arguments: list[str], wrong: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["serve", *arguments]) == 2
@@ -138,7 +138,7 @@ def overslept(*arguments: str) -> tuple[int, str]:
         for line in process.stderr:
             if "behind the wall clock" in line:
                 break
-        if line.startswith("warning"):  # it goes on until it is told to end
+        if line.startswith("warning"):  # it runs until it is stopped
             process.send_signal(signal.SIGTERM)
         return process.wait(20), line
     finally:
@@ -167,7 +167,7 @@ def test_the_root_lists_the_apis_and_the_injected_faults(serve: Serve) -> None:
     assert all(f"\n{path} " in text for path in ("/api, /apis", "/apis/v2beta1", "/metrics"))
 
 
-def test_clients_that_hang_up_rudely_are_nobodys_business() -> None:
+def test_clients_that_reset_their_connections_are_ignored() -> None:
     process = start("--profile", "demo")
     assert process.stdout is not None
     url = json.loads(process.stdout.readline())["url"]

@@ -46,7 +46,7 @@ def profile(*pools: Pool, step: Step | None = None, **more: Any) -> Profile:
 
 
 class Journal:
-    """A listener that keeps everything it is told."""
+    """A listener that keeps every change."""
 
     def __init__(self) -> None:
         self.pods: list[tuple[Pod, Change, str]] = []

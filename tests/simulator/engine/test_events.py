@@ -63,7 +63,7 @@ def test_everything_runs_when_it_is_due_and_in_the_order_of_scheduling(tree, sto
     assert story(EventLoop(), tree, stops) == story(Plain(), tree, stops)
 
 
-def test_it_knows_when_something_is_due_next():
+def test_next_at_is_the_time_of_the_next_action():
     loop, ran = EventLoop(), []
     assert (loop.next_at, loop.pending) == (inf, False)
     loop.at(5.0, ran.append, "later")

@@ -113,7 +113,7 @@ def test_a_removed_job_frees_its_share() -> None:
     assert station.work == pytest.approx(1.5)
 
 
-def test_less_capacity_slows_down_what_is_under_way() -> None:
+def test_less_capacity_slows_down_running_jobs() -> None:
     loop, ends = EventLoop(), []
     station = ProcessorSharing(loop, 2.0)
     station.add(4.0, 2.0, lambda: ends.append(loop.now))

@@ -60,14 +60,14 @@ def test_littles_law_holds():
     assert area == sum(row.answered_at - row.sent_at for row in rows)
 
 
-def test_what_breaks_is_a_failed_run_with_its_reason():
+def test_a_broken_execution_is_a_failed_run_with_its_reason():
     records = simulated(fault="adapter-errors:2")
     failed = [event for event in of(records, Event) if event.reason != SUCCEEDED]
     said = {event.message.partition(" · ")[0] for event in failed}
     assert said == {"HTTP 500", "SENDING_DATA_TO_ADAPTERS"}
 
 
-def test_what_is_not_over_by_the_end_has_no_answer():
+def test_executions_that_have_not_ended_have_no_answer():
     rows = of(simulated(50, 0.0, drain_s=0.5), Submission)
     assert {row.outcome for row in rows} == {Outcome.ACCEPTED, Outcome.REJECTED}
     assert all((row.run is None) == (row.answered_at is None) for row in rows)

@@ -77,7 +77,7 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
     assert written(5) != written(6)
 
 
-def test_a_planted_fault_is_in_the_records() -> None:
+def test_an_injected_fault_is_in_the_records() -> None:
     plan = parse_fault("store-full:1.41")
     assert plan is not None
     everything = list(simulate(load_profile("demo"), UNCACHED, burst(40), faults=(plan,), seed=3))
@@ -87,7 +87,7 @@ def test_a_planted_fault_is_in_the_records() -> None:
     assert {event.reason for event in records(Event, everything) if event.kind == "Run"} >= {"FAILED"}
 
 
-def test_what_is_not_over_at_the_horizon_stays_open() -> None:
+def test_runs_that_have_not_ended_at_the_horizon_stay_open() -> None:
     everything = list(simulate(profile(pool(cpu=0.05)), UNCACHED, burst(2), drain_s=100.0))
     assert all(span.ended_at is None for span in records(Span, everything) if span.phase == RUN)
     assert not [event for event in records(Event, everything) if event.kind == "Run"]

@@ -1,4 +1,4 @@
-"""Each planted fault shows in what it is meant to break, and not without it."""
+"""Each injected fault has its symptom, which is absent without it."""
 
 import pytest
 

@@ -51,7 +51,7 @@ def cores(measured: dict[str, Any]) -> float:
     return int(usage["cpu"].removesuffix("n")) / 1e9
 
 
-def test_metrics_tell_which_pods_and_nodes_compute() -> None:
+def test_metrics_show_which_pods_and_nodes_compute() -> None:
     platform, view = shown("hetida-pattern-1")
     assert platform.hetida is not None
     idle = listed(view, "nodes", "NodeMetrics")

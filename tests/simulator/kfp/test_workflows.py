@@ -98,7 +98,7 @@ def test_a_parallelism_cap_lets_so_many_workflows_run_at_once() -> None:
 
 
 @pytest.mark.parametrize("end", ["delete_run", "terminate"])
-def test_whoever_waits_for_a_slot_gets_it_when_others_are_deleted_or_terminated(end: str) -> None:
+def test_postponed_workflows_start_when_others_are_deleted_or_terminated(end: str) -> None:
     quick = profile().controller
     platform = Platform(profile(controller=replace(quick, parallelism=1)))
     running, postponed, last = submit(platform, upload(platform), 3)
@@ -222,7 +222,7 @@ def test_steps_that_want_more_cores_than_the_node_has_slow_each_other_down() -> 
     )
 
 
-def test_with_the_cache_on_the_second_run_skips_what_the_first_computed() -> None:
+def test_with_the_cache_on_the_second_run_skips_computed_steps() -> None:
     journal = Journal()
     platform = Platform(profile(), listener=journal)
     version = upload(platform, TRAINING)
@@ -251,7 +251,7 @@ def test_terminating_a_run_ends_its_pods_and_cancels_it() -> None:
     assert refused.value.code is Code.INVALID_ARGUMENT
 
 
-def test_a_failed_run_can_be_retried_and_keeps_what_went_well() -> None:
+def test_a_retried_run_keeps_its_successful_steps() -> None:
     journal = Journal()
     store = ArtifactStore(capacity=GI, used=0.985 * GI, timeout_s=1.0, request_s=0.0)
     steps = (replace(ONE_SECOND, match="train", output=fixed(50 * 2**20)), ONE_SECOND)
@@ -288,7 +288,7 @@ def test_a_run_may_be_deleted_before_its_workflow_is() -> None:
     assert not platform.controller.workflows
 
 
-def test_the_ttl_of_a_run_that_is_retried_begins_anew() -> None:
+def test_a_retry_restarts_the_ttl_of_a_run() -> None:
     quick = profile().controller
     steps = (replace(ONE_SECOND, match="train", failing=1.0, duration=fixed(20.0)), ONE_SECOND)
     platform = Platform(profile(controller=replace(quick, ttl_s=30.0), steps=steps))
@@ -304,7 +304,7 @@ def test_the_ttl_of_a_run_that_is_retried_begins_anew() -> None:
     assert not platform.controller.workflows
 
 
-def test_the_agents_lag_is_the_time_until_the_api_knows() -> None:
+def test_the_api_learns_of_changes_after_the_agents_lag() -> None:
     platform = Platform(profile(agent=Agent(workers=1, report_s=0.0, lag_s=30.0)))
     run = submit(platform, upload(platform))[0]
     platform.loop.run(29.9)

@@ -275,7 +275,7 @@ def gone(side: Side) -> bool:
     return side.pod("younger") is None
 
 
-def test_the_same_pod_makes_way_and_the_same_is_told_of_it(real: RealCluster) -> None:
+def test_the_same_pod_is_preempted_with_the_same_message(real: RealCluster) -> None:
     ours, theirs = both(real, 3, preempted)
     assert theirs["victims"] == ["younger"]
     assert ours == theirs

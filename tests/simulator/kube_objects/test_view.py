@@ -114,7 +114,7 @@ def objects(view: KubernetesView, plural: str) -> list[dict[str, Any]]:
     return [resource.render(each.snapshot) for each in view.store.objects(resource)]
 
 
-def test_a_quota_is_an_object_from_when_it_is_there_and_tells_what_is_used() -> None:
+def test_a_quota_becomes_an_object_that_shows_its_use() -> None:
     platform, view, _ = shown(1)
     assert objects(view, "resourcequotas") == []
     version = upload(platform)

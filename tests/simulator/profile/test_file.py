@@ -67,7 +67,7 @@ def test_errors_name_line_and_key(text: str, where: str, what: str, hint: str) -
 
 
 @given(st.floats(0.01, 1e3), st.floats(1, 10))
-def test_a_lognormals_95th_percentile_is_what_was_asked_for(median: float, factor: float) -> None:
+def test_a_lognormal_has_the_given_95th_percentile(median: float, factor: float) -> None:
     from random import Random
 
     distribution, random = Lognormal(median, median * factor), Random(1)

@@ -1,4 +1,4 @@
-"""Cycles that have grown old are looked for, but never while somebody would notice; the usual work leaves none."""
+"""Old garbage is collected only when idle; the usual work leaves none."""
 
 import asyncio
 import gc
@@ -48,7 +48,7 @@ def old_garbage() -> "weakref.ref[Node]":
     return weakref.ref(node)
 
 
-def test_what_has_grown_old_is_found_when_nobody_asks_and_nothing_is_due(collector: Collector) -> None:
+def test_old_garbage_is_collected_when_the_simulation_is_idle(collector: Collector) -> None:
     dead = old_garbage()
     collector.collect_if_idle(5_000, quiet_s=inf)  # they have just come
     assert dead() is not None
@@ -58,21 +58,21 @@ def test_what_has_grown_old_is_found_when_nobody_asks_and_nothing_is_due(collect
 
 @pytest.mark.parametrize(
     ("requests", "quiet_s"), [((10, 10), inf), ((5_000, 5_001), inf), ((5_000, 5_000), 0.0)],
-    ids=["little can have come together", "somebody asks", "something is due"],
+    ids=["little can have come together", "requests come in", "something is due"],
 )  # fmt: skip
-def test_it_is_left_alone_otherwise(collector: Collector, requests: tuple[int, int], quiet_s: float) -> None:
+def test_it_is_not_collected_otherwise(collector: Collector, requests: tuple[int, int], quiet_s: float) -> None:
     dead = old_garbage()
     for count in requests:
         assert not collector.collect_if_idle(count, quiet_s)
     assert dead() is not None
 
 
-def test_it_is_looked_for_once(collector: Collector) -> None:
+def test_it_is_collected_once(collector: Collector) -> None:
     assert [collector.collect_if_idle(5_000, inf) for _ in range(4)] == [False, True, False, False]
 
 
 @pytest.mark.usefixtures("collector")
-def test_python_itself_looks_at_the_young_only() -> None:
+def test_python_itself_collects_only_the_young() -> None:
     dead = old_garbage()
     many = [[number] for number in range(300_000)]
     assert dead() is not None, len(many)
