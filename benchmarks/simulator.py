@@ -9,8 +9,8 @@ the machine slows both alike. A server that is late without load shows that the 
 
 On simpy it is the platform of tests/support/on_simpy.py, which the tests hold against ours pod by pod. It keeps each
 pod's instants too, but has no listeners, deletions, evictions or faults. The bound is for the obvious model, which
-scans all nodes for each pod; the ranking of nodes is part of our core. The ratio with the same ranking on simpy is printed
-beside it: a third of the work for a pod passes no time and is the same code in both.
+scans all nodes for each pod; the ranking of nodes is part of our core. The ratio with the same ranking on simpy is
+printed beside it: a third of the work for a pod passes no time and is the same code in both.
 """
 
 import argparse

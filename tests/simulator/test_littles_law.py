@@ -64,13 +64,13 @@ class Counted(Platform):
         self.recorder.node_changed(node, reason, message)
 
     def counted_run(self, run: Run, answered: Callable[[Run | RpcError], None]) -> None:
-        def answered(answer: Run | RpcError) -> None:
+        def count(answer: Run | RpcError) -> None:
             if isinstance(answer, RpcError):
                 self.runs.change(self.loop.now, run.id, enters=False)
             answered(answer)
 
         self.runs.change(self.loop.now, run.id, enters=True)
-        self.start_run(run, answered)
+        self.start_run(run, count)
 
     def workflow_changed(self, workflow: Workflow) -> None:
         if workflow.over:
