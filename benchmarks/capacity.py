@@ -25,7 +25,7 @@ from harness.model.experiment import Experiment, Question, Result
 from harness.planning import simulated_burst as simulated
 from harness.planning.experiment import answers, next_point
 from harness.planning.observations import read_observations
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "observations.csv"
 NODES = (2, 4, 8, 16, 20)

@@ -5,12 +5,12 @@
     python benchmarks/simulator.py pods      # one part: simpy, growth, command, load, pods or memory
 
 CPU seconds are of one process and one core, the best of a few tries, ours and simpy's in turn, so that other work on
-the machine slows both alike. A server that is late while it has hardly anything to do says that the machine was busy.
+the machine slows both alike. A server that is late without load shows that the machine was busy.
 
 On simpy it is the platform of tests/support/on_simpy.py, which the tests hold against ours pod by pod. It keeps each
-pod's instants, too, but tells no witness and knows no deletions, evictions and faults. The bound is for a model as one
-would write it, which looks at all nodes for each pod; ranking them is a part of our core. How much is left when simpy's
-has the same ranking is told beside it: of the work for a pod, a third passes no time and is the same code in both.
+pod's instants too, but has no listeners, deletions, evictions or faults. The bound is for the obvious model, which
+scans all nodes for each pod; the ranking of nodes is part of our core. The ratio with the same ranking on simpy is
+printed beside it: a third of the work for a pod passes no time and is the same code in both.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def main() -> int:
     }
     unknown = set(arguments.parts) - parts.keys()
     if unknown:
-        parser.error(f"there is no part {', '.join(unknown)}: give {', '.join(parts)}")
+        parser.error(f"unknown part {', '.join(unknown)}; parts: {', '.join(parts)}")
     table = Table()
     for name in arguments.parts or parts:
         parts[name](table)

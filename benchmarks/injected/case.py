@@ -17,8 +17,8 @@ from harness.model import Event, Outcome, Plan, Scenario, Submission
 from harness.model.http import HttpAnswer
 from harness.model.phases import FAILED
 from harness.model.schedules import Burst, Poisson, Ramp, Spread
-from harness.simulator.distributions import Amount, Lognormal
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.distributions import Amount, Lognormal
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.fast import Arrival, simulate
 from harness.simulator.faults import parse_fault
 from harness.simulator.hetida import answers
@@ -26,7 +26,7 @@ from harness.simulator.hetida.execution import Ending, Job
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
 from harness.simulator.hetida.service import Service
 from harness.simulator.profile import Profile
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
 from harness.store.tables import load, seal
 from harness.targets.completed_run import CompletedRun

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from harness.simulator.distributions import fixed
+from harness.simulator.engine.distributions import fixed
 from harness.simulator.profile import Profile, Quota
 
 Fix = Callable[[Profile], Profile]

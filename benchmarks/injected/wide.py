@@ -9,7 +9,7 @@ from benchmarks.injected.packages import PACKAGE, fan_out, on_gpus, single, tole
 from benchmarks.injected.seen import RUNS_ONLY, SOURCES
 from harness.simulator.faults import FAULTS
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 
 _PROFILES = Path(__file__).with_name("profiles")
 _SIZES = (20, 40, 100, 100, 200, 500)

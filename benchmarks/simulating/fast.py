@@ -21,7 +21,7 @@ from harness.simulator.fast import Arrival, simulate
 from harness.simulator.kfp.records import OVER
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from tests.support.on_simpy import simulated
 from tests.support.simpy_parts import Search
 
@@ -31,7 +31,7 @@ TRIES = 3
 
 
 def profile(nodes: int) -> Profile:
-    """Many equal machines that are all there, and a store nobody waits for."""
+    """Many equal machines from the start, and a store without waiting."""
     base = load_profile("aks-20-nodes")
     pools = tuple(
         replace(pool, initial=nodes, min=nodes, max=nodes) if pool.name == "steps" else pool for pool in base.pools
@@ -65,7 +65,7 @@ def on_simpy(its_profile: Profile, runs: int, ranks: type[Ranks | Search]) -> fl
 
 
 def cpu_of(work: Callable[[], float]) -> tuple[float, float]:
-    """CPU seconds, without looking for garbage: nothing is, in either model."""
+    """CPU seconds with garbage collection off: neither model leaves cycles."""
     gc.collect()
     gc.disable()
     begun = time.process_time()

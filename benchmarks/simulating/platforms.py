@@ -13,7 +13,7 @@ api: {qps: 1000, burst: 1000, latency: 1ms}
 agent: {workers: 8}
 store: {capacity: 900Ti, bytes_per_s: 1Ti}
 """
-# Machines as most have; the controller's client is as fast as the API server's.
+# CloudProvider as most have; the controller's client is as fast as the API server's.
 COMMAND = _THOUSAND_NODES % {"cpu": 4, "memory": "16Gi"} + "controller: {qps: 500, burst: 1000, requeue_s: 2s}\n"
 # The controller makes 50 pods a second, as large installations let it; the others wait.
 SUBMITTED = _THOUSAND_NODES % {"cpu": 64, "memory": "256Gi"} + "controller: {qps: 50, burst: 100, requeue_s: 2s}\n"

@@ -125,7 +125,7 @@ async def come_and_go(url: str) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    await asyncio.sleep(3.0)  # nobody asks
+    await asyncio.sleep(3.0)  # idle
 
 
 def memory(table: Table) -> None:

@@ -1,4 +1,4 @@
-"""``pipeswarm adapter serve``: a generic REST adapter for hetida designer with injected limits.
+"""``pipeswarm adapter serve``: a generic REST adapter of hetida designer with configurable limits.
 
 Used instead of the real adapter, it shows whether the adapter, or the database behind it, is the bottleneck.
 """
@@ -31,12 +31,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     serving.add_argument("--seed", type=int, default=0, help="the same seed gives the same values")
     serving.add_argument("--name", default="plants", help="the adapter's id (default: plants)")
-    commands.add_place_options(serving)
+    commands.add_listen_options(serving)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT."""
-    from harness.simulator.distributions import Amount, Uniform
+    from harness.simulator.engine.distributions import Amount, Uniform
     from harness.simulator.hetida.adapter.limits import Limits
     from harness.simulator.hetida.adapter.serve import AdapterOptions, serve
 
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
             step_s=arguments.step,
             seed=arguments.seed,
             name=arguments.name,
-            place=commands.place(arguments),
+            listen=commands.listen_options(arguments),
         )
     )
     return ExitCode.OK

@@ -92,7 +92,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
     from harness.plan.plans import plan_arrivals, plan_load
     from harness.plan.validate import check
     from harness.simulator.faults import parse_faults
-    from harness.simulator.profile_file import load_profile
+    from harness.simulator.profile.file import load_profile
     from harness.targets.target import find
 
     faults = parse_faults(arguments.fault)

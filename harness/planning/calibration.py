@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.model.phases import PULLING, RUNNING, STARTING
-from harness.simulator.distributions import Amount, Fixed, Lognormal
+from harness.simulator.engine.distributions import Amount, Fixed, Lognormal
 from harness.simulator.profile import Profile, Step
 
 if TYPE_CHECKING:

@@ -112,7 +112,7 @@ def _simulator(sources: Sequence[Path], profile: str) -> "CalibratedSimulator":
     from harness.analysis.capacity.recorded import recorded
     from harness.planning.simulated_burst import package
     from harness.planning.simulated_capacity import calibrate
-    from harness.simulator.profile_file import load_profile
+    from harness.simulator.profile.file import load_profile
     from harness.store.folder import PIPELINE
 
     folders = [path for path in sources if path.is_dir()]

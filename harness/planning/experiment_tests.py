@@ -52,7 +52,7 @@ def tester(plan: ExperimentFile, folder: Path, connect: Callable[[], Cordoning])
 def _platform(plan: ExperimentFile, variant: str) -> "tuple[Profile, bytes]":
     """The simulated platform of a variant, and its pipeline."""
     from harness.simulator.faults import parse_fault
-    from harness.simulator.profile_file import load_profile
+    from harness.simulator.profile.file import load_profile
 
     options = plan.variants[variant]
     unknown = sorted(set(options) - _SIMULATED)

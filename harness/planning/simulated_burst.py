@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.model.errors import ConfigError
-from harness.simulator.faults import plant
+from harness.simulator.faults import inject
 from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.records import OVER, SUCCEEDED
 from harness.simulator.platform import Platform
@@ -67,7 +67,7 @@ def burst(profile: Profile, pipeline: bytes, runs: int, seed: int) -> SimulatedB
     """
     platform = Platform(profile, seed)
     for fault in profile.faults:
-        plant(platform, fault)
+        inject(platform, fault)
     server, loop = platform.server, platform.loop
     uploaded = server.catalogue.create_pipeline(
         "", "", "", pipeline.replace(b"enableCache: true", b"enableCache: false")

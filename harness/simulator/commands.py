@@ -1,4 +1,4 @@
-"""``pipeswarm simulate``: serve a simulated platform, or list the ones there are."""
+"""``pipeswarm simulate``: serve a simulated platform, or list the built-in ones."""
 
 import argparse
 import json
@@ -14,70 +14,77 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harness.simulator.profile import Profile
-    from harness.simulator.serving import Place
+    from harness.simulator.serving.server import ListenOptions
 
     Verbs = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  # argparse has no public name for it
 
 
 def configure(parser: argparse.ArgumentParser) -> "Verbs":
-    """Add the verbs and their options; more verbs may be added to what is returned."""
+    """Add the verbs and their options; returns the subparsers, to which more verbs can be added."""
     verbs: Verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     serving = verbs.add_parser(
         "serve",
-        help="serve a simulated platform until it is interrupted",
-        description="Serves the KFP (or hetida) and Kubernetes APIs of a simulated platform, until it is interrupted.",
+        help="serve a simulated platform until interrupted",
+        description="Serves the KFP (or hetida) and Kubernetes APIs of a simulated platform until interrupted.",
     )
     add_platform_options(serving)
-    add_place_options(serving)
-    serving.add_argument("--seed", type=int, default=0, help="the same seed gives the same durations and sizes")
+    add_listen_options(serving)
     serving.add_argument(
-        "--strict", action="store_true", help="end with an error when simulated time can't keep up with the wall's"
+        "--seed", type=int, default=0, help="random seed: the same seed gives the same durations and sizes (default: 0)"
     )
-    serving.add_argument("--kubeconfig", type=Path, metavar="FILE", help="where to write a kubeconfig for it")
     serving.add_argument(
-        "--advertise", default="", metavar="URL", help="the address others reach it at (default: the one it listens on)"
+        "--strict", action="store_true", help="exit with an error if simulated time falls behind wall time"
+    )
+    serving.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="write a kubeconfig for the platform to FILE (default: a temporary file)",
+    )
+    serving.add_argument(
+        "--advertise", default="", metavar="URL", help="address for clients, if it differs from the listening address"
     )
     listing = verbs.add_parser(
         "profiles",
-        help="list the built-in profiles and the faults that can be planted",
-        description="Lists the built-in profiles and the faults that can be planted.",
+        help="list the built-in profiles and faults",
+        description="Lists the built-in profiles and the faults that can be injected.",
     )
-    listing.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    listing.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     return verbs
 
 
 def add_platform_options(parser: argparse.ArgumentParser) -> None:
-    """Which platform is simulated, and what is broken in it."""
-    parser.add_argument("--profile", default="demo", help="a built-in profile, or a YAML file (default: demo)")
+    """Add the options for the platform's profile and faults."""
+    parser.add_argument("--profile", default="demo", help="name of a built-in profile, or a YAML file (default: demo)")
     parser.add_argument(
-        "--fault", action="append", default=[], metavar="NAME[@WHEN][:STRENGTH]", help="plant a fault; may be repeated"
+        "--fault", action="append", default=[], metavar="NAME[@WHEN][:STRENGTH]", help="inject a fault; may be repeated"
     )
 
 
-def add_place_options(parser: argparse.ArgumentParser) -> None:
-    """Where a server listens, and when it ends."""
+def add_listen_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the address and the end of a server."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=port, default=0, help="port to listen on; 0 takes a free one (default)")
-    parser.add_argument("--ready-file", type=Path, metavar="FILE", help="written when it answers: its address as JSON")
+    parser.add_argument("--port", type=port, default=0, help="port to listen on (default: 0, any free port)")
     parser.add_argument(
-        "--die-with-parent", action="store_true", help="end when the process that started this one ends"
+        "--ready-file", type=Path, metavar="FILE", help="write the address as JSON to FILE once the server answers"
     )
+    parser.add_argument("--die-with-parent", action="store_true", help="stop when the parent process ends")
 
 
-def place(args: argparse.Namespace) -> "Place":
-    """What `add_place_options` got."""
-    from harness.simulator.serving import Place
+def listen_options(args: argparse.Namespace) -> "ListenOptions":
+    """The parsed options of `add_listen_options`."""
+    from harness.simulator.serving.server import ListenOptions
 
-    return Place(args.host, args.port, args.ready_file, args.die_with_parent)
+    return ListenOptions(args.host, args.port, args.ready_file, args.die_with_parent)
 
 
 def run(args: argparse.Namespace, adjust: "Callable[[Profile], Profile]" = lambda profile: profile) -> int:
-    """Carry out what was parsed; `adjust` has the last word on what is served. Returns the exit code."""
+    """Run the parsed command; `adjust` can change the profile before it is served. Returns the exit code."""
     return _profiles(as_json=args.json) if args.verb == "profiles" else _serve(args, adjust)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """``python -m harness.simulator``."""
+    """The command ``python -m harness.simulator``."""
     parser = argparse.ArgumentParser(prog="python -m harness.simulator", description=__doc__)
     configure(parser)
     try:
@@ -91,18 +98,18 @@ def main(argv: list[str] | None = None) -> int:
 
 def _serve(args: argparse.Namespace, adjust: "Callable[[Profile], Profile]") -> int:
     from harness.simulator.faults import parse_faults
-    from harness.simulator.profile_file import load_profile
+    from harness.simulator.profile.file import load_profile
     from harness.simulator.serve import ServeOptions, serve
 
     faults = parse_faults(args.fault)
     profile = adjust(load_profile(args.profile))
-    serve(ServeOptions(profile, faults, place(args), args.seed, args.kubeconfig, args.advertise, args.strict))
+    serve(ServeOptions(profile, faults, listen_options(args), args.seed, args.kubeconfig, args.advertise, args.strict))
     return ExitCode.OK
 
 
 def _profiles(*, as_json: bool) -> int:
     from harness.simulator.faults import FAULTS, HETIDA_FAULTS
-    from harness.simulator.profile_file import built_in
+    from harness.simulator.profile.file import built_in
 
     profiles, faults = built_in(), {name: fault.title for name, fault in (FAULTS | HETIDA_FAULTS).items()}
     if as_json:

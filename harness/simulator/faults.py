@@ -1,6 +1,6 @@
-"""Faults that can be planted by name: what breaks on real platforms, so that a diagnosis can be held against the truth.
+"""Faults that can be injected by name: known causes against which a diagnosis can be checked.
 
-A fault is written ``name``, ``name@30s`` (when it begins) or ``name@30s:0.8`` (and how strong it is, 1 by default).
+A fault is written ``name``, ``name@30s`` (start time) or ``name@30s:0.8`` (with its strength, 1 by default).
 """
 
 from collections.abc import Callable, Iterable
@@ -14,18 +14,18 @@ from harness.simulator.hetida import faults as hetida_faults
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Quota
 
-Plant = Callable[[Platform, float], None]
+Inject = Callable[[Platform, float], None]
 NONE = "none"
-_MYSQLS_OWN = 151  # max_connections that nobody set
+_MYSQLS_OWN = 151  # MySQL's default max_connections
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One way in which a platform can be broken."""
+    """One way to break a platform; `inject` starts it with a strength."""
 
     name: str
     title: str
-    plant: Plant
+    inject: Inject
 
 
 def _store_full(platform: Platform, strength: float) -> None:
@@ -70,7 +70,7 @@ def _agent_lag(platform: Platform, strength: float) -> None:
 
 
 def _nodes_exhausted(platform: Platform, strength: float) -> None:
-    """Nobody adds nodes, or few below the strength of 1."""
+    """No nodes are added; with a strength below 1, fewer."""
     _grow_at_most(platform, 1 - min(1.0, strength))
 
 
@@ -84,7 +84,7 @@ def _autoscaler_at_max(platform: Platform, strength: float) -> None:
 
 
 def _grow_at_most(platform: Platform, share: float) -> None:
-    """Of the nodes that could be added now, only that share."""
+    """Let the pools grow only by that share of what they still could."""
     scaler = platform.cluster.autoscaler
     if scaler is not None:
         for pool in scaler.pools:
@@ -105,7 +105,7 @@ def _cpu_starved(platform: Platform, strength: float) -> None:
 
 
 def _spot_evictions(platform: Platform, strength: float) -> None:
-    """A wave: that share of the nodes that carry work is taken back."""
+    """Evict half of the nodes that run steps, times the strength."""
     nodes = [
         node for node in platform.cluster.nodes.values() if node.labels.get("kubernetes.azure.com/mode") != "system"
     ]
@@ -120,13 +120,13 @@ def _db_connections(platform: Platform, strength: float) -> None:
 
 
 def _db_full(platform: Platform, strength: float) -> None:
-    """Room is left for a few runs, the fewer the stronger."""
+    """Leave room for 20 runs, divided by the strength."""
     database = platform.server.database
     database.used = max(database.used, database.capacity - 20 / strength * database.settings.run_bytes)
 
 
 def _db_slow_listing(platform: Platform, strength: float) -> None:
-    """As without the indexes: what takes real platforms a hundred thousand runs shows here after a few."""
+    """As without indexes: the effect of a hundred thousand runs on a real platform, after a few."""
     platform.server.database.row_s = 0.05 * strength
 
 
@@ -143,37 +143,37 @@ def _driver_overhead(platform: Platform, strength: float) -> None:
 
 
 _FAULTS = (
-    Fault("store-full", "other data takes most of the artifact store's volume", _store_full),
+    Fault("store-full", "other data fills most of the artifact store's volume", _store_full),
     Fault("store-slow", "the artifact store is slow: bandwidth and requests", _store_slow),
     Fault("store-unreachable-from-old-nodes", "nodes that were up cannot reach the artifact store", _store_unreachable),
-    Fault("api-throttled", "the API server's Kubernetes client is held at 5 requests a second", _api_throttled),
-    Fault("api-errors", "the API server answers part of the submissions with 500", _api_errors),
-    Fault("controller-backlog", "the workflow controller makes few pods a second", _controller_backlog),
-    Fault("parallelism-cap", "few workflows may run at once", _parallelism_cap),
+    Fault("api-throttled", "the API server's Kubernetes client is limited to 5 requests per second", _api_throttled),
+    Fault("api-errors", "the API server answers some submissions with 500", _api_errors),
+    Fault("controller-backlog", "the workflow controller creates few pods per second", _controller_backlog),
+    Fault("parallelism-cap", "few workflows run at once", _parallelism_cap),
     Fault("agent-lag", "the persistence agent reports late", _agent_lag),
     Fault("nodes-exhausted", "no node can be added", _nodes_exhausted),
-    Fault("autoscaler-slow", "new nodes take several times longer", _autoscaler_slow),
+    Fault("autoscaler-slow", "new nodes take several times as long", _autoscaler_slow),
     Fault("autoscaler-at-max", "the autoscaler's maximum is low", _autoscaler_at_max),
     Fault("image-pull", "images are pulled slowly", _image_pull),
     Fault("oom", "steps need more memory than their limits", _oom),
     Fault("cpu-starved", "steps want more CPU than their limits and nodes give", _cpu_starved),
-    Fault("spot-evictions", "a wave of machines is taken back by the cloud", _spot_evictions),
-    Fault("db-connections", "other clients take the database's connections", _db_connections),
+    Fault("spot-evictions", "the cloud evicts many machines at once", _spot_evictions),
+    Fault("db-connections", "other clients use up the database's connections", _db_connections),
     Fault("db-full", "the database's disk is nearly full", _db_full),
-    Fault("db-slow-listing", "listing runs takes longer with every run that is stored", _db_slow_listing),
-    Fault("quota", "the namespace's quota lets pods request 4 cores in all", _quota),
+    Fault("db-slow-listing", "listing runs takes longer with every stored run", _db_slow_listing),
+    Fault("quota", "the namespace's quota limits requests to 4 cores in total", _quota),
     Fault("clock-skew", "the platform's clock is 7 seconds ahead", _clock_skew),
-    Fault("driver-overhead", "driver pods take long", _driver_overhead),
+    Fault("driver-overhead", "driver pods take ten times as long", _driver_overhead),
 )
 FAULTS = {fault.name: fault for fault in _FAULTS}
 
 
-def _of_hetida(begin: Callable[[Service, float], None]) -> Plant:
-    def planted(platform: Platform, strength: float) -> None:
-        assert platform.hetida is not None  # seen to when it is planted
+def _of_hetida(begin: Callable[[Service, float], None]) -> Inject:
+    def start(platform: Platform, strength: float) -> None:
+        assert platform.hetida is not None  # checked by `inject`
         begin(platform.hetida, strength)
 
-    return planted
+    return start
 
 
 HETIDA_FAULTS = {name: Fault(name, title, _of_hetida(begin)) for name, (title, begin) in hetida_faults.FAULTS.items()}
@@ -181,10 +181,10 @@ _ALL = FAULTS | HETIDA_FAULTS
 
 
 def parse_fault(text: str) -> FaultPlan | None:
-    """Understand ``name[@when][:strength]``; none for ``none``.
+    """Parse ``name[@when][:strength]``; none for ``none``.
 
     Raises:
-        ConfigError: there is no such fault, or its time or strength can't be.
+        ConfigError: unknown fault, or invalid time or strength.
     """
     name, _, strength = text.strip().partition(":")
     name, _, when = name.partition("@")
@@ -193,18 +193,21 @@ def parse_fault(text: str) -> FaultPlan | None:
     if name not in _ALL:
         close = get_close_matches(name, _ALL, 1)
         meant = f"did you mean '{close[0]}'? " if close else ""
-        raise ConfigError(f"there is no fault '{name}'", f"{meant}faults are: {', '.join(_ALL)}, {NONE}")
+        raise ConfigError(f"there is no fault '{name}'", f"{meant}faults: {', '.join(_ALL)}, {NONE}")
     try:
         factor = float(strength or 1.0)
     except ValueError:
         factor = 0.0
     if not factor > 0:
-        raise ConfigError(f"the fault '{text}' has the strength '{strength}'", "give a number above 0; 1 is usual")
+        raise ConfigError(
+            f"the fault '{text}' has the strength '{strength}', which is invalid",
+            "give a number above 0; 1 is the usual strength",
+        )
     return FaultPlan(name, parse_duration(when) if when else 0.0, factor)
 
 
 def parse_faults(texts: Iterable[str]) -> tuple[FaultPlan, ...]:
-    """Understand several, as options of a command give them.
+    """Parse several faults, as given by command-line options.
 
     Raises:
         ConfigError: see `parse_fault`.
@@ -212,21 +215,21 @@ def parse_faults(texts: Iterable[str]) -> tuple[FaultPlan, ...]:
     return tuple(plan for text in texts if (plan := parse_fault(text)) is not None)
 
 
-def plant(platform: Platform, plan: FaultPlan) -> None:
-    """Let a fault begin at its time.
+def inject(platform: Platform, plan: FaultPlan) -> None:
+    """Start a fault at its time.
 
     Raises:
-        ConfigError: a profile names a fault that there is not, or that what it simulates can't have.
+        ConfigError: unknown fault, or one that the simulated platform cannot have.
     """
     checked = parse_fault(plan.name)
     if checked is None:
         return
     if checked.name in HETIDA_FAULTS and platform.hetida is None:
         raise ConfigError(
-            f"the fault '{checked.name}' breaks hetida designer, and '{platform.profile.name}' simulates none",
-            "give a profile that has it, as --profile hetida-pattern-1",
+            f"the fault '{checked.name}' needs hetida designer, which '{platform.profile.name}' does not simulate",
+            "use a profile with hetida designer, such as --profile hetida-pattern-1",
         )
-    begin = _ALL[checked.name].plant
+    begin = _ALL[checked.name].inject
     if plan.at_s <= platform.loop.now:
         begin(platform, plan.strength)
     else:

@@ -1,13 +1,14 @@
-"""One simulated platform: a profile put together and set going."""
+"""One simulated platform: the parts of a profile, assembled under one event loop."""
 
 from collections.abc import Callable
 from random import Random
 
 from harness.simulator import hetida
-from harness.simulator.artifacts import ArtifactStore
-from harness.simulator.cluster import Cluster, ClusterListener, Nobody
-from harness.simulator.events import EventLoop
+from harness.simulator.cluster import Cluster, ClusterListener, NullListener
+from harness.simulator.engine.calendar import Skew
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.agent import Agent
+from harness.simulator.kfp.artifact_store import ArtifactStore
 from harness.simulator.kfp.controller import Controller
 from harness.simulator.kfp.drivers import Drivers
 from harness.simulator.kfp.records import Run
@@ -17,33 +18,19 @@ from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Profile
 
 
-class Skew:
-    """How far the clocks of the platform's machines are off, which shows in all of its stamps: `by_s` from `since`."""
-
-    __slots__ = ("by_s", "since")
-
-    def __init__(self) -> None:
-        self.since = 0.0
-        self.by_s = 0.0
-
-    def at(self, t: float) -> float:
-        """Seconds that the clock is ahead when it is simulated time `t`."""
-        return self.by_s if t >= self.since else 0.0
-
-
 class Platform:
-    """Everything of one platform, under one event loop.
+    """All parts of one platform.
 
-    Each part draws from a random stream of its own, so that a change of one leaves the others' draws as they were.
+    Each part has its own random stream, so that a change to one part does not change the draws of the others.
     """
 
-    def __init__(self, profile: Profile, seed: int = 0, witness: ClusterListener | None = None) -> None:
+    def __init__(self, profile: Profile, seed: int = 0, listener: ClusterListener | None = None) -> None:
         self.profile = profile
         self.seed = seed
         self.loop = EventLoop()
         self.skew = Skew()
         stream = str(seed)
-        self.cluster = Cluster(self.loop, profile, stream, witness or Nobody())
+        self.cluster = Cluster(self.loop, profile, stream, listener or NullListener())
         self.store = ArtifactStore(self.loop, profile.store)
         self.steps = Steps(
             profile.steps, Random(f"{stream}/steps"), self.store, self.cluster.kubelet, profile.priority_classes
@@ -59,7 +46,7 @@ class Platform:
         self.server = Server(self.loop, profile, stream, self.controller)
         self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None
         self.workflow_watchers: list[Callable[[Workflow], None]] = []
-        self.run_watchers: list[Callable[[Run], None]] = []  # are told when the API server has learned of a run's end
+        self.run_watchers: list[Callable[[Run], None]] = []  # called when the API server has recorded a run's end
         self.agent = Agent(self.loop, profile.agent, self.server, profile.api.tokens_per_report, self._run_over)
 
     def _workflow_changed(self, workflow: Workflow) -> None:
@@ -71,5 +58,5 @@ class Platform:
         assert run.workflow is not None
         for watcher in self.workflow_watchers:
             watcher(run.workflow)
-        for told in self.run_watchers:
-            told(run)
+        for watch in self.run_watchers:
+            watch(run)

@@ -1,10 +1,10 @@
-"""The served simulator: one process, one port, KFP and Kubernetes behind it, until it is told to end."""
+"""The served simulator: the KFP, hetida and Kubernetes APIs of one platform, in one process on one port."""
 
 import asyncio
 import contextlib
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,75 +13,74 @@ from aiohttp import web
 
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.simulator import kube_api
-from harness.simulator.faults import plant
-from harness.simulator.garbage import Collector
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.faults import inject
 from harness.simulator.hetida.rest import Endpoints
 from harness.simulator.kfp.rest import Gateway
-from harness.simulator.kfp.view import Calendar
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.execution import Executions
 from harness.simulator.kube_objects.logs import Logs
 from harness.simulator.kube_objects.proxy import Proxies
 from harness.simulator.kube_objects.view import KubernetesView
-from harness.simulator.page import Page
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile
-from harness.simulator.serving import Ending, Place, announce, listening
-from harness.simulator.wall import WallClock
+from harness.simulator.serving.garbage import Collector
+from harness.simulator.serving.server import ListenOptions, StopSignal, announce, listening
+from harness.simulator.serving.wall import WallClock
 
 _LATE = "the simulation was {:.1f} s behind the wall clock"
-_LOOK_S = 1.0  # how often the parent, the lag and the garbage are looked at
+_CHECK_S = 1.0  # interval for checking the parent process, the lag and the garbage
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """How to serve."""
+    """Which platform to serve, and where."""
 
     profile: Profile
     faults: tuple[FaultPlan, ...] = ()
-    place: Place = Place()
+    listen: ListenOptions = ListenOptions()
     seed: int = 0
-    kubeconfig: Path | None = None  # none: in a folder of its own that goes away with it
-    advertise: str = ""  # the address others reach it at, where that is not the one it listens on
-    strict: bool = False  # end with an error when simulated time can't keep up with the wall's
+    kubeconfig: Path | None = None  # none: a temporary file
+    advertise: str = ""  # the address for clients, if it differs from the listening address
+    strict: bool = False  # exit with an error if simulated time falls behind wall time
 
 
 def serve(options: ServeOptions) -> None:
-    """Serve until SIGTERM, SIGINT, or the parent's end."""
+    """Serve until SIGTERM, SIGINT, or the end of the parent process if that counts."""
     asyncio.run(_serve(options))
 
 
 async def _serve(options: ServeOptions) -> None:
-    ending = Ending(options.place)
+    stop = StopSignal(options.listen)
     app, clock = build(options)
-    # Watches are mostly silent: only so is one that nobody listens to any more noticed.
-    async with listening(app, options.place, "the simulated platform", patient=False) as (here, requests):
+    # Not patient: otherwise an abandoned watch, which is mostly silent, would go unnoticed.
+    async with listening(app, options.listen, "the simulated platform", patient=False) as (here, requests):
         with tempfile.TemporaryDirectory(prefix="pipeswarm-") as folder:
             url = options.advertise.rstrip("/") or here
             kubeconfig = options.kubeconfig or Path(folder) / "kubeconfig"
             _write_kubeconfig(kubeconfig, url, options.profile.namespace)
             _announce(options, url, kubeconfig)
-            await _until(ending, clock, requests, strict=options.strict)
+            await _until(stop, clock, requests, strict=options.strict)
 
 
 def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
-    """The platform behind its HTTP routes, and the clock that drives it."""
+    """The application that serves the platform, and the clock that drives the simulation."""
     clock = WallClock()
     calendar = Calendar(clock.origin_at)
     view = KubernetesView(calendar)
     platform = Platform(options.profile, options.seed, view)
     platform.workflow_watchers.append(view.workflow_changed)
     view.follow(platform)
-    calendar.ahead = platform.skew.at
+    calendar.skew = platform.skew
     for fault in (*options.profile.faults, *options.faults):
-        plant(platform, fault)
+        inject(platform, fault)
     clock.drive(platform.loop)
     app = web.Application(client_max_size=64 * 2**20)
     gateway = Gateway(platform.server, calendar, clock.advance)
     gateway.mount(app)
     if platform.hetida is not None:
         Endpoints(platform.hetida, clock.advance, clock.origin_at, options.seed).mount(app)
-    Page(platform, options.faults, clock).mount(app)
+    app.router.add_get("/", _index(options))
     Proxies(view, gateway, clock.advance).mount(app)
     Logs(view, clock.advance).mount(app)
     Executions(view, clock.advance).mount(app)
@@ -89,24 +88,40 @@ def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
     return app, clock
 
 
-async def _until(ending: Ending, clock: WallClock, requests: Callable[[], int], *, strict: bool) -> None:
+def _index(options: ServeOptions) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """Answers with a plain-text list of the APIs and faults, for people with a browser."""
+    profile = options.profile
+    faults = ", ".join(map(str, (*profile.faults, *options.faults))) or "none"
+    apis = {"/api, /apis": "Kubernetes", "/apis/v2beta1": "Kubeflow Pipelines", "/metrics": "KFP API server's metrics"}
+    if profile.hetida is not None:
+        apis |= {"/api, /hdapi": "hetida designer backend", "/engine": "hetida designer runtime"}
+    lines = [f"Simulated platform {profile.name}: {profile.title}", f"Faults injected: {faults}", ""]
+    text = "\n".join(lines + [f"{path:<16}{name}" for path, name in apis.items()]) + "\n"
+
+    async def index(_: web.Request) -> web.Response:
+        return web.Response(text=text)
+
+    return index
+
+
+async def _until(stop: StopSignal, clock: WallClock, requests: Callable[[], int], *, strict: bool) -> None:
     collector = Collector()
     driving = asyncio.create_task(clock.run())
-    stopping = asyncio.create_task(ending.stop.wait())
+    stopping = asyncio.create_task(stop.event.wait())
     was_late = False
     try:
-        while not ending:
-            await asyncio.wait({driving, stopping}, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+        while not stop:
+            await asyncio.wait({driving, stopping}, timeout=_CHECK_S, return_when=asyncio.FIRST_COMPLETED)
             if driving.done():
-                driving.result()  # it never ends but by an error
+                driving.result()  # ends only with an error
             late_s = clock.lateness()
             if late_s and strict:
-                raise PipeswarmError(_LATE.format(late_s), "give it a core of its own, a smaller load, or no --strict")
+                raise PipeswarmError(_LATE.format(late_s), "give it its own core, reduce the load, or drop --strict")
             if late_s and not was_late:
-                print(f"warning: {_LATE.format(late_s)}: what is measured now is not the platform", file=sys.stderr)
+                print(f"warning: {_LATE.format(late_s)}: measurements are invalid until it catches up", file=sys.stderr)
                 sys.stderr.flush()
             was_late = bool(late_s)
-            collector.look(requests(), clock.quiet_s)
+            collector.collect_if_idle(requests(), clock.quiet_s)
     finally:
         for task in (driving, stopping):
             task.cancel()
@@ -116,29 +131,23 @@ async def _until(ending: Ending, clock: WallClock, requests: Callable[[], int], 
 
 def _announce(options: ServeOptions, url: str, kubeconfig: Path) -> None:
     announce(
-        options.place,
+        options.listen,
         {
             "url": url,
             "kubeconfig": str(kubeconfig),
             "profile": options.profile.name,
-            "fault": ",".join(_written(fault) for fault in options.faults) or "none",
+            "fault": ",".join(str(fault) for fault in options.faults) or "none",
             "seed": options.seed,
         },
     )
     hetida = f"  export PIPESWARM_HETIDA_BACKEND={url}/api\n" if options.profile.hetida is not None else ""
     print(
-        f"The simulated platform '{options.profile.name}' answers at {url} until it is interrupted.\n"
+        f"The simulated platform '{options.profile.name}' is served at {url} until interrupted.\n"
         f"  export KF_PIPELINES_ENDPOINT={url}\n{hetida}"
         f"  export KUBECONFIG={kubeconfig}",
         file=sys.stderr,
         flush=True,
     )
-
-
-def _written(fault: FaultPlan) -> str:
-    when = f"@{fault.at_s:g}s" if fault.at_s else ""
-    strength = f":{fault.strength:g}" if fault.strength != 1 else ""
-    return f"{fault.name}{when}{strength}"
 
 
 def _write_kubeconfig(path: Path, url: str, namespace: str) -> None:
@@ -155,4 +164,6 @@ def _write_kubeconfig(path: Path, url: str, namespace: str) -> None:
         path.write_text(yaml.safe_dump(document))
         path.chmod(0o600)
     except OSError as error:
-        raise ConfigError(f"{path} can't be written: {error.strerror}", "give --kubeconfig a writable place") from error
+        raise ConfigError(
+            f"{path} can't be written: {error.strerror}", "give a writable path to --kubeconfig"
+        ) from error

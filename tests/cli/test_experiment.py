@@ -5,7 +5,7 @@ import pytest
 from harness.cli import main
 from harness.model.errors import ExitCode
 from harness.planning import simulated_burst
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 
 SEARCH = """
 name: nodes

@@ -15,11 +15,11 @@ from harness.collectors.kubernetes.events import Events
 from harness.model import Span
 from harness.model.phases import RUNNING, SCHEDULING, STORING, UNSCHEDULABLE
 from harness.simulator.cluster import Change, Pod
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
 
 ORIGIN_AT = 1_790_000_000 * 10**9

@@ -12,7 +12,7 @@ from benchmarks.injected.case import simulated
 from benchmarks.injected.cases import CASES
 from harness.detectors import diagnose
 from harness.simulator.faults import FAULTS, HETIDA_FAULTS
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from tests.support.injected import INJECTED
 from tests.support.rehearsal import Rehearsal, Shell
 

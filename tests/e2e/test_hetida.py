@@ -246,6 +246,6 @@ def test_a_real_installation_loads_from_our_adapter_and_sends_to_it(hetida, erro
             metrics = answered.read().decode()
     assert finished.code == 0, finished.err + finished.out
     assert finished.report()["ledger"]["failed" if errors else "succeeded"] == 5
-    result = "planted error" if errors else "ok"
+    result = "injected error" if errors else "ok"
     counts = [line for line in metrics.splitlines() if f'path="/timeseries",result="{result}"' in line]
     assert float(counts[0].split()[-1]) >= (5 if errors else 10), "each execution loads one series and sends one"

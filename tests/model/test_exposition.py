@@ -10,15 +10,15 @@ from tests.cli.test_watch import LOAD, OBSERVED
 def test_the_current_state_is_a_page_of_metrics():
     lines = exposition(LOAD, OBSERVED).splitlines()
     assert {
-        "pipeswarm_arrivals_intended 200.0",
-        "pipeswarm_arrivals_sent_total 200.0",
-        "pipeswarm_arrivals_missed_total 0.0",
-        "pipeswarm_runs_in_flight 40.0",
+        "pipeswarm_arrivals_intended 200",
+        "pipeswarm_arrivals_sent_total 200",
+        "pipeswarm_arrivals_missed_total 0",
+        "pipeswarm_runs_in_flight 40",
         "pipeswarm_lag_seconds 0.0012",
-        'pipeswarm_runs_ended_total{outcome="failed"} 30.0',
-        'pipeswarm_test_stage{stage="draining"} 1.0',
-        'pipeswarm_platform_runs{state="RUNNING"} 40.0',
-        'pipeswarm_observer_requests_total{endpoint="b"} 4.0',
+        'pipeswarm_runs_ended_total{outcome="failed"} 30',
+        'pipeswarm_test_stage{stage="draining"} 1',
+        'pipeswarm_platform_runs{state="RUNNING"} 40',
+        'pipeswarm_observer_requests_total{endpoint="b"} 4',
     } <= set(lines)
 
 

@@ -13,9 +13,9 @@ from harness.model import Span
 from harness.model.phases import RUN
 from harness.planning.calibration import calibrated, fitted
 from harness.planning.observations import timeline_of
-from harness.simulator.distributions import Fixed, Lognormal
+from harness.simulator.engine.distributions import Fixed, Lognormal
 from harness.simulator.profile import Profile
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from harness.store.folder import RunFolder
 
 SLOW = """

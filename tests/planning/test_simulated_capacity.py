@@ -7,7 +7,7 @@ from harness.analysis.capacity.recorded import recorded
 from harness.cli import main
 from harness.planning import simulated_burst
 from harness.planning.simulated_capacity import calibrate
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from tests.support.timelines import burst
 
 

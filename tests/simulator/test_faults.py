@@ -1,15 +1,15 @@
-"""Each planted fault shows in what it is meant to break, and not without it."""
+"""Each injected fault has its symptom, which is absent without it."""
 
 from collections.abc import Callable
 
 import pytest
 
 from harness.simulator.cluster import Change
-from harness.simulator.faults import FAULTS, parse_fault, plant
+from harness.simulator.faults import FAULTS, inject, parse_fault
 from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.records import Run
 from harness.simulator.platform import Platform
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from tests.support.platforms import Journal, submit, upload
 
 RUNS = 60
@@ -22,7 +22,7 @@ def measured(fault: str) -> tuple[Platform, Journal, list[Run], Answers]:
     platform = Platform(load_profile("demo"), 1, journal)
     plan = parse_fault(fault)
     if plan is not None:
-        plant(platform, plan)
+        inject(platform, plan)
     version = upload(platform)
     runs = []
     for number in range(RUNS):
@@ -74,7 +74,7 @@ SYMPTOMS: dict[str, Callable[[Platform, Journal, list[Run], Answers], float]] = 
     "db-full": lambda p, j, r, a: sum("The table 'run_details' is full" in each for each in refusals(a)),
     "db-slow-listing": lambda p, j, r, a: p.server.listing_s(),
     "quota": lambda p, j, r, a: sum("exceeded quota: workflows, requested: requests.cpu" in d for _, _, d in j.pods),
-    "clock-skew": lambda p, j, r, a: p.skew.at(p.loop.now),
+    "clock-skew": lambda p, j, r, a: p.skew.by_s * (p.loop.now >= p.skew.since),
     "driver-overhead": lambda p, j, r, a: mean([pod.finished - pod.started for pod in pods(j, "container-driver")]),
 }
 
@@ -116,7 +116,7 @@ def test_a_fault_begins_at_its_time() -> None:
     plan = parse_fault("store-full@30s:0.5")
     assert plan is not None
     platform = Platform(load_profile("demo"))
-    plant(platform, plan)
+    inject(platform, plan)
     platform.loop.run(29.9)
     assert platform.store.used == 0
     platform.loop.run(30.1)
@@ -128,7 +128,7 @@ def test_the_demo_burst_is_over_within_a_minute_and_a_full_store_fails_about_hal
         platform = Platform(load_profile("demo"), 3)
         plan = parse_fault(fault)
         if plan is not None:
-            plant(platform, plan)
+            inject(platform, plan)
         runs = submit(platform, upload(platform), 200)
         platform.loop.run(120)
         return runs

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.simulator.cluster import Change, Pod, Shape
 from harness.simulator.cluster.quota import Quota
-from harness.simulator.distributions import fixed
+from harness.simulator.engine.distributions import fixed
 from harness.simulator.kfp.errors import RpcError
 from harness.simulator.kfp.records import SUCCEEDED, Run
 from harness.simulator.platform import Platform
@@ -65,7 +65,7 @@ def test_a_refusal_is_worded_as_kube_apiserver_words_it() -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 2**31)), max_size=30), st.integers(1, 8), st.integers(1, 9)
 )
-def test_what_a_quota_lets_in_never_exceeds_it(wants: list[tuple[int, int]], cpu: int, pods: int) -> None:
+def test_admitted_pods_never_exceed_the_quota(wants: list[tuple[int, int]], cpu: int, pods: int) -> None:
     quota, inside = Quota(Limits(cpu=float(cpu), pods=pods)), []
     for number, (cores, memory) in enumerate(wants):
         pod = Pod(str(number), "", Shape(cores, memory), ())
@@ -107,7 +107,7 @@ def test_calls_beyond_the_databases_connections_are_refused() -> None:
     assert all(message.endswith("Error 1040: Too many connections") for message in refused)
 
 
-def test_calls_beyond_what_the_database_does_in_parallel_take_longer() -> None:
+def test_calls_beyond_the_databases_parallelism_take_longer() -> None:
     platform = Platform(profile(api=replace(profile().api, latency=fixed(1.0)), database=Database(parallel=10)))
     version, ends = upload(platform), []
     for number in range(40):
@@ -130,7 +130,7 @@ def test_a_list_holds_a_connection_and_is_refused_without_one() -> None:
     assert (platform.server.database.held, platform.server.database.refused) == (0, 1)
 
 
-def test_a_full_database_takes_no_more_runs() -> None:
+def test_a_full_database_refuses_new_runs() -> None:
     said = answers(profile(database=Database(capacity=100.0, used=0.0, run_bytes=30.0)), 5)
     assert sum(isinstance(each, Run) for each in said) == 3
     assert {each.code.http for each in said if isinstance(each, RpcError)} == {500}

@@ -1,6 +1,6 @@
 """Little's law on whole simulated runs: what was counted while it happened against what is recorded of each one.
 
-The area under a number of pods, runs or nodes, added up at every change by somebody who looks at nothing but the clock,
+The area under a number of pods, runs or nodes, added up at every change from nothing but the clock,
 is the sum of the times that the records give each of them: L = λ W over any stretch that begins empty.
 """
 
@@ -11,17 +11,17 @@ import pytest
 
 from harness.model import Node, Outcome, Sample, Scenario, Span, Submission
 from harness.model.phases import RUN, RUNS_IN_FLIGHT
-from harness.simulator import cluster, fast
+from harness.simulator import cluster
 from harness.simulator.cluster import Change, Pod
-from harness.simulator.fast import Arrival, simulate
+from harness.simulator.fast import Arrival, simulate, simulation
+from harness.simulator.fast.recorder import Recorder
 from harness.simulator.faults import FAULTS, parse_faults
 from harness.simulator.kfp.errors import RpcError
-from harness.simulator.kfp.journal import Journal
 from harness.simulator.kfp.records import Run
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
-from harness.simulator.profile_file import built_in, load_profile
+from harness.simulator.profile.file import built_in, load_profile
 from tests.support.platforms import UNCACHED
 
 PIPELINES = [name for name in built_in() if not name.startswith("hetida")]
@@ -46,9 +46,9 @@ class Area:
 class Counted(Platform):
     """Counts its runs from their submission, its pods, and its nodes."""
 
-    def __init__(self, profile: Profile, seed: int, witness: Journal) -> None:
+    def __init__(self, profile: Profile, seed: int, listener: Recorder) -> None:
         self.pods, self.runs, self.nodes = Area(), Area(), Area()
-        self.journal = witness
+        self.recorder = listener
         super().__init__(profile, seed, self)
         self.start_run, self.server.start_run = self.server.start_run, self.counted_run  # type: ignore[method-assign]
         self.workflow_watchers.append(self.workflow_changed)
@@ -57,20 +57,20 @@ class Counted(Platform):
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         if change in {Change.CREATED, Change.OVER, Change.GONE}:
             self.pods.change(self.loop.now, pod.name, enters=change is Change.CREATED)
-        self.journal.pod_changed(pod, change, detail)
+        self.recorder.pod_changed(pod, change, detail)
 
     def node_changed(self, node: cluster.Node, reason: str = "", message: str = "") -> None:
         self.nodes.change(self.loop.now, node.name, enters=node.gone is None)
-        self.journal.node_changed(node, reason, message)
+        self.recorder.node_changed(node, reason, message)
 
     def counted_run(self, run: Run, answered: Callable[[Run | RpcError], None]) -> None:
-        def told(answer: Run | RpcError) -> None:
+        def count(answer: Run | RpcError) -> None:
             if isinstance(answer, RpcError):
                 self.runs.change(self.loop.now, run.id, enters=False)
             answered(answer)
 
         self.runs.change(self.loop.now, run.id, enters=True)
-        self.start_run(run, told)
+        self.start_run(run, count)
 
     def workflow_changed(self, workflow: Workflow) -> None:
         if workflow.over:
@@ -91,7 +91,7 @@ def test_on_every_built_in_platform(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def holds(name: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast, "Platform", Counted)
+    monkeypatch.setattr(simulation, "Platform", Counted)
     made.clear()
     scenarios = [Scenario(f"s{k}", "littles-law", {}, {}) for k in range(30)]
     arrivals = [Arrival(0.7 * k, each) for k, each in enumerate(scenarios)]

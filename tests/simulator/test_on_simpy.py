@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from harness.simulator.distributions import Amount, Uniform, fixed
+from harness.simulator.engine.distributions import Amount, Uniform, fixed
 from harness.simulator.kfp.records import OVER, Run
 from harness.simulator.platform import Platform
 from harness.simulator.profile import ArtifactStore, Controller, Pool, Profile, Quota, Scheduler, Step
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from tests.support.on_simpy import simulated
 from tests.support.platforms import GI, UNCACHED, upload
 
@@ -80,7 +80,7 @@ def test_every_pod_and_run_lives_as_on_simpy(name: str) -> None:
         assert instants == pytest.approx(theirs[key], abs=1e-6), key
 
 
-def test_the_cases_are_what_they_are_named_for() -> None:
+def test_the_cases_match_their_names() -> None:
     """Otherwise equal lives would say little."""
     due = [float(number) for number in range(25)]
     pods = {name: lives(simulated(each, UNCACHED, due, 3)) for name, each in CASES.items()}

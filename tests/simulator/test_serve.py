@@ -17,13 +17,8 @@ import yaml
 
 from harness.model.errors import ExitCode
 from harness.simulator.commands import main
-from harness.simulator.page import Page
-from harness.simulator.platform import Platform
-from harness.simulator.profile import FaultPlan
-from harness.simulator.profile_file import load_profile
-from harness.simulator.wall import WallClock
-from tests.support.platforms import UNCACHED, pool, profile, submit, upload
-from tests.support.serving import QUICK, Serve, Served
+from tests.support.platforms import UNCACHED
+from tests.support.serving import QUICK, Serve
 
 MODULE = [sys.executable, "-m", "harness.simulator"]
 
@@ -33,7 +28,7 @@ def start(*arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_the_first_line_tells_where_it_answers_and_the_rest_how_to_use_it(tmp_path: Path) -> None:
+def test_the_first_line_has_the_address_and_the_rest_the_usage(tmp_path: Path) -> None:
     ready_file = tmp_path / "ready.json"
     process = start("--fault", "store-full@30s:0.8", "--seed", "7", "--ready-file", str(ready_file))
     assert process.stdout is not None
@@ -79,13 +74,13 @@ def test_it_ends_with_its_parent() -> None:
     ("arguments", "wrong", "hint"),
     [
         (["--profile", "dmo"], "no simulated platform 'dmo'", "did you mean 'demo'?"),
-        (["--profile", "no/such.yaml"], "no/such.yaml can't be read", "give a YAML file"),
+        (["--profile", "no/such.yaml"], "no/such.yaml can't be read", "give the path of a YAML file"),
         (["--fault", "store-ful"], "no fault 'store-ful'", "did you mean 'store-full'?"),
         (["--fault", "store-full@soon"], "'soon' is not a duration", "90s"),
         (["--fault", "store-full:-1"], "strength '-1'", "above 0"),
     ],
 )
-def test_what_can_not_be_served_is_refused(
+def test_invalid_arguments_are_refused(
     arguments: list[str], wrong: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["serve", *arguments]) == 2
@@ -143,7 +138,7 @@ def overslept(*arguments: str) -> tuple[int, str]:
         for line in process.stderr:
             if "behind the wall clock" in line:
                 break
-        if line.startswith("warning"):  # it goes on until it is told to end
+        if line.startswith("warning"):  # it runs until it is stopped
             process.send_signal(signal.SIGTERM)
         return process.wait(20), line
     finally:
@@ -163,33 +158,16 @@ def test_a_strict_simulation_that_is_late_ends_with_an_error() -> None:
     assert re.match(r"error: the simulation was [2-9]\.\d s behind the wall clock", line)
 
 
-def test_the_page_shows_what_the_platform_is_doing() -> None:
-    platform = Platform(load_profile("demo"), 1)
-    submit(platform, upload(platform), 30)
-    platform.loop.run(8.0)
-    text = re.sub(r"<[^>]+>", " ", Page(platform, (FaultPlan("store-full", 30.0),), WallClock()).render())
-    words = " ".join(text.split())
-    assert "Simulated platform demo" in words
-    assert "store-full from 30 s" in words
-    assert "runs in progress 30" in words
-    assert "RUNNING 30" in words
-    assert re.search(r"steps \d+ of at most 12 ready, \d+ coming", words)
-    assert re.search(r"artifact store 0\.\d\d of 20 GiB", words)
+def test_the_root_lists_the_apis_and_the_injected_faults(serve: Serve) -> None:
+    platform = serve("--fault", "store-full@30s:0.8")
+    with urllib.request.urlopen(platform.url + "/") as answer:
+        assert answer.headers["Content-Type"].startswith("text/plain")
+        text = answer.read().decode()
+    assert "Faults injected: store-full@30s:0.8" in text
+    assert all(f"\n{path} " in text for path in ("/api, /apis", "/apis/v2beta1", "/metrics"))
 
 
-def test_names_in_the_page_are_text() -> None:
-    page = Page(Platform(profile(pool("<b>"))), (), WallClock()).render()
-    assert "<b>" not in page
-    assert "&lt;b&gt;" in page
-
-
-def test_the_page_is_served_and_looks_again_by_itself(served: Served) -> None:
-    with urllib.request.urlopen(served.url + "/") as answer:
-        assert answer.headers["Content-Type"].startswith("text/html")
-        assert b'http-equiv="refresh"' in answer.read()
-
-
-def test_clients_that_hang_up_rudely_are_nobodys_business() -> None:
+def test_clients_that_reset_their_connections_are_ignored() -> None:
     process = start("--profile", "demo")
     assert process.stdout is not None
     url = json.loads(process.stdout.readline())["url"]

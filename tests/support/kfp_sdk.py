@@ -7,7 +7,7 @@ from typing import Any
 from kfp import compiler, dsl
 
 from harness.simulator.cluster import Change
-from harness.simulator.distributions import fixed
+from harness.simulator.engine.distributions import fixed
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile, Step
 from tests.support.platforms import Journal, profile, submit, upload

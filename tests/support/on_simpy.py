@@ -19,7 +19,8 @@ from harness.simulator.cluster.kubelet import SIGKILLED
 from harness.simulator.cluster.objects import Node
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.cluster.ranking import Ranks
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import TokenBucket
 from harness.simulator.kfp.database import Database
 from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.records import Run
@@ -28,7 +29,6 @@ from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.templates import Templates
 from harness.simulator.kfp.workflow import FAILED, PENDING, RUNNING, SUCCEEDED, Step, Workflow
 from harness.simulator.profile import Profile
-from harness.simulator.queues import TokenBucket
 from tests.support.simpy_parts import Process, Scheduler, Search, Shared
 
 

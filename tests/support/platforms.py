@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.simulator.cluster import Change, Node, Pod
-from harness.simulator.distributions import fixed
+from harness.simulator.engine.distributions import fixed
 from harness.simulator.kfp.records import Run, Version
 from harness.simulator.platform import Platform
 from harness.simulator.profile import (
@@ -46,7 +46,7 @@ def profile(*pools: Pool, step: Step | None = None, **more: Any) -> Profile:
 
 
 class Journal:
-    """A witness that keeps everything it is told."""
+    """A listener that keeps every change."""
 
     def __init__(self) -> None:
         self.pods: list[tuple[Pod, Change, str]] = []

@@ -19,17 +19,17 @@ from harness.analysis.timeline import Timeline
 from harness.model import Plan, Scenario
 from harness.simulator import kube_api
 from harness.simulator.cluster import Change, ClusterListener, Node, Pod
-from harness.simulator.faults import parse_fault, plant
-from harness.simulator.kfp.fast import simulate_runs
-from harness.simulator.kfp.journal import Journal
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.fast.recorder import Recorder
+from harness.simulator.fast.records import Arrival
+from harness.simulator.fast.runs import simulate_runs
+from harness.simulator.faults import inject, parse_fault
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.execution import Executions
 from harness.simulator.kube_objects.logs import Logs
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
-from harness.simulator.records import Arrival, Stamps
 
 # While commands run, simulated time passes ten times as fast: rollouts finish soon, and even on a slow machine the
 # autoscaler does not remove idle nodes yet.
@@ -64,26 +64,26 @@ class Rehearsal:
         """Inject a fault five seconds from now."""
         plan = parse_fault(fault)
         assert plan is not None
-        self.platform.loop.after(5.0, plant, self.platform, plan)
+        self.platform.loop.after(5.0, inject, self.platform, plan)
 
     def load(self, runs: int, over_s: float, package: bytes = PACKAGE) -> Timeline:
-        """Run a test of a pipeline and read its run folder; the platform is idle when it ends."""
-        loop, journal = self.platform.loop, Journal(ORIGIN_AT)
+        """Run a test of a pipeline, and read its run folder; the platform is idle when it ends."""
+        loop, recorder = self.platform.loop, Recorder(ORIGIN_AT)
         begun_s = loop.now
-        journal.platform = self.platform
+        recorder.follow(self.platform)
         for node in self.platform.cluster.nodes.values():
-            journal.node_changed(node)
-        self._listeners.all.append(journal)
+            recorder.node_changed(node)
+        self._listeners.all.append(recorder)
         dues = [begun_s + 10.0 + over_s * number / runs for number in range(runs)]
         arrivals = [Arrival(due, Scenario(str(number), "injected", {}, {})) for number, due in enumerate(dues)]
-        stamps = Stamps(ORIGIN_AT)
+        calendar = Calendar(ORIGIN_AT)
         plan = Plan(
-            "kfp", "simulated", {"name": "constant"}, runs, 0, simulated=True, started_at=stamps.at(begun_s)
+            "kfp", "simulated", {"name": "constant"}, runs, 0, simulated=True, started_at=calendar.ns(begun_s)
         )  # fmt: skip
         try:
-            return read_back(plan, simulate_runs(journal, package, arrivals, stamps, dues[-1] + 600.0))
+            return read_back(plan, simulate_runs(recorder, package, arrivals, calendar, dues[-1] + 600.0))
         finally:
-            self._listeners.all.remove(journal)
+            self._listeners.all.remove(recorder)
             for pipeline in list(self.platform.server.catalogue.pipelines):  # each test uploads its own
                 self.platform.server.catalogue.delete_pipeline(pipeline, cascade=True)
 

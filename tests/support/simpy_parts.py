@@ -16,7 +16,7 @@ Process = Iterator[simpy.Event]
 
 
 class Shared:
-    """Processor sharing in virtual time, as `harness.simulator.queues.SharedCapacity`, on simpy's events."""
+    """Processor sharing in virtual time, as `harness.simulator.engine.queues.ProcessorSharing`, on simpy's events."""
 
     def __init__(self, env: simpy.Environment, capacity: float) -> None:
         self.env, self.capacity, self.demand = env, capacity, 0.0

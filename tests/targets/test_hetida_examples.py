@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from harness.plan.schedule_files import read_schedule
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from harness.targets import hetida
 from harness.targets.hetida.transformation import parse_transformation
 

@@ -1,4 +1,4 @@
-"""cluster-autoscaler: looks at intervals, adds nodes for pods that fit nowhere, removes nodes without work."""
+"""cluster-autoscaler: scans at intervals, adds nodes for unschedulable pods, removes idle nodes."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -9,41 +9,41 @@ from harness.simulator.cluster.listener import Change, ClusterListener
 from harness.simulator.cluster.objects import Node, Pod
 from harness.simulator.cluster.scheduler import Scheduler
 from harness.simulator.cluster.shapes import Shape, admits, allocatable, labels_of, taints_of
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Autoscaler as Settings
 from harness.simulator.profile import Pool
 
-REGISTERED = 0.85  # share of the provisioning time after which the node is seen, still NotReady
+REGISTERED = 0.85  # share of the provisioning time after which the node registers, still NotReady
 
 
-class Machines(Protocol):
-    """What the autoscaler may do to the cluster."""
+class CloudProvider(Protocol):
+    """Adds and removes machines on behalf of the autoscaler."""
 
     def pool_nodes(self, pool: Pool) -> list[Node]:
-        """The nodes of a pool that are there."""
+        """The current nodes of a pool."""
         ...
 
     def add_node(self, pool: Pool, ready_in_s: float) -> None:
-        """A machine registers now and is ready so much later."""
+        """Register a machine now that becomes ready after `ready_in_s`."""
         ...
 
     def remove_node(self, node: Node) -> None:
-        """Take a node away, with what is on it."""
+        """Remove a node and the pods on it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleUp:
-    """One way to help: `count` nodes more of `pool` make room for `pods`."""
+    """One option: `count` more nodes of `pool` make room for `pods`."""
 
     pool: Pool
     count: int
     pods: tuple[Pod, ...]
-    waste: float  # share of the new nodes that stays empty
+    waste: float  # share of the new nodes that would stay unused
 
 
 class Autoscaler:
-    """Adds and removes nodes of pools within their bounds."""
+    """Scales the pools within their bounds."""
 
     def __init__(
         self,
@@ -53,16 +53,16 @@ class Autoscaler:
         random: Random,
         *,
         scheduler: Scheduler,
-        machines: Machines,
-        witness: ClusterListener,
+        cloud: CloudProvider,
+        listener: ClusterListener,
     ) -> None:
         self._loop = loop
         self.settings = settings
         self.pools = pools
         self._random = random
         self._scheduler = scheduler
-        self._machines = machines
-        self._witness = witness
+        self._cloud = cloud
+        self._listener = listener
         self._armed = False
         self._last_added = float("-inf")
         self.upcoming: dict[str, int] = {pool.name: 0 for pool in pools}
@@ -70,9 +70,9 @@ class Autoscaler:
         self.slowdown = 1.0  # of provisioning
 
     def look(self) -> None:
-        """Something changed: look at the next tick of the scan interval, if not already about to.
+        """Schedule a scan at the next tick of the interval, after a change.
 
-        Between changes nobody looks, so that an idle simulation ends.
+        Without changes there are no scans, so that an idle simulation ends.
         """
         if not self._armed:
             self._armed = True
@@ -102,12 +102,12 @@ class Autoscaler:
             for pod in pods:
                 if pod.name not in helped and not pod.scale_up:
                     pod.scale_up = "-"
-                    self._witness.pod_changed(pod, Change.NO_SCALE_UP, self._why_not(pod.shape))
+                    self._listener.pod_changed(pod, Change.NO_SCALE_UP, self._why_not(pod.shape))
 
     def _without_upcoming(self, blocked: list[tuple[Shape, list[Pod]]]) -> list[tuple[Shape, list[Pod]]]:
-        """The pods that will not find room on the nodes that are on their way."""
+        """The pods that will not fit on the upcoming nodes."""
         for pool in self.pools:
-            unready = sum(node.ready is None for node in self._machines.pool_nodes(pool))
+            unready = sum(node.ready is None for node in self._cloud.pool_nodes(pool))
             coming = self.upcoming[pool.name] + unready
             if coming:
                 served, _ = _pack(pool, blocked, coming)
@@ -116,7 +116,7 @@ class Autoscaler:
         return [(shape, pods) for shape, pods in blocked if pods]
 
     def _size(self, pool: Pool) -> int:
-        return len(self._machines.pool_nodes(pool)) + self.upcoming[pool.name]
+        return len(self._cloud.pool_nodes(pool)) + self.upcoming[pool.name]
 
     def _option(self, pool: Pool, pods: list[tuple[Shape, list[Pod]]]) -> ScaleUp | None:
         served, nodes = _pack(pool, pods, self.most[pool.name] - self._size(pool))
@@ -144,7 +144,7 @@ class Autoscaler:
         detail = f"pod triggered scale-up: [{{{change}}}]"
         for pod in scale_up.pods:
             pod.scale_up = detail
-            self._witness.pod_changed(pod, Change.SCALE_UP, detail)
+            self._listener.pod_changed(pod, Change.SCALE_UP, detail)
         for _ in range(scale_up.count):
             takes = self.settings.provisioning.sample(self._random, {}) * self.slowdown
             if self._random.random() < self.settings.failing:
@@ -153,7 +153,7 @@ class Autoscaler:
                 self._loop.after(takes * REGISTERED, self._arrived, pool, takes * (1 - REGISTERED))
 
     def _arrived(self, pool: Pool, ready_in_s: float) -> None:
-        self._machines.add_node(pool, ready_in_s)
+        self._cloud.add_node(pool, ready_in_s)
         self.upcoming[pool.name] -= 1
 
     def _failed(self, pool: Pool) -> None:
@@ -171,11 +171,11 @@ class Autoscaler:
     # --- down ---------------------------------------------------------------------------------------------------
 
     def _scale_down(self) -> bool:
-        """Remove what was idle for long; tells whether a node is left that may become or stay idle."""
+        """Remove nodes that have been idle for long; returns whether idle nodes are left."""
         now, settings = self._loop.now, self.settings
         leftover = False
         for pool in self.pools:
-            nodes = self._machines.pool_nodes(pool)
+            nodes = self._cloud.pool_nodes(pool)
             spare = len(nodes) - pool.min
             for node in nodes if spare > 0 else ():
                 if node.idle_since is None:
@@ -183,7 +183,7 @@ class Autoscaler:
                 leftover = True
                 due = max(node.idle_since + settings.unneeded_s, self._last_added + settings.after_add_s)
                 if spare > 0 and now >= due:
-                    self._machines.remove_node(node)
+                    self._cloud.remove_node(node)
                     spare -= 1
         return leftover
 

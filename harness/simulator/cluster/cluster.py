@@ -1,4 +1,4 @@
-"""The cluster as a whole: nodes that come and go, pods that are placed, run and lost."""
+"""The cluster as a whole: nodes join and leave, pods are scheduled, run and lost."""
 
 from collections.abc import Iterator
 from random import Random
@@ -9,7 +9,7 @@ from harness.simulator.cluster.listener import Change, ClusterListener
 from harness.simulator.cluster.objects import Node, Pod
 from harness.simulator.cluster.scheduler import Scheduler
 from harness.simulator.cluster.shapes import Shape
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Pool, Profile, Taint
 
 _SPOT_NOTICE_S = 30.0
@@ -19,25 +19,25 @@ _EVICTION_TAINT = Taint("remediator.kubernetes.azure.com/unschedulable", "", "No
 class Cluster:
     """Nodes, scheduler, kubelets and autoscaler of one profile."""
 
-    def __init__(self, loop: EventLoop, profile: Profile, seed: str, witness: ClusterListener) -> None:
+    def __init__(self, loop: EventLoop, profile: Profile, seed: str, listener: ClusterListener) -> None:
         self._loop = loop
         self._profile = profile
-        self.witness = witness
+        self.listener = listener
         self._names = Random(f"{seed}/names")
         self._evictions = Random(f"{seed}/evictions")
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
         self._pools: dict[str, dict[str, Node]] = {pool.name: {} for pool in profile.pools}
         self._scale_set = {pool.name: f"{self._names.randrange(10**8):08d}" for pool in profile.pools}
-        self._made = dict.fromkeys(self._pools, 0)  # machines ever
-        self.kubelet = Kubelet(loop, profile.kubelet, Random(f"{seed}/kubelet"), witness, self)
-        self.scheduler = Scheduler(loop, profile.scheduler, witness, self.kubelet.bind, self._preempt)
+        self._made = dict.fromkeys(self._pools, 0)  # machines made so far
+        self.kubelet = Kubelet(loop, profile.kubelet, Random(f"{seed}/kubelet"), listener, self)
+        self.scheduler = Scheduler(loop, profile.scheduler, listener, self.kubelet.bind, self._preempt)
         self.autoscaler: Autoscaler | None = None
         if profile.autoscaler is not None:
             random = Random(f"{seed}/autoscaler")
             self.autoscaler = Autoscaler(
                 loop, profile.autoscaler, profile.pools, random,
-                scheduler=self.scheduler, machines=self, witness=witness,
+                scheduler=self.scheduler, cloud=self, listener=listener,
             )  # fmt: skip
         for pool in profile.pools:
             for _ in range(pool.initial):
@@ -46,31 +46,31 @@ class Cluster:
     # --- pods ---------------------------------------------------------------------------------------------------
 
     def create(self, pod: Pod) -> None:
-        """A pod enters the cluster."""
+        """Create a pod: the scheduler queues it."""
         pod.created = self._loop.now
         self.pods[pod.name] = pod
-        self.witness.pod_changed(pod, Change.CREATED)
+        self.listener.pod_changed(pod, Change.CREATED)
         self.scheduler.add(pod)
         if self.autoscaler is not None:
             self.autoscaler.look()
 
     def forget(self, pod: Pod) -> None:
-        """Garbage collection: the object of a pod that is over is deleted."""
+        """Garbage collection: remove a pod's object at once."""
         if self.pods.pop(pod.name, None) is not None:
             self.kubelet.delete(pod, 0.0)
 
     def gone(self, pod: Pod) -> None:
-        """The pod's object is no more."""
+        """Drop a pod whose object was removed (`DepartureListener`)."""
         self.pods.pop(pod.name, None)
 
     def _preempt(self, victim: Pod, pod: Pod, node: Node) -> None:
         if victim.deleting is None:
             victim.preemptor = pod
-            self.witness.pod_changed(victim, Change.PREEMPTED, f"Preempted by {pod.name} on node {node.name}")
+            self.listener.pod_changed(victim, Change.PREEMPTED, f"Preempted by {pod.name} on node {node.name}")
             self.kubelet.delete(victim)
 
     def freed(self, node: Node) -> None:
-        """A pod left the node."""
+        """Let others use what a pod has freed (`DepartureListener`)."""
         if not node.pods:
             node.idle_since = self._loop.now
             if self.autoscaler is not None:
@@ -80,18 +80,18 @@ class Cluster:
     # --- nodes --------------------------------------------------------------------------------------------------
 
     def pool_nodes(self, pool: Pool) -> list[Node]:
-        """The nodes of a pool that are there."""
+        """The current nodes of a pool."""
         return list(self._pools[pool.name].values())
 
     def add_node(self, pool: Pool, ready_in_s: float) -> None:
-        """A machine registers now and is ready so much later."""
+        """Register a machine now that becomes ready after `ready_in_s`."""
         number = self._made[pool.name]
         self._made[pool.name] += 1
         name = f"aks-{pool.name}-{self._scale_set[pool.name]}-vmss{_base36(number)}"
         node = Node(name, sum(self._made.values()), pool, self._loop)
         self.nodes[name] = self._pools[pool.name][name] = node
         if ready_in_s > 0:
-            self.witness.node_changed(
+            self.listener.node_changed(
                 node, "RegisteredNode", f"Node {name} event: Registered Node {name} in Controller"
             )
             self._loop.after(ready_in_s, self._ready, node)
@@ -102,7 +102,7 @@ class Cluster:
         if node.gone is not None:
             return
         node.ready = node.idle_since = self._loop.now
-        self.witness.node_changed(node, "NodeReady", f"Node {node.name} status is now: NodeReady")
+        self.listener.node_changed(node, "NodeReady", f"Node {node.name} status is now: NodeReady")
         self.scheduler.room_made(node)
         if node.pool.spot and node.pool.evictions_per_hour > 0:
             lifetime = self._evictions.expovariate(node.pool.evictions_per_hour / 3600)
@@ -111,37 +111,37 @@ class Cluster:
             self.autoscaler.look()
 
     def evict_node(self, node: Node) -> None:
-        """The cloud takes a spot machine back: a notice, then it is gone."""
+        """The cloud evicts a spot machine: a notice, then the node is removed."""
         if node.gone is not None or node.cordoned:
             return
         self.cordon(node, cordoned=True)
         node.taints = (*node.taints, _EVICTION_TAINT)
         node.special = True
         message = f"Node {node.name} is scheduled for preemption by the cloud provider"
-        self.witness.node_changed(node, "PreemptScheduled", message)
+        self.listener.node_changed(node, "PreemptScheduled", message)
         self._loop.after(_SPOT_NOTICE_S, self.remove_node, node, "spot")
 
     def remove_node(self, node: Node, why: str = "ScaleDown") -> None:
-        """Take a node away; pods on it are lost."""
+        """Remove a node; the pods on it are lost."""
         if node.gone is not None:
             return
         node.gone = self._loop.now
         del self.nodes[node.name], self._pools[node.pool.name][node.name]
         reason, message = _REMOVALS.get(why, _REMOVALS["ScaleDown"])
-        self.witness.node_changed(node, reason, message.format(node.name))
+        self.listener.node_changed(node, reason, message.format(node.name))
         for pod in list(node.pods.values()):
             self.kubelet.delete(pod, 0.0)
         self.scheduler.room_made(node)
 
     def cordon(self, node: Node, *, cordoned: bool) -> None:
-        """Keep new pods off a node, or let them come again."""
+        """Cordon or uncordon a node."""
         node.cordoned = cordoned
         reason, word = ("NodeNotSchedulable",) * 2 if cordoned else ("NodeSchedulable",) * 2
-        self.witness.node_changed(node, reason, f"Node {node.name} status is now: {word}")
+        self.listener.node_changed(node, reason, f"Node {node.name} status is now: {word}")
         self.scheduler.room_made(node)
 
     def scale_pool(self, pool: Pool, count: int) -> None:
-        """Bring a pool to `count` nodes by hand: idle ones go first."""
+        """Scale a pool to `count` nodes by hand; idle nodes are removed first."""
         nodes = sorted(self.pool_nodes(pool), key=lambda node: (len(node.pods), -node.index))
         for node in nodes[: max(0, len(nodes) - count)]:
             self.remove_node(node)
@@ -150,7 +150,7 @@ class Cluster:
             self.add_node(pool, takes.sample(self._names, {}) if takes is not None else 60.0)
 
     def place_system_pod(self, pod: Pod, *, spread: bool = False) -> bool:
-        """A pod of the platform itself, running since before the test; tells whether there was a node for it."""
+        """Place a running pod of the platform itself; returns whether a node had room for it."""
         nodes = self._by_preference(pod.shape)
         for node in sorted(nodes, key=lambda node: len(node.pods)) if spread else nodes:
             pod.node = node
@@ -159,12 +159,12 @@ class Cluster:
             pod.created = pod.scheduled = pod.pulled = pod.started = self._loop.now
             pod.phase = "Running"
             self.pods[pod.name] = pod
-            self.witness.pod_changed(pod, Change.LABELLED)
+            self.listener.pod_changed(pod, Change.LABELLED)
             return True
         return False
 
     def _by_preference(self, shape: Shape) -> Iterator[Node]:
-        """System pools first."""
+        """The nodes with room for such a pod, system pools first."""
         nodes = [node for node in self.nodes.values() if node.schedulable and node.fits(shape)]
         yield from sorted(nodes, key=lambda node: node.labels.get("kubernetes.azure.com/mode") != "system")
 

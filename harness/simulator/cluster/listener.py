@@ -1,4 +1,4 @@
-"""Who is told what happens in the cluster: the Kubernetes API in served mode, a recorder in fast mode."""
+"""The interface for following the cluster, for the Kubernetes view when served and the recorder in fast mode."""
 
 from enum import StrEnum
 from typing import Protocol
@@ -7,11 +7,11 @@ from harness.simulator.cluster.objects import Node, Pod
 
 
 class Change(StrEnum):
-    """What happened to a pod, as witnesses are told."""
+    """What happened to a pod."""
 
-    __hash__ = str.__hash__  # Enum's own is slow, and these are looked up with every change of every pod
+    __hash__ = str.__hash__  # Enum's own is slow, and every change of every pod hashes one
 
-    REFUSED = "refused"  # by a quota: the pod does not exist
+    REFUSED = "refused"  # by a quota: no pod was created
     CREATED = "created"
     UNSCHEDULABLE = "unschedulable"
     SCHEDULED = "scheduled"
@@ -29,22 +29,22 @@ class Change(StrEnum):
 
 
 class ClusterListener(Protocol):
-    """Is told of every change after it was made. What it is told is mutable: it copies what it wants to keep."""
+    """Receives every change after it was made. The objects are mutable: a listener copies what it keeps."""
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
-        """A pod changed; `detail` words what the pod itself does not hold."""
+        """A pod changed; `detail` is the message of the change, if it has one."""
         ...
 
     def node_changed(self, node: Node, reason: str = "", message: str = "") -> None:
-        """A node changed; `reason` is the Kubernetes event it makes, "" for none."""
+        """A node changed; `reason` is that of its Kubernetes event, "" for no event."""
         ...
 
 
-class Nobody:
-    """A witness that does not care."""
+class NullListener:
+    """A listener that ignores everything."""
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
-        """Ignored."""
+        """Ignore a pod's change."""
 
     def node_changed(self, node: Node, reason: str = "", message: str = "") -> None:
-        """Ignored."""
+        """Ignore a node's change."""

@@ -1,69 +1,35 @@
-"""Pods and the nodes they are on; each knows the other."""
+"""Pods and nodes; each knows the other."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from harness.simulator.cluster.shapes import HOSTNAME, Shape, allocatable, labels_of, taints_of
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import Job, ProcessorSharing
 from harness.simulator.profile import Pool, Taint
-from harness.simulator.queues import Job, SharedCapacity
 
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
 class Pod:
-    """A pod, from its creation to its end. Instants are seconds of simulated time; none is "not yet".
+    """A pod, from its creation to its end. Instants are seconds of simulated time; none means "not yet".
 
     Attributes:
-        owner: what made it (a workflow); witnesses read names and labels from it.
+        owner: what created it (a workflow); listeners read names and labels from it.
         index: which node of its owner's graph it is.
         role: ``dag-driver``, ``container-driver``, ``executor``, ``importer``.
         task: the step's name in the pipeline, "" for the root driver.
-        path: where it stands in its workflow (with the workflow's name before it, Argo's node name).
-        images: of its containers; the first one is the main container's.
-        on_running: called when the main container runs; calls `Kubelet.end_main` and `Kubelet.finish` in its turn.
-        on_over: called once, when the pod is over or lost.
+        path: its position in the workflow; prefixed with the workflow's name it is Argo's node name.
+        images: images of its containers, the main container's first.
+        on_running: called when the main container starts; later calls `Kubelet.end_main` and `Kubelet.finish`.
+        on_over: called once, when the pod has ended or was lost.
     """
 
     __slots__ = (
-        "attempts",
-        "created",
-        "deleting",
-        "exit_code",
-        "finished",
-        "grace_s",
-        "images",
-        "index",
-        "job",
-        "labels",
-        "leaves",
-        "limit_cpu",
-        "limit_memory",
-        "main_ended",
-        "message",
-        "name",
-        "namespace",
-        "node",
-        "nominated",
-        "on_over",
-        "on_running",
-        "owner",
-        "path",
-        "phase",
-        "preemptor",
-        "pulled",
-        "reason",
-        "retry_at",
-        "role",
-        "scale_up",
-        "scheduled",
-        "shape",
-        "started",
-        "station",
-        "task",
-        "unschedulable",
-        "usage_cpu",
-        "usage_memory",
+        "attempts", "created", "deleting", "exit_code", "finished", "grace_s", "images", "index", "job", "labels",
+        "leaves", "limit_cpu", "limit_memory", "main_ended", "message", "name", "namespace", "node", "nominated",
+        "on_over", "on_running", "owner", "path", "phase", "preemptor", "pulled", "reason", "retry_at", "role",
+        "scale_up", "scheduled", "shape", "started", "station", "task", "unschedulable", "usage_cpu", "usage_memory",
     )  # fmt: skip
 
     def __init__(
@@ -94,42 +60,42 @@ class Pod:
         self.path = path
         self.phase = "Pending"
         self.created = 0.0
-        self.unschedulable: float | None = None  # since when no node fits
+        self.unschedulable: float | None = None  # since when it has been unschedulable
         self.scheduled: float | None = None
         self.pulled: float | None = None
         self.started: float | None = None
         self.main_ended: float | None = None
         self.finished: float | None = None
-        self.attempts = 0  # to find it a node that were in vain
-        self.retry_at = 0.0  # when it may be tried again
+        self.attempts = 0  # failed attempts to schedule it
+        self.retry_at = 0.0  # not before then is scheduling retried
         self.deleting: float | None = None
-        self.grace_s = 0.0  # between its deletion and its being killed
-        self.leaves: float | None = None  # when its deletion is done
-        self.preemptor: Pod | None = None  # for whom it had to make way
-        self.nominated = ""  # the node on which room is being made for it
+        self.grace_s = 0.0  # from its deletion to SIGKILL
+        self.leaves: float | None = None  # when its deletion is complete
+        self.preemptor: Pod | None = None  # the pod that preempted it
+        self.nominated = ""  # the node where pods are being preempted for it
         self.node: Node | None = None
         self.exit_code = 0
-        self.reason = ""  # of the main container's end
+        self.reason = ""  # of the main container's termination
         self.message = ""
         self.limit_cpu = 0  # thousandths of a core; 0 is none
         self.limit_memory = 0
-        self.usage_cpu = 0.0  # cores it uses while it computes
+        self.usage_cpu = 0.0  # cores used while computing
         self.usage_memory = 0.0
-        self.station: SharedCapacity | None = None  # where its current work is done
+        self.station: ProcessorSharing | None = None  # the queue that its current work is in
         self.job: Job | None = None
-        self.scale_up = ""  # which scale-up it triggered
-        self.labels = _NO_LABELS  # of its own, besides the owner's
+        self.scale_up = ""  # the scale-up that it triggered
+        self.labels = _NO_LABELS  # its own, besides those from the owner
 
     @property
     def over(self) -> bool:
-        """Whether it will do nothing any more."""
+        """Whether it has ended."""
         return self.finished is not None
 
 
 class Node:
-    """A machine. Free amounts are whole thousandths of a core and bytes, so that nothing is lost to rounding.
+    """A machine. Free amounts are whole thousandths of a core and bytes, which avoids rounding errors.
 
-    `free` is the share of the cores plus the share of the memory that is free.
+    `free` is the free share of the cores plus the free share of the memory.
     """
 
     __slots__ = (
@@ -150,18 +116,18 @@ class Node:
         self.ready: float | None = None
         self.gone: float | None = None
         self.cordoned = False
-        self.special = False  # its labels or taints are no longer its pool's
+        self.special = False  # its labels or taints differ from its pool's
         self.idle_since: float | None = None
         self.pods: dict[str, Pod] = {}
-        self.images: dict[str, float] = {}  # name → from when on it is there
-        self.complete: dict[tuple[str, ...], float] = {}  # images of a pod → from when on all of them are there
-        self.pull_free = 0.0  # when the pulls under way are over
-        self.processor = SharedCapacity(loop, pool.cpu)
-        self.version = 0  # counts changes of what is free
+        self.images: dict[str, float] = {}  # by name: when its pull is complete
+        self.complete: dict[tuple[str, ...], float] = {}  # by a pod's images: when all pulls are complete
+        self.pull_free = 0.0  # when the running pulls are complete
+        self.processor = ProcessorSharing(loop, pool.cpu)
+        self.version = 0  # counts changes of the free amounts
         self._count_free()
 
     def fits(self, shape: Shape) -> bool:
-        """Whether there is room; labels and taints are another question."""
+        """Whether the free resources suffice, regardless of labels and taints."""
         return (
             self.cpu_free >= shape.cpu
             and self.memory_free >= shape.memory
@@ -170,7 +136,7 @@ class Node:
         )
 
     def room(self, shape: Shape) -> int:
-        """How many such pods fit."""
+        """How many such pods fit into the free resources."""
         room = self.pods_free
         if shape.cpu:
             room = min(room, self.cpu_free // shape.cpu)
@@ -181,7 +147,7 @@ class Node:
         return room
 
     def take(self, pod: Pod) -> None:
-        """Reserve what the pod requests."""
+        """Reserve the pod's requests."""
         shape = pod.shape
         self.cpu_free -= shape.cpu
         self.memory_free -= shape.memory
@@ -194,7 +160,7 @@ class Node:
         assert roomy, f"{self.name} is overcommitted"
 
     def give_back(self, pod: Pod) -> None:
-        """Free what the pod requested."""
+        """Free the pod's requests."""
         shape = pod.shape
         self.cpu_free += shape.cpu
         self.memory_free += shape.memory
@@ -208,5 +174,5 @@ class Node:
 
     @property
     def schedulable(self) -> bool:
-        """Whether pods may be placed here at all."""
+        """Whether the node is ready and not cordoned."""
         return self.ready is not None and self.gone is None and not self.cordoned

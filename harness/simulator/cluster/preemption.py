@@ -1,7 +1,7 @@
-"""Preemption: which pods of lower priority make way for one that fits nowhere, as kube-scheduler chooses them.
+"""Preemption: which pods of lower priority are evicted for an unschedulable pod, as kube-scheduler chooses them.
 
-The rules are those of its DefaultPreemption plugin (pkg/scheduler/framework/preemption): as few victims as will do, the
-important ones spared first; then the node whose victims are least important.
+The rules are those of its DefaultPreemption plugin (pkg/scheduler/framework/preemption): as few victims as
+possible, higher priorities spared first; then the node with the least important victims.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,25 +9,25 @@ from collections.abc import Callable, Iterable
 from harness.simulator.cluster.objects import Node, Pod
 from harness.simulator.cluster.shapes import Shape
 
-_OFFSET = 2**31  # so that more victims are worse, whatever the sign of their priorities
+_OFFSET = 2**31  # makes every further victim count as harm, even with a negative priority
 
 
 def choose(
     nodes: Iterable[Node], pod: Pod, reserved: Callable[[Node], Iterable[Shape]]
 ) -> tuple[Node, list[Pod]] | None:
-    """The node to make room on and the pods that have to go; none where that helps nowhere.
+    """The node and its victims; none where preemption does not help.
 
     Args:
-        nodes: those that would take the pod if they were empty.
-        pod: fits on none of them.
-        reserved: what is kept on a node for others.
+        nodes: nodes that would accept the pod if they were empty.
+        pod: the pod, which fits on none of them.
+        reserved: shapes nominated to a node earlier.
     """
     candidates = [(node, victims) for node in nodes if (victims := _victims(node, pod, reserved(node)))]
     return min(candidates, key=lambda each: _harm(*each), default=None)
 
 
 def _victims(node: Node, pod: Pod, reserved: Iterable[Shape]) -> list[Pod]:
-    """The pods that have to leave the node; none at all where even that is not enough."""
+    """The victims on a node; empty if even evicting all lower priorities is not enough."""
     shape = pod.shape
     lower = [each for each in node.pods.values() if each.shape.priority < shape.priority]
     room = _Room(node)
@@ -58,7 +58,7 @@ def _begun(pod: Pod) -> float:
 
 
 class _Room:
-    """What is free on a node, to try things out."""
+    """A scratch copy of a node's free resources."""
 
     def __init__(self, node: Node) -> None:
         self._free = [node.cpu_free, node.memory_free, node.gpu_free, node.pods_free]
@@ -79,7 +79,7 @@ class _Room:
 
 
 def fits_beside(node: Node, shape: Shape, reserved: Iterable[Shape]) -> bool:
-    """Whether there is room for such a pod besides what is kept for others."""
+    """Whether such a pod fits beside the reserved shapes."""
     room = _Room(node)
     for each in reserved:
         room.take(each)

@@ -1,15 +1,16 @@
-"""A namespace's ResourceQuota: what the pods that are not over may request together."""
+"""A namespace's ResourceQuota: the limit on the total requests of unfinished pods."""
 
 from collections.abc import Callable
 
 from harness.simulator.cluster.objects import Pod
+from harness.simulator.cluster.shapes import cores, quantity
 from harness.simulator.profile import Quota as Limits
 
 NAME = "workflows"
 
 
 class Quota:
-    """Counts requests against limits. A limit of 0 is none; with all of them 0 nothing is refused, nor counted."""
+    """Counts requests against limits; a limit of 0 means no limit, and without limits nothing is counted."""
 
     def __init__(self, limits: Limits) -> None:
         self._inside: set[Pod] = set()
@@ -17,7 +18,7 @@ class Quota:
         self.limit_to(limits)
 
     def limit_to(self, limits: Limits) -> None:
-        """Change the limits; pods that are there stay."""
+        """Change the limits; existing pods stay."""
         self.limits = limits
         self._none = limits == Limits()
         self._cpu = self._memory = self._gpu = 0
@@ -27,14 +28,14 @@ class Quota:
             self.changed()
 
     def refusal(self, pod: Pod) -> str:
-        """Why kube-apiserver would not let such a pod in, in its words; "" when it would."""
+        """The error with which kube-apiserver refuses such a pod; "" if the quota allows it."""
         if self._none:
             return ""
         shape, limits = pod.shape, self.limits
         asked = (
             ("pods", 1, len(self._inside), limits.pods, str),
-            ("requests.cpu", shape.cpu, self._cpu, round(limits.cpu * 1000), _cores),
-            ("requests.memory", shape.memory, self._memory, int(limits.memory), _bytes),
+            ("requests.cpu", shape.cpu, self._cpu, round(limits.cpu * 1000), cores),
+            ("requests.memory", shape.memory, self._memory, int(limits.memory), quantity),
             ("requests.nvidia.com/gpu", shape.gpu, self._gpu, limits.gpu, str),
         )
         over = [each for each in asked if each[3] and each[1] and each[2] + each[1] > each[3]]
@@ -47,7 +48,7 @@ class Quota:
         return f'pods "{pod.name}" is forbidden: exceeded quota: {NAME}, {", ".join(parts)}'
 
     def take(self, pod: Pod) -> None:
-        """The pod is there."""
+        """Count a new pod."""
         self._inside.add(pod)
         if not self._none:
             self._count(pod, 1)
@@ -55,7 +56,7 @@ class Quota:
                 self.changed()
 
     def give_back(self, pod: Pod) -> None:
-        """The pod is over, or gone."""
+        """Stop counting a pod that has ended or was deleted."""
         self._inside.remove(pod)
         if not self._none:
             self._count(pod, -1)
@@ -70,34 +71,23 @@ class Quota:
 
     @property
     def used(self) -> dict[str, str]:
-        """What is requested now of what is limited, as the object's status shows it."""
+        """Current use of the limited resources, as in the object's status."""
         written = {
             "pods": str(len(self._inside)),
-            "requests.cpu": _cores(self._cpu),
-            "requests.memory": _bytes(self._memory),
+            "requests.cpu": cores(self._cpu),
+            "requests.memory": quantity(self._memory),
             "requests.nvidia.com/gpu": str(self._gpu),
         }
         return {name: written[name] for name in self.hard}
 
     @property
     def hard(self) -> dict[str, str]:
-        """The limits that there are, as the object's spec shows them."""
+        """The limits above 0, as in the object's spec."""
         limits = self.limits
         written = {
             "pods": (limits.pods, str(limits.pods)),
-            "requests.cpu": (limits.cpu, _cores(round(limits.cpu * 1000))),
-            "requests.memory": (limits.memory, _bytes(int(limits.memory))),
+            "requests.cpu": (limits.cpu, cores(round(limits.cpu * 1000))),
+            "requests.memory": (limits.memory, quantity(int(limits.memory))),
             "requests.nvidia.com/gpu": (limits.gpu, str(limits.gpu)),
         }
         return {name: text for name, (limit, text) in written.items() if limit}
-
-
-def _cores(thousandths: int) -> str:
-    return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)
-
-
-def _bytes(count: int) -> str:
-    for unit, size in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
-        if count and count % size == 0:
-            return f"{count // size}{unit}"
-    return str(count)

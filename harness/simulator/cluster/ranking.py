@@ -1,4 +1,4 @@
-"""Which node suits pods of a shape best, without looking at every node for every pod."""
+"""Ranking of nodes by shape: finds the best node for a pod without scanning all nodes."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,26 +8,26 @@ from harness.simulator.cluster.objects import Node
 from harness.simulator.cluster.shapes import HOSTNAME, Shape, admits, untolerated
 
 _MOST_SHAPES = 64
-_MOST_CHANGES = 100_000  # of nodes, that are kept for shapes which do not come
+_MOST_CHANGES = 100_000  # log entries kept for shapes that are no longer requested
 _NEVER = -1
 _UNMATCHED = "didn't match Pod's node affinity/selector"
 _Entry = tuple[float, int, int, Node]  # rank, the node's number, its version, the node
 
 
 class _Ranking:
-    """The nodes that take one shape, best first."""
+    """The nodes that accept one shape, best first."""
 
     __slots__ = ("_by_host", "costs", "heap", "seen", "shape")
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.heap: list[_Entry] = []
-        self.seen = _NEVER  # how many changes of nodes it knows of
+        self.seen = _NEVER  # length of the change log when last updated
         self._by_host = any(each.key == HOSTNAME for each in shape.requirements)
-        self.costs: dict[str, float | None] = {}  # by pool, as far as its nodes are alike to such pods
+        self.costs: dict[str, float | None] = {}  # by pool, for nodes with their pool's labels and taints
 
     def cost(self, node: Node) -> float | None:
-        """See `Ranks.cost`."""
+        """As `Ranks.cost`, remembered for each pool."""
         if node.special or self._by_host:
             return self._cost(node)
         pool = node.pool.name
@@ -43,32 +43,31 @@ class _Ranking:
 
 
 class Ranks:
-    """The nodes there are, ranked for each shape of pods.
+    """All nodes, ranked for each shape of pods.
 
-    Each shape has a heap that is kept up to date lazily: an entry counts only while its node is unchanged since
-    (`Node.version`), and when a shape is asked for, the nodes that changed since it was asked for last and still fit
-    are entered. Finding a node thus costs O(log nodes), not O(nodes), as long as pods come in few shapes, and shapes
-    that do not come cost nothing.
+    Each shape has a lazily updated heap: an entry is valid only while its node is unchanged (`Node.version`), and a
+    query first adds the fitting nodes that changed since the last query for this shape. Finding a node costs
+    O(log nodes) instead of O(nodes) as long as there are few shapes; shapes that are not queried cost nothing.
 
     Args:
-        packing: prefer nodes with little left (MostAllocated) to those with much (LeastAllocated).
+        packing: prefer full nodes (MostAllocated) to empty ones (LeastAllocated).
     """
 
     def __init__(self, *, packing: bool) -> None:
         self.nodes: dict[str, Node] = {}
-        self.lowest: int | None = None  # priority of any shape that was asked for
+        self.lowest: int | None = None  # priority of the shapes queried so far
         self._rankings: dict[Shape, _Ranking] = {}
-        self._changes: list[Node] = []  # nodes that changed, oldest first
-        # Lower ranks are better: what is left after placing, times this.
+        self._changes: list[Node] = []  # log of changed nodes, oldest first
+        # The rank is the free share after placing, times this; lower is better.
         self._sign = 1.0 if packing else -1.0
 
     def changed(self, node: Node) -> None:
-        """What is free on a node changed, or whether it takes pods at all."""
+        """Note that a node's free resources or its schedulability changed."""
         node.version += 1
         self._changes.append(node)
 
     def best(self, shape: Shape) -> Node | None:
-        """The node that such a pod is placed on; none where it fits nowhere."""
+        """The best node for such a pod; none where it fits nowhere."""
         ranking = self._rankings.get(shape) or self._ranking(shape)
         self._catch_up(ranking)
         heap = ranking.heap
@@ -80,16 +79,16 @@ class Ranks:
         return None
 
     def admitting(self, shape: Shape) -> list[Node]:
-        """The nodes that would take such a pod if they were empty."""
+        """The nodes that would accept such a pod if they were empty."""
         cost = self._ranking(shape).cost
         return [node for node in self.nodes.values() if node.schedulable and cost(node) is not None]
 
     def cost(self, shape: Shape, node: Node) -> float | None:
-        """What share of the node's cores plus of its memory such a pod takes; none where it is not admitted."""
+        """Share of the node's cores plus share of its memory for such a pod; none if the node does not admit it."""
         return self._ranking(shape).cost(node)
 
     def rank(self, shape: Shape, node: Node) -> tuple[float, int]:
-        """Where the node stands for such a pod, which it admits: the lowest comes first."""
+        """Sort key of the node for such a pod, which it must admit: lowest first."""
         return self._sign * (node.free - (self.cost(shape, node) or 0.0)), node.index
 
     def _ranking(self, shape: Shape) -> _Ranking:
@@ -102,7 +101,7 @@ class Ranks:
         return ranking
 
     def _catch_up(self, ranking: _Ranking) -> None:
-        """Enter the nodes that changed since the ranking was asked for last."""
+        """Add the nodes that changed since the last query for this ranking."""
         most = 4 * len(self.nodes) + 64
         changes = self._changes
         if len(changes) > _MOST_CHANGES:
@@ -119,7 +118,7 @@ class Ranks:
         ranking.seen = len(changes)
 
     def _entries(self, ranking: _Ranking, nodes: Iterable[Node]) -> list[_Entry]:
-        # The busiest lines of a simulation: `Node.fits` and `Node.schedulable`, with nothing looked up twice.
+        # The hot path of a simulation: `Node.fits` and `Node.schedulable` inlined.
         cpu, memory, gpu, *_ = ranking.shape
         sign, costs, entries = self._sign, ranking.costs, []
         for node in nodes:
@@ -133,7 +132,7 @@ class Ranks:
         return entries
 
     def explain(self, shape: Shape) -> str:
-        """Why no node fits, worded as kube-scheduler words its FailedScheduling events."""
+        """Why no node fits, in the words of kube-scheduler's FailedScheduling events."""
         ranking, reasons = self._ranking(shape), Counter[str]()
         for node in self.nodes.values():
             if node.cordoned:

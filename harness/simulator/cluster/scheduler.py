@@ -1,4 +1,4 @@
-"""kube-scheduler: one pod at a time by priority, then first come first served; what fits nowhere waits for room."""
+"""kube-scheduler: one pod at a time, by priority, then first come first served; unschedulable pods wait."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -9,41 +9,41 @@ from harness.simulator.cluster.objects import Node, Pod
 from harness.simulator.cluster.preemption import choose, fits_beside
 from harness.simulator.cluster.ranking import Ranks
 from harness.simulator.cluster.shapes import Shape
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Scheduler as Settings
 
 
 class Scheduler:
     """Places pods on nodes.
 
-    A pod that fits nowhere is tried again when a node has room for it, but not before its back-off is over, which
-    doubles with every attempt. A real scheduler also tries, and backs off, pods that the room is too small for.
+    An unschedulable pod is retried when a node has room for it, but not before the end of its back-off, which doubles
+    with every attempt. A real scheduler also retries, and backs off, pods that do not fit into the freed room.
     """
 
     def __init__(
         self,
         loop: EventLoop,
         settings: Settings,
-        witness: ClusterListener,
+        listener: ClusterListener,
         bind: Callable[[Pod, Node], None],
         preempt: Callable[[Pod, Pod, Node], None],
     ) -> None:
         self._loop = loop
         self.settings = settings
-        self._witness = witness
+        self._listener = listener
         self._bind = bind
-        self._preempt = preempt  # (victim, in favour of, on)
+        self._preempt = preempt  # (victim, preemptor, node)
         self.ranks = Ranks(packing=settings.packing)
         self._queue: deque[Pod] = deque()
         self._blocked: dict[Shape, deque[Pod]] = {}
         self._backing_off = 0
-        self._nominated: dict[Pod, Node] = {}  # for whom room is being made, and where
+        self._nominated: dict[Pod, Node] = {}  # preemptors, and the nodes where their victims run
         self._busy = False
 
     # --- pods ---------------------------------------------------------------------------------------------------
 
     def add(self, pod: Pod) -> None:
-        """A pod wants a node."""
+        """Enqueue a pod."""
         queue, priority = self._queue, pod.shape.priority
         if not queue or queue[-1].shape.priority >= priority:
             queue.append(pod)
@@ -54,7 +54,7 @@ class Scheduler:
             self._go_on()
 
     def blocked(self) -> Iterable[tuple[Shape, list[Pod]]]:
-        """The pods that fit nowhere, by shape, oldest first."""
+        """The unschedulable pods by shape, oldest first."""
         for shape, pods in self._blocked.items():
             waiting = [pod for pod in pods if pod.deleting is None and not pod.over]
             if waiting:
@@ -62,12 +62,12 @@ class Scheduler:
 
     @property
     def about_to_try(self) -> bool:
-        """Pods will be tried within moments, and may turn out to fit nowhere."""
+        """Whether pods are queued or backing off: they may still turn out to be unschedulable."""
         return bool(self._queue) or self._backing_off > 0
 
     @property
     def waiting(self) -> int:
-        """How many pods have no node."""
+        """How many pods wait for a node."""
         return len(self._queue) + self._backing_off + sum(len(pods) for pods in self._blocked.values())
 
     def _go_on(self) -> None:
@@ -102,12 +102,12 @@ class Scheduler:
         pod.attempts += 1
         if pod.unschedulable is None:
             pod.unschedulable = self._loop.now
-            self._witness.pod_changed(pod, Change.UNSCHEDULABLE)
+            self._listener.pod_changed(pod, Change.UNSCHEDULABLE)
 
     # --- nodes --------------------------------------------------------------------------------------------------
 
     def room_made(self, node: Node) -> None:
-        """A node came, or has more free than before: the longest-waiting pods that may fit are tried again."""
+        """A node was added or has more free resources: retry the longest-waiting pods that may fit."""
         if node.gone is not None:
             self.ranks.nodes.pop(node.name, None)
         else:
@@ -117,7 +117,7 @@ class Scheduler:
             self._retry(node)
 
     def _retry(self, node: Node) -> None:
-        """As many pods as could fit if they were alone; the others are better off waiting than being tried in vain."""
+        """Retry as many pods as could fit by themselves; the others keep waiting."""
         hopeful: list[tuple[int, float, int, Pod]] = []
         for shape, pods in self._blocked.items():
             room = node.room(shape) if pods and self.ranks.cost(shape, node) is not None else 0
@@ -130,7 +130,7 @@ class Scheduler:
             del self._blocked[shape]
 
     def _try_again(self, pod: Pod) -> None:
-        """Now, or when its back-off is over; room that was made for it is kept meanwhile, so it needs none."""
+        """Now, or after its back-off; a nominated pod needs no back-off, since its room is reserved."""
         if pod.retry_at <= self._loop.now or pod in self._nominated:
             self.add(pod)
         else:
@@ -144,7 +144,7 @@ class Scheduler:
     # --- preemption ---------------------------------------------------------------------------------------------
 
     def _make_way(self, pod: Pod) -> None:
-        """Pods of lower priority go where that makes room for this one."""
+        """Preempt pods of lower priority if that makes room for this one."""
         priority = pod.shape.priority
         if self.ranks.lowest is None or priority <= self.ranks.lowest:
             return
@@ -152,19 +152,19 @@ class Scheduler:
         if making is not None and any(
             each.deleting is not None and each.shape.priority < priority for each in making.pods.values()
         ):
-            return  # what is on its way out is waited for
+            return  # its victims are still terminating
         found = choose(self.ranks.admitting(pod.shape), pod, lambda node: self._kept(node, pod))
         if found is None:
             return
         node, victims = found
         self._nominated[pod] = node
         pod.nominated = node.name
-        self._witness.pod_changed(pod, Change.LABELLED)
+        self._listener.pod_changed(pod, Change.LABELLED)
         for victim in victims:
             self._preempt(victim, pod, node)
 
     def _kept(self, node: Node, pod: Pod) -> list[Shape]:
-        """What is kept on the node for others, which are no less important."""
+        """The shapes of other pods nominated to the node with no lower priority."""
         return [
             each.shape
             for each, where in self._nominated.items()
@@ -172,7 +172,7 @@ class Scheduler:
         ]
 
     def _best_beside(self, pod: Pod) -> Node | None:
-        """The best node while room is kept for some: every one is looked at."""
+        """The best node while room is reserved for preemptors: scans all nodes."""
         gone = [each for each in self._nominated if each.deleting is not None or each.over]
         for each in gone:
             del self._nominated[each]

@@ -1,4 +1,4 @@
-"""What a pod asks for, what the machines of a pool offer, and whether the two go together."""
+"""What a pod requests, what the machines of a pool offer, and whether they match."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -17,7 +17,7 @@ class Requirement(NamedTuple):
     values: tuple[str, ...] = ()
 
     def met_by(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with these labels will do."""
+        """Whether a node with these labels meets the requirement."""
         value = labels.get(self.key)
         match self.operator:
             case "In":
@@ -36,7 +36,7 @@ class Requirement(NamedTuple):
 
 
 class Toleration(NamedTuple):
-    """Which taints a pod puts up with. An empty `key` with ``Exists`` is every taint, an empty `effect` any effect."""
+    """Which taints a pod tolerates. An empty `key` with ``Exists`` is every taint, an empty `effect` any effect."""
 
     key: str = ""
     operator: str = "Equal"
@@ -53,24 +53,24 @@ class Toleration(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Everything the scheduler looks at. Pods of equal shape are interchangeable to it."""
+    """The part of a pod that the scheduler looks at: pods of equal shape are interchangeable to it."""
 
     cpu: int = 0  # requested, in thousandths of a core
     memory: int = 0  # bytes
     gpu: int = 0
     requirements: tuple[Requirement, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
-    priority: int = 0  # the value of its PriorityClass; pods of lower priority make way for it
+    priority: int = 0  # the value of its PriorityClass; it preempts pods of lower priority
 
 
 def allocatable(pool: Pool) -> tuple[int, int, int]:
-    """What pods can have of one machine: thousandths of a core, bytes, GPUs."""
+    """The allocatable resources of one machine: thousandths of a core, bytes, GPUs."""
     cpu = round((pool.cpu - pool.reserved_cpu) * 1000)
     return max(0, cpu), max(0, int(pool.memory - pool.reserved_memory)), pool.gpu
 
 
 def labels_of(pool: Pool) -> dict[str, str]:
-    """Labels that every node of a pool has, as AKS sets them."""
+    """The labels of every node of a pool, as AKS sets them."""
     labels = {
         "agentpool": pool.name,
         "kubernetes.azure.com/agentpool": pool.name,
@@ -94,15 +94,29 @@ def taints_of(pool: Pool) -> tuple[Taint, ...]:
 
 
 def admits(labels: Mapping[str, str], taints: tuple[Taint, ...], shape: Shape) -> bool:
-    """Whether a node with these labels and taints accepts such pods, room aside."""
+    """Whether a node with these labels and taints accepts such pods, regardless of free resources."""
     return not untolerated(taints, shape) and all(each.met_by(labels) for each in shape.requirements)
 
 
 def untolerated(taints: tuple[Taint, ...], shape: Shape) -> Taint | None:
-    """The first taint that keeps such pods away."""
+    """The first taint that such pods do not tolerate; none if they tolerate all."""
     for taint in taints:
         if taint.effect == "PreferNoSchedule":
             continue
         if not any(each.covers(taint.key, taint.value, taint.effect) for each in shape.tolerations):
             return taint
     return None
+
+
+def cores(thousandths: int) -> str:
+    """A CPU quantity in canonical form: ``500m``, ``2``."""
+    return str(thousandths // 1000) if thousandths % 1000 == 0 else f"{thousandths}m"
+
+
+def quantity(size: float) -> str:
+    """A byte quantity in canonical form: ``20Gi``, ``512Mi``."""
+    whole = int(size)
+    for unit, factor in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+        if whole and whole % factor == 0:
+            return f"{whole // factor}{unit}"
+    return str(whole)

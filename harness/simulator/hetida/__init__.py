@@ -1,4 +1,4 @@
-"""hetida designer: backend, runtime workers and adapters as a model, and the endpoints that serve it."""
+"""hetida designer: a model of backend, runtime workers and adapters, and the endpoints that serve it."""
 
 from harness.simulator.hetida.execution import Ending, Job
 from harness.simulator.hetida.service import Replica, Service

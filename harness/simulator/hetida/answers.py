@@ -1,4 +1,4 @@
-"""Bodies of answers, as hetida designer words them (recorded from 0.9.8)."""
+"""Response bodies in the words of hetida designer (recorded from 0.9.8)."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -27,13 +27,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def succeeded(job: Job, request: "Mapping[str, Any]", origin_at: int, outputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The result of an execution that went well."""
+    """The result of a successful execution."""
     steps = {name: _step(job, name, origin_at) for name in STEPS}
     return _result(request, steps) | {"result": "ok", "output_results_by_output_name": dict(outputs)}
 
 
 def failed(job: Job, request: Mapping[str, Any], name: str, origin_at: int) -> dict[str, Any]:
-    """The result of an execution that failed: the runtime's steps are null, the backend's are not."""
+    """The result of a failed execution: the runtime's steps are null, the backend's are not."""
     steps = {each: _step(job, each, origin_at) if each in (FULL, PREPARING, CALLING) else None for each in STEPS}
     if job.ending is Ending.SEND_FAILED:
         error = _error("AdapterHandlingException", "sending data to the adapter failed: 503", _NAMES[SENDING])
@@ -45,26 +45,26 @@ def failed(job: Job, request: Mapping[str, Any], name: str, origin_at: int) -> d
 
 
 def unreadable(request: Mapping[str, Any], name: str, port: str, text: str) -> dict[str, Any]:
-    """The result where a value that is provisioned directly can't be read as its input's type."""
+    """The result if a directly provisioned value cannot be parsed as its input's type."""
     message = f"The input mapping with workflow input '{port}' does not match the inputs of the workflow: {text[:60]!r}"
     error = _error("MissingInputSource", message, _NAMES[COMPUTING])
     return _result(request, dict.fromkeys(STEPS)) | failure(error | {"operator_info": _operator(request, name)})
 
 
 def unknown_adapter(request: Mapping[str, Any], adapter: str) -> dict[str, Any]:
-    """The result where a wiring names an adapter that the backend does not know."""
+    """The result if the wiring names an unknown adapter."""
     error = _error("AdapterConnectionError", f"No adapter with the key {adapter} is registered", _NAMES[LOADING])
     return _result(request, dict.fromkeys(STEPS)) | failure(error)
 
 
 def failure(error: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a result that says that it is none."""
+    """The fields of a result that report a failure."""
     text = f"Traceback (most recent call last):\n  (simulated)\n{error['type']}: {error['message']}\n"
     return {"result": "failure", "error": dict(error), "traceback": text}
 
 
 def value(data_type: str, random: Random) -> Any:
-    """An output, by its type."""
+    """A random output value of a data type."""
     match data_type:
         case "FLOAT":
             return round(random.gauss(1.0, 0.5), 6)

@@ -1,4 +1,4 @@
-"""One execution: what it asks for, what it draws, when its steps were, how it ends."""
+"""One execution: its work, the times of its steps, and how it ends."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ class Ending(StrEnum):
     """How an execution ends, as its client sees it."""
 
     OK = "ok"
-    RAISED = "raised"  # an operator raised: 200, result failure
+    RAISED = "raised"  # in an operator: 200, result failure
     LOAD_FAILED = "load failed"  # a source adapter is down: a plain 500
     SEND_FAILED = "send failed"  # a sink is down: 200, result failure
     RESET = "reset"  # the worker was killed: the connection closes without an answer
@@ -17,7 +17,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an execution costs: seconds by input that an adapter provides, seconds of one core, seconds by output."""
+    """The work of one execution: seconds for each input and output of an adapter, and seconds of one core."""
 
     loads: tuple[tuple[str, float], ...] = ()  # (adapter, seconds)
     compute_s: float = 0.0
@@ -29,7 +29,7 @@ class Work:
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """An execution on its way; instants are simulated seconds, by the name of the step they begin or end."""
+    """A running execution; instants are simulated seconds, by the name of the step that begins or ends."""
 
     work: Work
     done: Callable[["Job"], None]
@@ -40,17 +40,17 @@ class Job:
     worker: int = -1
 
     def end(self, ending: Ending) -> None:
-        """Tell who waits for it, once; it then knows nobody any more, and both are freed without a search."""
+        """Notify the waiting client, once. Dropping the reference lets both be freed without garbage collection."""
         self.ending = ending
-        told, self.done = self.done, _nobody
-        told(self)
+        notify, self.done = self.done, _ignore
+        notify(self)
 
     def duration(self, step: str) -> float | None:
-        """Seconds of a step that is over."""
+        """Duration of a step in seconds; none if it has not ended."""
         return self.ended[step] - self.began[step] if step in self.ended else None
 
 
-def _nobody(_: Job) -> None: ...
+def _ignore(_: Job) -> None: ...
 
 
 # Steps, by the names that hetida designer measures them under.

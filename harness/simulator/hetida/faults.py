@@ -1,4 +1,4 @@
-"""What breaks on installations of hetida designer."""
+"""Faults of hetida designer installations."""
 
 from collections.abc import Callable, Mapping
 
@@ -16,7 +16,7 @@ def _adapter_errors(service: Service, strength: float) -> None:
 
 
 def _slow_worker(service: Service, strength: float) -> None:
-    """All workers of one replica: its node is a slow or busy one."""
+    """All workers of one replica, as on a slow or busy node."""
     for worker in service.replicas[0].workers:
         worker.slowdown = 1 + 4 * strength
 
@@ -25,11 +25,11 @@ def _lb_imbalance(service: Service, strength: float) -> None:
     service.favoured = min(1.0, 0.6 * strength)
 
 
-Plant = Callable[[Service, float], None]
-# name → (title, what it does)
-FAULTS: Mapping[str, tuple[str, Plant]] = {
-    "adapter-slow": ("adapters take several times longer", _adapter_slow),
-    "adapter-errors": ("adapters answer part of the requests with errors", _adapter_errors),
+Inject = Callable[[Service, float], None]
+# name → (title, injection)
+FAULTS: Mapping[str, tuple[str, Inject]] = {
+    "adapter-slow": ("adapters take several times as long", _adapter_slow),
+    "adapter-errors": ("adapters answer some requests with errors", _adapter_errors),
     "slow-worker": ("one runtime replica computes slowly", _slow_worker),
-    "lb-imbalance": ("the load balancer gives most executions to one replica", _lb_imbalance),
+    "lb-imbalance": ("the load balancer sends most executions to one replica", _lb_imbalance),
 }

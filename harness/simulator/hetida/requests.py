@@ -26,7 +26,7 @@ _NOT_JSON = wrong(["body", 0], "JSON decode error", "json_invalid") | {
 
 
 class RefusedError(Exception):
-    """A request that is answered with `status` and `detail` and not executed."""
+    """The request is refused with `status` and `detail`."""
 
     def __init__(self, status: int, detail: object) -> None:
         super().__init__(status)
@@ -35,7 +35,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An execution: of what, and how it is wired."""
+    """A request to execute a transformation with a wiring."""
 
     body: Mapping[str, Any]
     name: str
@@ -44,26 +44,26 @@ class Request:
     wiring: Mapping[str, Any]
 
     def sources(self) -> list[str]:
-        """The adapter of each input that has one."""
+        """The adapters of the inputs that have one."""
         return [str(w["adapter_id"]) for w in _wirings(self.wiring, "input") if not _is_direct(w)]
 
     def sinks(self) -> list[str]:
-        """The adapter of each output that has one."""
+        """The adapters of the outputs that have one."""
         return [str(w["adapter_id"]) for w in _wirings(self.wiring, "output") if not _is_direct(w)]
 
     def direct_outputs(self) -> list[str]:
-        """The outputs that come with the answer."""
+        """The outputs that are returned in the response."""
         elsewhere = {str(w["workflow_output_name"]) for w in _wirings(self.wiring, "output") if not _is_direct(w)}
         return [name for name in self.outputs if name not in elsewhere]
 
     def values(self) -> Iterator[tuple[str, str]]:
-        """(input, text) of what is provisioned directly."""
+        """(input, text) of all directly provisioned inputs."""
         for wiring in _wirings(self.wiring, "input"):
             if _is_direct(wiring):
                 yield str(wiring["workflow_input_name"]), str((wiring.get("filters") or {}).get("value") or "")
 
     def unreadable(self) -> tuple[str, str] | None:
-        """The first (input, text) that can't be read as the input's type."""
+        """The first (input, text) that cannot be parsed as the input's type; none if all can."""
         for name, text in self.values():
             try:
                 read(self.inputs.get(name, "ANY"), text)
@@ -72,7 +72,7 @@ class Request:
         return None
 
     def parameters(self) -> dict[str, object]:
-        """The numbers that are provisioned directly: a profile's amounts may depend on them."""
+        """The directly provisioned numbers, on which a profile's amounts may depend."""
         found: dict[str, object] = {}
         for name, text in self.values():
             if self.inputs.get(name) in _READ:
@@ -85,15 +85,15 @@ def _wirings(wiring: Mapping[str, Any], side: str) -> list[Mapping[str, Any]]:
 
 
 def _is_direct(wiring: Mapping[str, Any]) -> bool:
-    """Whether the value itself is given, or comes with the answer; so it is where no adapter is named."""
+    """Whether the value is part of the request or response; the default without an adapter."""
     return (wiring.get("adapter_id") or DIRECT) == DIRECT
 
 
 def read(data_type: str, text: str) -> object:
-    """What a text means as a type.
+    """Parse a text as a data type.
 
     Raises:
-        ValueError: nothing.
+        ValueError: the text is not of that type.
     """
     if data_type in _READ:
         return _READ[data_type](text)
@@ -106,10 +106,10 @@ def read(data_type: str, text: str) -> object:
 
 
 def parsed(raw: bytes, shape: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The body of a request.
+    """The parsed body of a request.
 
     Raises:
-        RefusedError: it is not JSON, or has another shape.
+        RefusedError: not JSON, or not of that shape.
     """
     try:
         body = orjson.loads(raw)
@@ -123,7 +123,7 @@ def parsed(raw: bytes, shape: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def execution(raw: bytes) -> Mapping[str, Any]:
-    """A request to execute what is stored.
+    """The body of a request to execute a stored transformation.
 
     Raises:
         RefusedError: see `parsed`.
@@ -132,23 +132,23 @@ def execution(raw: bytes) -> Mapping[str, Any]:
 
 
 def transformation(raw: bytes, name: str) -> Mapping[str, Any]:
-    """A transformation that is to be stored as `name`.
+    """The body of a request to store a transformation as `name`.
 
     Raises:
-        RefusedError: see `parsed`; a field has a character that it may not have, or its id is another one.
+        RefusedError: see `parsed`; or an invalid character, or a different id.
     """
     body = parsed(raw, TRANSFORMATION)
     for field, pattern in _TEXTS.items():
         if not re.match(pattern, str(body.get(field) or "-")):
-            told = f'string does not match regex "{pattern}"'
-            raise RefusedError(422, [wrong(["body", field], told, "value_error.str.regex")])
+            message = f'string does not match regex "{pattern}"'
+            raise RefusedError(422, [wrong(["body", field], message, "value_error.str.regex")])
     if body["id"] != name:
         raise RefusedError(400, "The id of the path and that of the body differ.")
     return body
 
 
 def runtime_request(raw: bytes) -> Request:
-    """A whole execution input.
+    """The request in a complete execution input, as sent to the runtime.
 
     Raises:
         RefusedError: see `parsed`; an input is not wired.
@@ -162,7 +162,7 @@ def runtime_request(raw: bytes) -> Request:
 
 
 def backend_request(body: Mapping[str, Any], stored: Mapping[str, Any]) -> Request:
-    """The execution of a stored transformation, with its test wiring where the request has none.
+    """The request to execute a stored transformation; its test wiring is the default.
 
     Raises:
         RefusedError: a required input is not wired.

@@ -1,6 +1,6 @@
-"""The endpoints of a backend (``/api``; ``/hdapi`` as behind the frontend), of a runtime (``/engine``), of adapters.
+"""The endpoints of a backend (``/api``, or ``/hdapi`` as behind the frontend), a runtime (``/engine``) and adapters.
 
-Simulated executions wait for simulated adapters; those under ``/adapters/<id>`` are there for everybody else.
+Simulated executions use simulated adapters; the ones under ``/adapters/<id>`` are for other clients.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _JSON = "application/json"
 
 
 class Endpoints:
-    """Routes of one installation. `advance` brings the simulation up to the present; `origin_at` is its beginning."""
+    """The routes of one installation. `advance` brings the simulation up to now; `origin_at` is its start in UTC ns."""
 
     def __init__(self, service: Service, advance: Advance, origin_at: int, seed: int) -> None:
         self._service = service
@@ -48,7 +48,7 @@ class Endpoints:
         self.executions = 0
 
     def mount(self, app: web.Application) -> None:
-        """Register all routes."""
+        """Add all routes to the application."""
         for base in ("/api", "/hdapi"):
             one = f"{base}/transformations/{{id}}"
             for method, path, handler in (
@@ -68,7 +68,7 @@ class Endpoints:
         app.router.add_get("/engine/info", self._info)
         app.router.add_post("/engine/runtime", _guarded(self._run))
 
-    # --- what is stored -----------------------------------------------------------------------------------------
+    # --- transformations ------------------------------------------------------------------------------------------
 
     async def _adapters(self, request: web.Request) -> web.Response:
         found = []
@@ -95,9 +95,9 @@ class Endpoints:
             raise RefusedError(404, f"Found no transformation revision in database with id {name}")
         return self._transformations[name]
 
-    # --- executions ---------------------------------------------------------------------------------------------
+    # --- executions -----------------------------------------------------------------------------------------------
 
-    def _asked(self, raw: bytes) -> Request:
+    def _requested(self, raw: bytes) -> Request:
         body = execution(raw)
         if body.get("id") is not None:
             return backend_request(body, self._stored(str(body["id"])))
@@ -111,21 +111,21 @@ class Endpoints:
         return backend_request(body, max(released, key=lambda t: str(t.get("released_timestamp") or "")))
 
     async def _execute(self, request: web.Request) -> web.StreamResponse:
-        status, body, _ = await self._result(self._asked(await request.read()), backend=True)
+        status, body, _ = await self._result(self._requested(await request.read()), backend=True)
         return _json(body, status)
 
     async def _execute_async(self, request: web.Request) -> web.StreamResponse:
-        asked, callback = self._asked(await request.read()), request.query.get("callback_url")
+        wanted, callback = self._requested(await request.read()), request.query.get("callback_url")
         if not callback:
             raise RefusedError(422, [wrong(["query", "callback_url"], "field required", "value_error.missing")])
-        task = asyncio.create_task(self._call_back(asked, callback))
+        task = asyncio.create_task(self._call_back(wanted, callback))
         self._callbacks.add(task)
         task.add_done_callback(self._callbacks.discard)
-        return _json({"message": f"Execution request with job id {asked.body.get('job_id')} accepted"}, 202)
+        return _json({"message": f"Execution request with job id {wanted.body.get('job_id')} accepted"}, 202)
 
-    async def _call_back(self, asked: Request, callback: str) -> None:
-        """Post the result; a callback that nobody takes is not repeated. An execution that broke has none."""
-        status, body, _ = await self._result(asked, backend=True)
+    async def _call_back(self, wanted: Request, callback: str) -> None:
+        """Post the result. A failed callback is not retried; an execution that broke has none."""
+        status, body, _ = await self._result(wanted, backend=True)
         if status // 100 != 2:
             return
         try:
@@ -146,7 +146,7 @@ class Endpoints:
         return answer
 
     async def _info(self, _: web.Request) -> web.Response:
-        """The runtime's health: answered by a worker as soon as its event loop is free."""
+        """The runtime's health, answered by a worker as soon as its event loop is free."""
         self._advance()
         probed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._service.probe(lambda: None if probed.done() else probed.set_result(None))
@@ -154,45 +154,45 @@ class Endpoints:
         await probed
         return _json({"version": "simulated"})
 
-    async def _result(self, asked: Request, *, backend: bool) -> tuple[int, Any, Job | None]:
-        """Status and body of an execution, and the job where there was one."""
+    async def _result(self, wanted: Request, *, backend: bool) -> tuple[int, Any, Job | None]:
+        """Status and body of an execution, and its job; none if it was refused."""
         self.executions += 1
-        fault = self._refused(asked)
+        fault = self._refused(wanted)
         if fault is not None:
-            return 200, self._as_service(fault, asked, backend=backend), None
+            return 200, self._as_service(fault, wanted, backend=backend), None
         self._advance()
-        work = self._service.work(asked.name, asked.sources(), asked.sinks(), asked.parameters())
+        work = self._service.work(wanted.name, wanted.sources(), wanted.sinks(), wanted.parameters())
         ended: asyncio.Future[Job] = asyncio.get_running_loop().create_future()
         begin = self._service.execute if backend else self._service.run
         begin(work, lambda job: None if ended.done() else ended.set_result(job))
         self._advance()
         job = await ended
         if job.ending is Ending.OK:
-            outputs = {name: answers.value(asked.outputs[name], self._random) for name in asked.direct_outputs()}
-            body = answers.succeeded(job, asked.body, self._origin_at, outputs)
+            outputs = {name: answers.value(wanted.outputs[name], self._random) for name in wanted.direct_outputs()}
+            body = answers.succeeded(job, wanted.body, self._origin_at, outputs)
         elif job.ending in {Ending.RESET, Ending.LOAD_FAILED}:
             return 500, {"detail": f"Failure while calling the runtime: {job.ending}"}, job
         else:
-            body = answers.failed(job, asked.body, asked.name, self._origin_at)
-        return 200, self._as_service(body, asked, backend=backend), job
+            body = answers.failed(job, wanted.body, wanted.name, self._origin_at)
+        return 200, self._as_service(body, wanted, backend=backend), job
 
-    def _refused(self, asked: Request) -> dict[str, Any] | None:
-        """What the runtime finds wrong with a request before it does anything."""
-        unreadable = asked.unreadable()
+    def _refused(self, wanted: Request) -> dict[str, Any] | None:
+        """The result with which the runtime refuses a request before executing it; none if it accepts."""
+        unreadable = wanted.unreadable()
         if unreadable is not None:
-            return answers.unreadable(asked.body, asked.name, *unreadable)
-        for adapter in (*asked.sources(), *asked.sinks()):
+            return answers.unreadable(wanted.body, wanted.name, *unreadable)
+        for adapter in (*wanted.sources(), *wanted.sinks()):
             if adapter not in self._service.adapters:
-                return answers.unknown_adapter(asked.body, adapter)
+                return answers.unknown_adapter(wanted.body, adapter)
         return None
 
     @staticmethod
-    def _as_service(body: dict[str, Any], asked: Request, *, backend: bool) -> dict[str, Any]:
-        """The backend leaves out single nodes, and adds the outputs' types and its own process."""
+    def _as_service(body: dict[str, Any], wanted: Request, *, backend: bool) -> dict[str, Any]:
+        """The backend omits the node results, and adds the output types and its process id."""
         if not backend:
             return body
         del body["node_results"]
-        return body | {"output_types_by_output_name": dict(asked.outputs), "process_id": os.getpid()}
+        return body | {"output_types_by_output_name": dict(wanted.outputs), "process_id": os.getpid()}
 
 
 def _guarded(handler: Handler) -> Handler:
@@ -206,7 +206,7 @@ def _guarded(handler: Handler) -> Handler:
 
 
 def _reset(request: web.Request) -> web.StreamResponse:
-    """The connection closes without an answer."""
+    """Close the connection without a response."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response()

@@ -1,6 +1,6 @@
-"""The shapes of request bodies, as far as they are read here, and what is said of bodies of another shape.
+"""The shapes of request bodies, as far as they are read here, and the errors for bodies of another shape.
 
-Places and words are those of FastAPI with pydantic 1, which hetida designer 0.9.8 has. A shape is a type,
+Locations and messages are those of FastAPI with pydantic 1, as in hetida designer 0.9.8. A shape is a type,
 ``[shape]`` for a list, ``{name: shape}`` for an object (one whose name ends in ``?`` may be missing or null), or
 the texts that are allowed.
 """
@@ -13,7 +13,7 @@ _WRONG: Mapping[type, tuple[str, str]] = {
     dict: ("value is not a valid dict", "type_error.dict"),
     list: ("value is not a valid list", "type_error.list"),
 }
-_READ_AS: Mapping[type, tuple[type, ...]] = {str: (str, int, float)}  # numbers are taken for texts
+_READ_AS: Mapping[type, tuple[type, ...]] = {str: (str, int, float)}  # numbers are accepted as texts
 
 _DATA_TYPE = frozenset(
     {"INT", "FLOAT", "STRING", "BOOLEAN", "SERIES", "MULTITSFRAME", "DATAFRAME", "ANY", "PLOTLYJSON"}
@@ -42,7 +42,7 @@ def wrong(location: list[object], message: str, kind: str = "value_error") -> di
 
 
 def misfits(value: object, shape: Any, at: list[object]) -> Iterator[dict[str, Any]]:
-    """What is wrong with a value that is found at the place `at`, for a 422's ``detail``."""
+    """The errors of a value at the location `at`, for a 422's ``detail``."""
     kind = shape if isinstance(shape, type) else str if isinstance(shape, frozenset) else type(shape)
     if value is None:
         yield wrong(at, "none is not an allowed value", "type_error.none.not_allowed")

@@ -1,4 +1,4 @@
-"""The installation: backend, balancer, replicas with their workers on nodes, adapters."""
+"""One installation: backend, load balancer, runtime replicas with workers on nodes, adapters."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
@@ -7,29 +7,28 @@ from functools import partial
 from random import Random
 
 from harness.model.errors import ConfigError
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import MultiServerQueue, ProcessorSharing
 from harness.simulator.hetida.execution import CALLING, FULL, PREPARING, Job, Work
-from harness.simulator.hetida.queues import Servers
 from harness.simulator.hetida.worker import Done, Worker
 from harness.simulator.profile import DataAdapter, Execution, Hetida, Runtime
-from harness.simulator.queues import SharedCapacity
 
 BALANCING = ("random", "round-robin", "least-connections")
 
 
 class Adapter:
-    """An adapter with limited capacity; `slowdown` and `error_rate` may be changed while it runs."""
+    """An adapter with limited capacity; `slowdown` and `error_rate` can be changed while it runs."""
 
     def __init__(self, loop: EventLoop, settings: DataAdapter, random: Random) -> None:
         self._random = random
-        self.servers = Servers(loop, settings.capacity)
+        self.servers = MultiServerQueue(loop, settings.capacity)
         self.error_rate = settings.error_rate
         self.slowdown = 1.0
         self.requests = 0
         self.errors = 0
 
     def ask(self, seconds: float, answered: Callable[[bool], None]) -> None:
-        """One request that takes so long if the adapter serves nobody else."""
+        """Send one request that takes `seconds` at an idle adapter."""
         self.requests += 1
         self.servers.serve(seconds * self.slowdown, partial(self._answer, answered))
 
@@ -42,9 +41,9 @@ class Adapter:
 class Replica:
     """A runtime container: workers that share one listening socket.
 
-    The system gives a new connection to any worker whose event loop is listening. While all of them are blocked
-    connections wait, and the first loop that is free again takes all of them: gunicorn's "load balancing", which leaves
-    a slow worker with work that others could do.
+    The kernel gives a new connection to any worker whose event loop is free. While all loops are blocked, connections
+    wait, and the first free loop takes all of them: gunicorn's "load balancing", which can leave a slow worker with
+    work that others could do.
     """
 
     def __init__(self, index: int, workers: Sequence[Worker], random: Random) -> None:
@@ -52,20 +51,20 @@ class Replica:
         self.workers = workers
         self._random = random
         self.backlog: deque[Callable[[Worker], None]] = deque()
-        self.open = 0  # connections: executions that wait or are under way
+        self.open = 0  # connections: waiting and running executions
 
     @property
     def cores(self) -> float:
-        """Cores that it uses now."""
+        """Cores in use now."""
         return sum(worker.cores for worker in self.workers)
 
     @property
     def core_s(self) -> float:
-        """Core-seconds that it ever used."""
+        """Core-seconds used so far."""
         return sum(worker.core_s for worker in self.workers)
 
     def connect(self, take: Callable[[Worker], None]) -> None:
-        """A new connection."""
+        """Accept a connection: `take` is called with the worker that handles it."""
         listening = [worker for worker in self.workers if not worker.blocked]
         if listening:
             take(self._random.choice(listening))
@@ -73,7 +72,7 @@ class Replica:
             self.backlog.append(take)
 
     def freed(self, worker: Worker) -> None:
-        """A worker's loop looks for what has come."""
+        """Give all waiting connections to a worker whose loop became free."""
         waiting, self.backlog = self.backlog, deque()
         for take in waiting:
             take(worker)
@@ -85,19 +84,19 @@ class Service:
     def __init__(self, loop: EventLoop, settings: Hetida, stream: str) -> None:
         if settings.runtime.balancing not in BALANCING:
             raise ConfigError(
-                f"hetida.runtime.balancing: '{settings.runtime.balancing}' is no balancing",
-                f"give one of {', '.join(BALANCING)}",
+                f"hetida.runtime.balancing: '{settings.runtime.balancing}' is not a balancing strategy",
+                f"give one of: {', '.join(BALANCING)}",
             )
         self._loop = loop
         self.settings = settings
         self._balance = Random(f"{stream}/balancing")
         self._draw = Random(f"{stream}/executions")
-        self.backend = Servers(loop, settings.backend.workers)
+        self.backend = MultiServerQueue(loop, settings.backend.workers)
         adapters = Random(f"{stream}/adapters")
         self.adapters = {each.id: Adapter(loop, each, adapters) for each in settings.adapters}
-        self.cpus = [SharedCapacity(loop, settings.runtime.cores) for _ in range(settings.runtime.nodes)]
+        self.cpus = [ProcessorSharing(loop, settings.runtime.cores) for _ in range(settings.runtime.nodes)]
         self.balancing = settings.runtime.balancing
-        self.favoured = 0.0  # share of requests that go to the first replica, whatever the balancing
+        self.favoured = 0.0  # share of requests sent to the first replica regardless of the balancing
         self._turn = 0
         self.replicas = [self._replica(index, settings.runtime) for index in range(settings.runtime.replicas)]
         self.executed: Counter[tuple[int, int]] = Counter()  # by replica and worker
@@ -110,13 +109,13 @@ class Service:
         return replica
 
     def scale(self, replicas: int) -> None:
-        """From now on so many replicas get executions, one at least; one that goes ends what it has."""
+        """Distribute executions over this many replicas, at least one; a removed replica finishes its executions."""
         while len(self.replicas) < replicas:
             self.replicas.append(self._replica(len(self.replicas), self.settings.runtime))
         del self.replicas[max(1, replicas) :]
 
     def work(self, name: str, sources: Sequence[str], sinks: Sequence[str], values: Mapping[str, object]) -> Work:
-        """What an execution of the transformation `name` costs, with its adapters by input and by output."""
+        """Draw the work of one execution of `name`; `sources` and `sinks` are the adapters of its ports."""
         like = next((e for e in self.settings.executions if fnmatchcase(name, e.match)), Execution())
         return Work(
             loads=tuple((adapter, like.load.sample(self._draw, values)) for adapter in sources),
@@ -128,7 +127,7 @@ class Service:
         )
 
     def execute(self, work: Work, done: Callable[[Job], None]) -> Job:
-        """Through the backend, which prepares the execution and waits for the runtime."""
+        """Execute through the backend, which prepares the execution and waits for the runtime."""
 
         def ended(job: Job) -> None:
             job.ended[CALLING] = job.ended[FULL] = self._loop.now
@@ -140,27 +139,27 @@ class Service:
         return job
 
     def run(self, work: Work, done: Callable[[Job], None]) -> Job:
-        """At the runtime, whose balancer chooses a replica."""
+        """Execute at the runtime directly; the balancer chooses a replica."""
         job = Job(work, done)
         self._connect(job)
         return job
 
     def probe(self, done: Done) -> None:
-        """A health probe of the runtime: waits for a worker's event loop as every request does."""
-        self._chosen().connect(lambda worker: worker.look(done))
+        """Send a health probe to the runtime: like every request it waits for a worker's event loop."""
+        self._chosen().connect(lambda worker: worker.probe(done))
 
     def _call(self, job: Job) -> None:
         job.ended[PREPARING] = job.began[CALLING] = self._loop.now
         self._connect(job)
 
     def _connect(self, job: Job) -> None:
-        replica, told = self._chosen(), job.done
+        replica, notify = self._chosen(), job.done
         job.replica = replica.index
         replica.open += 1
 
         def ended(over: Job) -> None:
             replica.open -= 1
-            told(over)
+            notify(over)
 
         job.done = ended
         replica.connect(partial(self._accept, replica, job))

@@ -1,8 +1,7 @@
-"""A worker process of the runtime: one event loop, which does one thing at a time and does not ask how long it takes.
+"""A worker process of the runtime: one event loop, which does one thing at a time.
 
-Loading from an adapter blocks it, and so does an operator; sending does not. Between two steps of an execution the
-loop turns to whatever else is ready, in the order in which it became so: loading for the next execution may come
-before computing for this one.
+Loading from an adapter and running an operator block the loop; sending does not. Between two steps of an execution
+the loop serves whatever became ready first: loading for the next execution may come before computing for this one.
 """
 
 from collections import deque
@@ -10,26 +9,26 @@ from collections.abc import Callable
 from functools import partial
 from math import inf
 
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import Job as Share
+from harness.simulator.engine.queues import ProcessorSharing
 from harness.simulator.hetida.execution import COMPUTING, HANDLING, LOADING, SENDING, Ending, Job
 from harness.simulator.profile import Runtime
-from harness.simulator.queues import Job as Share
-from harness.simulator.queues import SharedCapacity
 
 Done = Callable[[], None]
 Turn = Callable[[Done], None]  # blocks the event loop until it calls back
-# Asks an adapter: (adapter, seconds it takes alone, what to call with whether that went well).
+# Asks an adapter: (adapter, seconds at an idle adapter, callback with whether it succeeded).
 Ask = Callable[[str, float, Callable[[bool], None]], None]
 
 
 class Worker:
-    """One process.
+    """One worker process.
 
-    `ask` reaches the adapters, `cpu` is the node's, and `freed` is told whenever the loop looks for new connections.
+    `ask` reaches the adapters, `cpu` is the node's, and `freed` is called whenever the loop can take new connections.
     """
 
     def __init__(
-        self, loop: EventLoop, settings: Runtime, cpu: SharedCapacity, ask: Ask, freed: Callable[["Worker"], None]
+        self, loop: EventLoop, settings: Runtime, cpu: ProcessorSharing, ask: Ask, freed: Callable[["Worker"], None]
     ) -> None:
         self._loop = loop
         self._settings = settings
@@ -37,36 +36,36 @@ class Worker:
         self._ask = ask
         self._freed = freed
         self._ready: deque[Turn] = deque()
-        self._life = 0  # how often the process was started anew
+        self._life = 0  # how often the process was restarted
         self._driving = False
         self._blocked_since = 0.0
         self._watched = False
         self._computing: Share | None = None
-        self._computed_s = 0.0  # core-seconds of what is over
+        self._computed_s = 0.0  # core-seconds of finished work
         self.blocked = False
         self.open: dict[Job, None] = {}  # in the order of acceptance
         self.slowdown = 1.0
 
     @property
     def cores(self) -> float:
-        """Cores that it uses now."""
+        """Cores in use now."""
         computing = self._computing
         return 0.0 if computing is None or computing.done is None else computing.demand * self._cpu.speed
 
     @property
     def core_s(self) -> float:
-        """Core-seconds that it ever used."""
+        """Core-seconds used so far."""
         computing = self._computing
         under_way = 0.0 if computing is None or computing.done is None else self._cpu.work_of(computing)
         return self._computed_s + under_way
 
     def accept(self, job: Job) -> None:
-        """Take on an execution."""
+        """Accept an execution: the loop parses its request first."""
         self.open[job] = None
         self._post(partial(self._parse, job))
 
-    def look(self, done: Done) -> None:
-        """Answer a health probe: at once, unless something blocks the loop."""
+    def probe(self, done: Done) -> None:
+        """Answer a health probe as soon as the loop is free."""
 
         def turn(over: Done) -> None:
             done()
@@ -82,9 +81,9 @@ class Worker:
             self._next()
 
     def _next(self) -> None:
-        """Do what is ready, one after the other, until something blocks or nothing is left."""
+        """Run what is ready until something blocks or nothing is left."""
         if self._driving:
-            return  # called by what it does: the turns of a long queue must not nest
+            return  # called from a turn: the turns of a long queue must not nest
         self._driving = True
         while self._ready and not self.blocked:
             self.blocked = True
@@ -106,7 +105,7 @@ class Worker:
             self._loop.at(since + self._settings.timeout_s, self._check)
 
     def _check(self) -> None:
-        """Gunicorn kills a worker that was silent for too long, and every request on it dies with it."""
+        """Gunicorn kills a worker that is blocked for too long, with all of its requests."""
         self._watched = False
         if not self.blocked:
             return
@@ -139,7 +138,7 @@ class Worker:
         over()
 
     def _load(self, job: Job, index: int, over: Done) -> None:
-        """One input after the other, the loop blocked; nothing to load is over at once."""
+        """Load one input after the other, the loop blocked; without inputs, end at once."""
         if index == len(job.work.loads):
             job.ended[LOADING] = self._loop.now
             self._post(partial(self._compute, job, 0))
@@ -179,7 +178,7 @@ class Worker:
         over()
 
     def _send(self, job: Job) -> None:
-        """All outputs at once, and the loop goes on meanwhile."""
+        """Send all outputs at once; the loop goes on meanwhile."""
         job.began[SENDING] = self._loop.now
         left = len(job.work.sends)
         if not left:

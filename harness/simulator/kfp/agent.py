@@ -1,9 +1,9 @@
-"""The persistence agent: tells the API server what became of its runs, some time after it happened."""
+"""The persistence agent: reports the state of workflows to the API server, with a delay."""
 
 from collections import deque
 from collections.abc import Callable
 
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp import workflow as phases
 from harness.simulator.kfp.records import CANCELED, CANCELING, FAILED, PENDING, RUNNING, SUCCEEDED, Run
 from harness.simulator.kfp.server import Server
@@ -19,9 +19,9 @@ _STATES = {
 
 
 class Agent:
-    """Few workers, one report at a time each. A workflow that changes while its report waits is reported once.
+    """A few workers with one report at a time each. A workflow that changes while its report waits is reported once.
 
-    The report of an end takes tokens from the API server's own bucket, so that runs that end slow down runs that start.
+    The report of an end takes tokens from the API server's own bucket, so runs that end slow down runs that start.
     """
 
     def __init__(
@@ -38,18 +38,18 @@ class Agent:
         self.reports = 0
         self._server = server
         self._tokens = tokens_per_report
-        self._over = over  # is told when the API server has learned of a run's end, and labelled its workflow
+        self._over = over  # called when the API server has recorded a run's end
         self._queue: deque[Workflow] = deque()
         self._waiting = 0
         self._busy = 0
 
     @property
     def backlog(self) -> int:
-        """Workflows whose news was not reported yet."""
+        """Number of workflows with unreported changes."""
         return self._waiting
 
     def changed(self, workflow: Workflow) -> None:
-        """The controller changed a workflow's status."""
+        """Schedule the report of a workflow that the controller has changed."""
         if not workflow.unreported:
             workflow.unreported = True
             self._waiting += 1
@@ -76,11 +76,11 @@ class Agent:
         self.reports += 1
         run = self._server.runs.get(workflow.run_id)
         if run is not None and run.workflow is workflow:
-            self._learn(run, workflow, phase, known_at)
+            self._record(run, workflow, phase, known_at)
         if self._queue:
             self._work()
 
-    def _learn(self, run: Run, workflow: Workflow, phase: str, known_at: float) -> None:
+    def _record(self, run: Run, workflow: Workflow, phase: str, known_at: float) -> None:
         now = self._loop.now
         run.reported = known_at
         run.changes += 1

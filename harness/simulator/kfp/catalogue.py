@@ -1,11 +1,11 @@
-"""What runs are made of and sorted into: pipelines, their versions, and experiments."""
+"""Pipelines, their versions, and experiments."""
 
 from collections.abc import Callable, Mapping
 
 import orjson
 
 from harness.model.errors import ConfigError
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp.errors import aborted, exists, invalid, not_found
 from harness.simulator.kfp.graph import Graph, flatten
 from harness.simulator.kfp.packages import parse_package, reading
@@ -15,12 +15,12 @@ _DEFAULT = "All runs created without specifying an experiment will be grouped he
 
 
 class Catalogue:
-    """Those of one installation.
+    """The catalogue of one installation.
 
     Args:
-        loop: the time.
+        loop: the clock.
         new_id: makes UUIDs.
-        loop_iterations: of a loop over what only a step's result tells.
+        loop_iterations: iterations of a loop over the output of a step.
     """
 
     def __init__(self, loop: EventLoop, new_id: Callable[[], str], loop_iterations: int) -> None:
@@ -38,12 +38,12 @@ class Catalogue:
     # --- experiments --------------------------------------------------------------------------------------------
 
     def create_experiment(self, name: str, namespace: str = "", description: str = "") -> Experiment:
-        """A new experiment; its name is unique in its namespace."""
+        """Create an experiment; names are unique in a namespace."""
         if not name:
             raise invalid("Experiment must have a non-empty name")
         if (namespace, name) in self._names:
-            told = f"Failed to create a new experiment. The name {name} already exists. Please specify a new name"
-            raise exists(told)
+            message = f"Failed to create a new experiment. The name {name} already exists. Please specify a new name"
+            raise exists(message)
         experiment = Experiment(self._new_id(), name, namespace, self._loop.now, description)
         self.experiments[experiment.id] = experiment
         self._names[namespace, name] = experiment.id
@@ -57,27 +57,27 @@ class Catalogue:
             raise not_found("Experiment", experiment_id) from None
 
     def set_experiment_state(self, experiment_id: str, state: str) -> None:
-        """Put an experiment away, or back."""
+        """Archive or unarchive an experiment."""
         self.experiment(experiment_id).storage_state = state
 
     def archived(self, experiment_id: str) -> bool:
-        """Whether there is such an experiment, put away."""
+        """Whether the experiment exists and is archived."""
         found = self.experiments.get(experiment_id)
         return found is not None and found.storage_state != AVAILABLE
 
     def delete_experiment(self, experiment_id: str) -> None:
-        """Remove an experiment; its runs stay."""
+        """Delete an experiment; its runs stay."""
         if experiment_id == self.default.id:
-            told = f"Failed to delete experiment {experiment_id}. The default experiment cannot be deleted"
+            message = f"Failed to delete experiment {experiment_id}. The default experiment cannot be deleted"
             why = f"Invalid input error: Experiment id cannot be equal to the default id {experiment_id}"
-            raise aborted(told, why)
+            raise aborted(message, why)
         gone = self.experiment(experiment_id)
         del self.experiments[gone.id], self._names[gone.namespace, gone.name]
 
     # --- pipelines ----------------------------------------------------------------------------------------------
 
     def create_pipeline(self, name: str, namespace: str, description: str, package: bytes) -> Pipeline:
-        """A new pipeline with its first version."""
+        """Create a pipeline with its first version."""
         spec, platform = parse_package(package)
         name = name or str(spec["pipelineInfo"]["name"])
         if (namespace, name) in self._pipeline_names:
@@ -103,7 +103,7 @@ class Catalogue:
         return self.pipelines[found]
 
     def delete_pipeline(self, pipeline_id: str, *, cascade: bool) -> None:
-        """Remove a pipeline; without `cascade`, only one that has no version left."""
+        """Delete a pipeline; without `cascade`, only one without versions."""
         gone, versions = self.pipeline(pipeline_id), self.versions_of(pipeline_id)
         if versions and not cascade:
             raise invalid(
@@ -117,7 +117,7 @@ class Catalogue:
     # --- versions -----------------------------------------------------------------------------------------------
 
     def create_version(self, pipeline_id: str, name: str, description: str, package: bytes) -> Version:
-        """A new version of a pipeline."""
+        """Create a version of a pipeline."""
         pipeline = self.pipeline(pipeline_id)
         spec, platform = parse_package(package)
         name = name or pipeline.name
@@ -132,7 +132,7 @@ class Catalogue:
         self.versions[version.id] = version
 
     def _settle(self, version: Version) -> None:
-        """Make the graph now unless it depends on the run."""
+        """Build the graph now, unless it depends on the run's parameters."""
         with reading():
             dags = [
                 each.get("dag", {}) for each in (version.spec["root"], *version.spec.get("components", {}).values())
@@ -145,7 +145,7 @@ class Catalogue:
         """The graph of a run with these parameters.
 
         Raises:
-            RpcError: 400: the pipeline can't be understood.
+            RpcError: 400: invalid pipeline.
         """
         try:
             with reading():
@@ -158,7 +158,7 @@ class Catalogue:
         return [each for each in self.versions.values() if each.pipeline_id == pipeline_id]
 
     def version(self, pipeline_id: str, version_id: str) -> Version:
-        """One version; without an id, the newest."""
+        """A version by its id; without an id, the newest of the pipeline."""
         if not version_id and pipeline_id:
             self.pipeline(pipeline_id)
             versions = self.versions_of(pipeline_id)
@@ -171,7 +171,7 @@ class Catalogue:
         return version
 
     def inline_version(self, spec: Spec, platform: Spec) -> Version:
-        """The pipeline that a run brings along; equal ones share their graph."""
+        """The version for a pipeline that is part of a run request; equal ones share a graph."""
         key = orjson.dumps([spec, platform], option=orjson.OPT_SORT_KEYS)
         version = self._inline.get(key)
         if version is None:
@@ -180,5 +180,5 @@ class Catalogue:
         return version
 
     def delete_version(self, pipeline_id: str, version_id: str) -> None:
-        """Remove one version."""
+        """Delete a version of a pipeline."""
         del self.versions[self.version(pipeline_id, version_id).id]

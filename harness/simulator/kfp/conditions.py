@@ -1,9 +1,9 @@
 """Conditions of a compiled pipeline: the part of CEL that KFP's compiler writes for ``dsl.If``, ``Elif`` and ``Else``.
 
 ``inputs.parameter_values['x'] == 'y'``, the other comparisons, ``int(…)``, ``double(…)``, ``string(…)``, ``bool(…)``,
-``!``, ``&&``, ``||`` and parentheses (https://github.com/google/cel-spec). A comparison with a value that nobody knows
-is drawn: the same comparison of the same value always has the same outcome in one run, so that exactly one branch of an
-``If``/``Elif``/``Else`` is taken.
+``!``, ``&&``, ``||`` and parentheses (https://github.com/google/cel-spec). A comparison with an unknown value
+is drawn at random: within a run, the same comparison of the same value always has the same outcome, so that exactly
+one branch of an ``If``/``Elif``/``Else`` is taken.
 """
 
 import operator
@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-Read = Callable[["Source"], object]  # the value; raises LookupError where nobody knows it
-Draw = Callable[[object], bool]  # an outcome for what the key stands for
+Read = Callable[["Source"], object]  # the value; raises LookupError if it is unknown
+Draw = Callable[[object], bool]  # a random outcome for this key
 
 
 class Known(NamedTuple):
-    """A value that the pipeline itself says."""
+    """A constant in the pipeline."""
 
     value: object
 
@@ -29,7 +29,7 @@ class Given(NamedTuple):
 
 
 class Computed(NamedTuple):
-    """An output of a step: its place in the graph, and the output's name."""
+    """An output of a step: the step's index in the graph, and the output's name."""
 
     step: int
     name: str
@@ -57,13 +57,13 @@ _CONVERSIONS: Mapping[str, Callable[[object], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a task depends on. `names` says where the parameters that it reads come from."""
+    """The condition of a task; `names` are the sources of its parameters."""
 
     text: str
     names: _Names
 
     def holds(self, read: Read, draw: Draw) -> bool:
-        """Whether the task is made; what can't be understood is drawn as a whole."""
+        """Whether the task runs; an expression that cannot be parsed is drawn as a whole."""
         try:
             return bool(_Parser(self.text).whole()(self.names, read, draw))
         except (LookupError, ValueError):
@@ -97,7 +97,7 @@ class _Parser:
         return self._tokens[self._at - 1]
 
     def _takes(self, *signs: str) -> str:
-        """The next token where it is one of the signs, "" otherwise."""
+        """Consume and return the next token if it is one of the signs, otherwise ""."""
         if self._at < len(self._tokens) and self._tokens[self._at][1] in signs:
             return self._next()[1]
         return ""
@@ -138,28 +138,28 @@ class _Parser:
         return self._primary()
 
     def _primary(self) -> _Evaluate:
-        kind, said = self._next()
-        if said == "(":
+        kind, symbol = self._next()
+        if symbol == "(":
             inside = self._either()
             self._expect(")")
             return inside
         if kind == "text":
-            return _constant(re.sub(r"\\(.)", r"\1", said[1:-1]))
+            return _constant(re.sub(r"\\(.)", r"\1", symbol[1:-1]))
         if kind == "number":
-            return _constant(_number(said))
-        if said in _CONSTANTS:
-            return _constant(_CONSTANTS[said])
-        if said == "inputs.parameter_values":
+            return _constant(_number(symbol))
+        if symbol in _CONSTANTS:
+            return _constant(_CONSTANTS[symbol])
+        if symbol == "inputs.parameter_values":
             self._expect("[")
             _, name = self._next()
             self._expect("]")
             return _parameter(name[1:-1])
-        if said in _CONVERSIONS:
+        if symbol in _CONVERSIONS:
             self._expect("(")
             inside = self._either()
             self._expect(")")
-            return _converted(_CONVERSIONS[said], inside)
-        raise ValueError(said)
+            return _converted(_CONVERSIONS[symbol], inside)
+        raise ValueError(symbol)
 
 
 def _number(token: str) -> int | float:
@@ -194,11 +194,11 @@ def _compared(left: _Evaluate, sign: str, right: _Evaluate, text: str) -> _Evalu
     def evaluate(names: _Names, read: Read, draw: Draw) -> bool:
         try:
             one, other = left(names, read, draw), right(names, read, draw)
-            if isinstance(one, bool) != isinstance(other, bool):  # to CEL, true is no number
+            if isinstance(one, bool) != isinstance(other, bool):  # in CEL, true is not a number
                 return sign == "!="
             return _ORDER[sign](one, other)
         except (LookupError, TypeError, ValueError):
-            # Sources tell equal names of different places apart.
+            # The sources distinguish equal names in different pipelines.
             return draw((text, tuple(source for name, source in sorted(names.items()) if f"'{name}'" in text)))
 
     return evaluate

@@ -1,4 +1,4 @@
-"""What a step's container asks for, read off the compiled pipeline and its platform settings."""
+"""What a step's container requests, from the compiled pipeline and its platform settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _ANY = Shape()
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What a step's pod runs and asks for. `cpu` in thousandths of a core, `memory` in bytes, 0 is not given."""
+    """What a step's pod runs and requests. CPU in thousandths of a core, memory in bytes; 0 means not given."""
 
     image: str = ""
     shape: Shape = _ANY
@@ -28,7 +28,7 @@ class Container:
 
 
 def read_container(container: Spec, platform: Spec, retry: Spec) -> Container:
-    """The container of an executor; `platform` is what kfp-kubernetes says of it, `retry` the task's retry policy."""
+    """The container of an executor; `platform` are its kfp-kubernetes settings, `retry` is the task's retry policy."""
     resources: Spec = container.get("resources", {})
     accelerator: Spec = resources.get("accelerator", {})
     gpus = _number(accelerator.get("resourceCount", accelerator.get("count", 0)))
@@ -56,7 +56,7 @@ def read_container(container: Spec, platform: Spec, retry: Spec) -> Container:
 
 
 def _amount(resources: Spec, name: str, older: str, older_unit: float) -> float:
-    """A resource as a quantity, or as the plain number of older compilers; 0 where it is a run's parameter."""
+    """A resource as a quantity, or as the plain number of older compilers; 0 if it is a run's parameter."""
     if name in resources:
         return _number(resources[name])
     return _number(resources.get(older, 0)) * older_unit
@@ -66,7 +66,7 @@ def _number(given: object) -> float:
     try:
         return parse_quantity(given) if isinstance(given, str | int | float) else 0.0
     except ConfigError:
-        return 0.0  # "{{$.inputs.parameters[…]}}": known to the step only
+        return 0.0  # "{{$.inputs.parameters[…]}}": known only to the step
 
 
 def _requirements(platform: Spec) -> tuple[Requirement, ...]:

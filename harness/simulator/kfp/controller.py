@@ -1,11 +1,12 @@
-"""The Argo workflow controller: its workers reconcile workflows, and make pods at the rate of its client."""
+"""The Argo workflow controller: workers reconcile workflows and create pods at the rate of its client."""
 
 from collections import deque
 from collections.abc import Callable
 
 from harness.simulator.cluster import Change, Cluster, Pod
 from harness.simulator.cluster.quota import Quota
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import TokenBucket
 from harness.simulator.kfp.drivers import Drivers
 from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.steps import Steps
@@ -13,19 +14,17 @@ from harness.simulator.kfp.templates import Templates
 from harness.simulator.kfp.workflow import ERROR, FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
 from harness.simulator.profile import Controller as Settings
 from harness.simulator.profile import Quota as Limits
-from harness.simulator.queues import TokenBucket
 
-_PATIENCE_S = 1.0  # at least so long until a pod that a quota refused is asked for again
+_QUOTA_RETRY_S = 1.0  # minimum delay before a pod that a quota refused is requested again
 POSTPONED = "Workflow processing has been postponed because too many workflows are already running"
 Changed = Callable[[Workflow], None]
 
 
 class Controller:
-    """Makes the pods of workflows in the order of their graphs.
+    """Creates the pods of workflows in the order of their graphs.
 
-    A workflow is looked at when it is new, and `requeue_s` after any of its pods changed. Looking takes a worker for
-    `operation_s` and for as long as the client's token bucket makes it wait: one token for each pod, one for the
-    workflow's status.
+    A workflow is reconciled when it is new, and `requeue_s` after a change of any of its pods. A reconciliation
+    occupies a worker for `operation_s` plus the wait for tokens: one for each pod, one for the workflow's status.
     """
 
     def __init__(
@@ -42,8 +41,8 @@ class Controller:
         self._loop = loop
         self.settings = settings
         self.bucket = TokenBucket(settings.qps, settings.burst)
-        self.parallelism = settings.parallelism  # changed by `limit_to`
-        self.limited: Callable[[int], None] | None = None  # called after that
+        self.parallelism = settings.parallelism  # maximum of running workflows, set by `limit_to`
+        self.limited: Callable[[int], None] | None = None  # called after `limit_to`
         self.requeue_s = settings.requeue_s
         self.workflows: dict[str, Workflow] = {}
         self.running = 0
@@ -59,25 +58,25 @@ class Controller:
         self._on_over, self._on_driver, self._on_step = self._pod_over, drivers.run, steps.run
 
     def add(self, workflow: Workflow) -> None:
-        """A workflow was created."""
+        """Start to reconcile a new workflow."""
         self.workflows[workflow.name] = workflow
         self._changed(workflow)
         self._enqueue(workflow)
 
     def terminate(self, workflow: Workflow) -> None:
-        """Stop a workflow: its pods are ended, and it fails."""
+        """Terminate a workflow: its pods are deleted, and it fails."""
         if not workflow.over and not workflow.stopping:
             workflow.stopping = True
             self._requeue(workflow)
 
     def retry(self, workflow: Workflow) -> None:
-        """Run what failed of a finished workflow again."""
+        """Run the failed steps of a finished workflow again."""
         workflow.reopen()
         self.workflows[workflow.name] = workflow
         self._enqueue(workflow)
 
     def remove(self, workflow: Workflow) -> None:
-        """The workflow's object is deleted, and its pods with it; nothing happens when it was before."""
+        """Delete a workflow and its pods; no effect if it was deleted before."""
         if self.workflows.pop(workflow.name, None) is None:
             return
         if workflow.started is not None and not workflow.over:
@@ -89,7 +88,7 @@ class Controller:
         self._changed(workflow)
 
     def limit_to(self, workflows: int) -> None:
-        """Let so many run at once, 0 being no limit; those that were postponed are looked at again."""
+        """Limit the number of running workflows (0 is no limit); postponed ones are reconsidered."""
         self.parallelism = workflows
         postponed, self._postponed = self._postponed, deque()
         for workflow in postponed:
@@ -100,16 +99,16 @@ class Controller:
 
     @property
     def queue_depth(self) -> int:
-        """Workflows that wait for a worker."""
+        """Number of workflows that wait for a worker."""
         return len(self._queue)
 
     @property
     def pending(self) -> int:
-        """Workflows that were not begun."""
+        """Number of workflows that have not started."""
         return len(self._postponed) + sum(1 for each in self._queue if each.started is None)
 
     def _free_slot(self) -> None:
-        """One fewer is running: the first of those that were postponed may begin, and are still wanted."""
+        """A workflow ended: let the first postponed one that still exists start."""
         self.running -= 1
         while self._postponed:
             workflow = self._postponed.popleft()
@@ -170,7 +169,7 @@ class Controller:
             self._free_worker()
 
     def _begin(self, workflow: Workflow) -> bool:
-        """Start a workflow unless too many are running."""
+        """Start a workflow, unless too many are running; returns whether it started."""
         if self.parallelism and self.running >= self.parallelism and not workflow.stopping:
             workflow.message = POSTPONED
             self._postponed.append(workflow)
@@ -205,18 +204,18 @@ class Controller:
         pod = self._templates.pod(workflow, index, step.attempts)
         pod.on_over, pod.on_running = self._on_over, self._on_step if pod.role == EXECUTOR else self._on_driver
         refusal = self.quota.refusal(pod)
-        if refusal:  # Argo takes it for a passing trouble and tries again
+        if refusal:  # Argo treats it as transient and retries
             if not step.message:
                 step.message = refusal
-                self._cluster.witness.pod_changed(pod, Change.REFUSED, refusal)
-            self._loop.after(max(self.requeue_s, _PATIENCE_S), self._ask_again, workflow, index)
+                self._cluster.listener.pod_changed(pod, Change.REFUSED, refusal)
+            self._loop.after(max(self.requeue_s, _QUOTA_RETRY_S), self._request_again, workflow, index)
             return
         self.quota.take(pod)
         step.pods.append(pod)
         step.state, step.message = PENDING, ""
         self._cluster.create(pod)
 
-    def _ask_again(self, workflow: Workflow, index: int) -> None:
+    def _request_again(self, workflow: Workflow, index: int) -> None:
         self._loop.at(self.bucket.take(self._loop.now), self._make_pod, workflow, index)
 
     def _pod_over(self, pod: Pod) -> None:
@@ -228,7 +227,7 @@ class Controller:
         self._requeue(workflow)
 
     def _assess(self, workflow: Workflow, pod: Pod) -> None:
-        """What a pod's end means for its step: done, again, or failed."""
+        """Decide what a pod's end means for its step: success, retry, or failure."""
         index = pod.index
         plan, step = workflow.graph.plans[index], workflow.steps[index]
         assert step is not None
@@ -240,7 +239,7 @@ class Controller:
         state, message = (ERROR, "pod deleted") if lost else (FAILED, _failure(pod))
         allowed = max(plan.container.retries, self.settings.error_retries if lost else 0)
         if step.attempts <= allowed and not workflow.stopping:
-            # The pod is made again by a later reconciliation; until then the workflow counts it as active.
+            # A later reconciliation creates the next pod; until then it counts as active.
             delay = plan.container.backoff_s * plan.container.backoff_factor ** (step.attempts - 1)
             workflow.active += 1
             self._loop.after(min(delay, plan.container.backoff_max_s), self._again, workflow, index)
@@ -265,19 +264,19 @@ class Controller:
         if workflow.stopping:
             workflow.message = "Stopped with strategy 'Terminate'"
         for _, step in workflow.made():
-            if step.pod is not None and step.pod.name in self._cluster.pods:  # nobody deleted it meanwhile
-                self._cluster.witness.pod_changed(step.pod, Change.LABELLED)
+            if step.pod is not None and step.pod.name in self._cluster.pods:  # not deleted meanwhile
+                self._cluster.listener.pod_changed(step.pod, Change.LABELLED)
         self._free_slot()
         self._loop.after(self.settings.ttl_s, self._expire, workflow, workflow.finished)
 
     def _expire(self, workflow: Workflow, finished: float) -> None:
-        """Some time after its end a workflow is deleted, unless it was retried meanwhile."""
+        """Delete a workflow after its TTL, unless it was retried meanwhile."""
         if workflow.finished == finished:
             self.remove(workflow)
 
 
 def _failure(pod: Pod) -> str:
-    """Argo's sentence for a pod that failed."""
+    """Argo's message for a failed pod."""
     if pod.reason == "OOMKilled":
         return f"OOMKilled (exit code {pod.exit_code})"
     return f"Error (exit code {pod.exit_code})" + (f": {pod.message}" if pod.message else "")

@@ -1,4 +1,4 @@
-"""The database behind the API server: connections that may run out, and a disk that runs fill."""
+"""The database behind the API server: limited connections, and a disk that runs fill up."""
 
 from random import Random
 
@@ -13,11 +13,10 @@ _DISK_FULL = "Error 1114 (HY000): The table 'run_details' is full"
 
 
 class Database:
-    """MySQL, as far as a run's creation can fail on it.
+    """MySQL, as far as it can make the creation of a run fail.
 
-    A call that writes, or lists runs, holds a connection from `connect` to `disconnect`, and takes the longer the more
-    are held. Each run is a row that keeps its specification and its workflow; rows that are there can still be changed
-    when the disk is full.
+    A call that writes or lists runs holds a connection from `connect` to `disconnect`; the more are held, the longer it
+    takes. Each run is a row with its specification and its workflow; existing rows can be changed on a full disk.
     """
 
     def __init__(self, settings: Settings, random: Random) -> None:
@@ -26,54 +25,54 @@ class Database:
         self.connections = settings.connections  # at once; 0 is no limit
         self.held = 0  # connections in use
         self._most_held = 0
-        self.refused = 0  # calls that found none
-        self.answered = 0  # calls that are over
-        self.crowded = 0.0  # share of calls that find all connections taken by others
-        self.row_s = 0.0  # that reading a list spends on each run there is; nothing with the indexes that it needs
+        self.refused = 0  # calls refused for want of a connection
+        self.answered = 0  # finished calls
+        self.crowded = 0.0  # share of calls that find all connections in use by other clients
+        self.row_s = 0.0  # seconds per stored run for listing runs; 0 with the indexes
         self.capacity = settings.capacity
         self.used = settings.used
 
-    def connect(self, wanted: str = _STORE) -> None:
-        """Take a connection; `wanted` is what fails without one.
+    def connect(self, prefix: str = _STORE) -> None:
+        """Take a connection; `prefix` begins the error.
 
         Raises:
-            RpcError: 500: there is none, in MySQL's words.
+            RpcError: 500: none is free, in MySQL's words.
         """
         crowded = self.crowded and self._random.random() < self.crowded
         if crowded or (self.connections and self.held >= self.connections):
             self.refused += 1
-            raise internal(wanted + _NO_CONNECTION)
+            raise internal(prefix + _NO_CONNECTION)
         self.held += 1
         self._most_held = max(self._most_held, self.held)
 
     def limit_to(self, connections: int) -> None:
-        """Allow so many connections at once: where that is more than before, others no longer take all of them."""
+        """Set max_connections; a higher limit ends the shortage caused by other clients."""
         if connections > self.limit:
             self.crowded = 0.0
         self.connections = connections
 
     @property
     def limit(self) -> int:
-        """Its max_connections."""
+        """The effective max_connections."""
         return self.connections or _UNLIMITED
 
     @property
     def connected(self) -> int:
-        """Connections that there are: the API server's, one that asks, and those of others who don't let it in."""
+        """Current connections: the API server's, the querying client's, and those of other clients."""
         return max(self.held + 1, round(self.limit * self.crowded))
 
     @property
     def most_connected(self) -> int:
-        """The most that there were at once."""
+        """The maximum of concurrent connections so far."""
         return self.limit if self.refused else max(self._most_held + 1, self.connected)
 
     @property
     def slowdown(self) -> float:
-        """How much longer a call takes than alone, with as many at work as now."""
+        """Duration of a call relative to an idle database, at the current load."""
         return max(1.0, self.held / self.settings.parallel) if self.settings.parallel else 1.0
 
     def disconnect(self) -> None:
-        """Give it back."""
+        """Return the connection."""
         self.held -= 1
         self.answered += 1
 
@@ -81,12 +80,12 @@ class Database:
         """Store a new run.
 
         Raises:
-            RpcError: 500: the disk is full, in MySQL's words.
+            RpcError: 500: full disk, in MySQL's words.
         """
         if self.used + self.settings.run_bytes > self.capacity:
             raise internal(_STORE + _DISK_FULL)
         self.used += self.settings.run_bytes
 
     def delete(self) -> None:
-        """Remove a run's row."""
+        """Delete a run's row, which frees its space."""
         self.used -= self.settings.run_bytes

@@ -1,4 +1,4 @@
-"""What driver pods do: they find out whether a task's condition holds, and whether its step was computed before."""
+"""Driver pods: they evaluate a task's condition and look its step up in the execution cache."""
 
 from random import Random
 
@@ -12,7 +12,7 @@ from harness.simulator.profile import Controller as Settings
 
 
 class Drivers:
-    """Runs driver pods, and knows what they find. `times` draws how long they take, `choices` what nobody knows."""
+    """Runs driver pods and knows their results. `times` draws durations, `choices` the values that are unknown."""
 
     def __init__(
         self, settings: Settings, kubelet: Kubelet, steps: Steps, *, times: Random, choices: Random, caching: bool
@@ -27,7 +27,7 @@ class Drivers:
         self._computed: set[tuple[str, ...]] = set()
 
     def run(self, pod: Pod) -> None:
-        """The main container has started."""
+        """Run the main container, which has just started."""
         takes = self._settings.driver.sample(self._times, {}) * self.slowdown
         assert pod.node is not None
         pod.station = pod.node.processor
@@ -38,16 +38,16 @@ class Drivers:
         self._kubelet.finish(pod)
 
     def remember(self, workflow: Workflow, plan: Plan) -> None:
-        """A step was computed: with the execution cache its outputs are found again."""
+        """Put a computed step into the execution cache."""
         if plan.cache_key:
             self._computed.add(_cache_key(workflow, plan))
 
     def was_computed(self, workflow: Workflow, plan: Plan) -> bool:
-        """Whether an equal component had equal inputs before, and the cache is on."""
+        """Whether the cache is on and has an equal component with equal inputs."""
         return self._caching and bool(plan.cache_key) and _cache_key(workflow, plan) in self._computed
 
     def holds(self, workflow: Workflow, plan: Plan) -> bool:
-        """Whether the task's condition holds, if it has one; values that nobody knows are drawn, once for each run."""
+        """Whether the task's condition holds, if it has one; unknown values are drawn once per run."""
         if plan.condition is None:
             return True
 

@@ -1,7 +1,7 @@
 """Errors of the KFP API: gRPC codes with their HTTP statuses, as grpc-gateway maps them, in the API server's words.
 
-The server tells what went wrong from the outside in, as ``Failed to get a run: Failed to fetch run 7:
-ResourceNotFoundError: Run 7 not found``, and in the details only the last of it (backend/src/common/util/error.go).
+The message reports the error from the outside in, as in ``Failed to get a run: Failed to fetch run 7:
+ResourceNotFoundError: Run 7 not found``; the details hold only its last part (backend/src/common/util/error.go).
 """
 
 from enum import IntEnum
@@ -21,7 +21,7 @@ class Code(IntEnum):
 
     @property
     def http(self) -> int:
-        """The HTTP status."""
+        """The HTTP status that grpc-gateway maps the code to."""
         return _HTTP[self]
 
 
@@ -38,56 +38,56 @@ _HTTP = {
 
 
 class RpcError(Exception):
-    """A call that is refused.
+    """A refused call.
 
     Args:
-        code: gRPC's.
-        message: what went wrong, from the outside in.
-        told: what the details tell; none where the gateway itself refuses, which gives no details.
+        code: gRPC status code.
+        message: the error, from the outside in.
+        detail: the text of the details; none where the gateway itself refuses, without details.
     """
 
-    def __init__(self, code: Code, message: str, told: str | None = None) -> None:
+    def __init__(self, code: Code, message: str, detail: str | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
-        self.told = told
+        self.detail = detail
 
     def within(self, step: str) -> "RpcError":
-        """The same error, in the course of something."""
-        return RpcError(self.code, f"{step}: {self.message}", self.told)
+        """The same error with the step that it occurred in."""
+        return RpcError(self.code, f"{step}: {self.message}", self.detail)
 
 
 def malformed(message: str) -> RpcError:
-    """400: the gateway can't read the request."""
+    """400: the gateway cannot parse the request."""
     return RpcError(Code.INVALID_ARGUMENT, message)
 
 
-def invalid(told: str) -> RpcError:
-    """400."""
-    return RpcError(Code.INVALID_ARGUMENT, f"Invalid input error: {told}", told)
+def invalid(detail: str) -> RpcError:
+    """400: invalid input."""
+    return RpcError(Code.INVALID_ARGUMENT, f"Invalid input error: {detail}", detail)
 
 
 def not_found(kind: str, name: str) -> RpcError:
-    """404."""
-    told = f"{kind} {name} not found"
-    return RpcError(Code.NOT_FOUND, f"ResourceNotFoundError: {told}", told)
+    """404: no object of that kind has this name."""
+    detail = f"{kind} {name} not found"
+    return RpcError(Code.NOT_FOUND, f"ResourceNotFoundError: {detail}", detail)
 
 
-def exists(told: str) -> RpcError:
-    """409: there is one of that name."""
-    return RpcError(Code.ALREADY_EXISTS, f"Already exist error: {told}", told)
+def exists(detail: str) -> RpcError:
+    """409: the name is taken."""
+    return RpcError(Code.ALREADY_EXISTS, f"Already exist error: {detail}", detail)
 
 
-def aborted(told: str, why: str) -> RpcError:
-    """409: it can't be done to what there is (the server calls it a bad request)."""
-    return RpcError(Code.ABORTED, f"BadRequestError: {told}: {why}", told)
+def aborted(detail: str, why: str) -> RpcError:
+    """409: not possible in the object's state (the server calls it a bad request)."""
+    return RpcError(Code.ABORTED, f"BadRequestError: {detail}: {why}", detail)
 
 
-def precondition(told: str, why: str) -> RpcError:
-    """400: something else has to be done before."""
-    return RpcError(Code.FAILED_PRECONDITION, f"FailedPreconditionError: {told}: {why}", told)
+def precondition(detail: str, why: str) -> RpcError:
+    """400: a precondition is not met."""
+    return RpcError(Code.FAILED_PRECONDITION, f"FailedPreconditionError: {detail}: {why}", detail)
 
 
 def internal(message: str) -> RpcError:
-    """500."""
+    """500: the server's own fault."""
     return RpcError(Code.INTERNAL, f"InternalServerError: {message}", "Internal Server Error")

@@ -1,13 +1,13 @@
-"""A compiled pipeline as the pods it becomes: one flat graph, made once per pipeline and shared by its runs.
+"""A compiled pipeline as a flat graph of pods, built once per pipeline and shared by its runs.
 
 A run has 2N+1 pods: the root driver, and for each task a driver and an executor; each nested pipeline, condition, loop
-and loop iteration has a driver too. Dependencies are between pods, so running a pipeline is counting down. What each
-becomes, and what waits for what, is as KFP's compiler writes it (backend/src/v2/compiler/argocompiler/dag.go).
+and loop iteration has a driver too. Dependencies are between pods, so running a pipeline is counting down. The pods and
+their dependencies are those of KFP's compiler (backend/src/v2/compiler/argocompiler/dag.go).
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import md5
 from typing import Any
@@ -25,7 +25,7 @@ DAG_DRIVER, CONTAINER_DRIVER, EXECUTOR, IMPORTER, JOIN = (
     "importer",
     "join",
 )
-# Images of tasks that the driver itself does (kfp-kubernetes' CreatePVC and DeletePVC): they have no executor.
+# Images of tasks that the driver itself carries out (kfp-kubernetes' CreatePVC and DeletePVC), without an executor.
 _DRIVER_ONLY = {"argostub/createpvc", "argostub/deletepvc"}
 
 
@@ -34,21 +34,21 @@ class Plan:
     """One pod of the graph, or the end of a nested pipeline (a join, which needs no pod).
 
     Attributes:
-        waits: how many others it waits for.
-        then: who waits for it.
-        reads: whose outputs it reads.
-        always: it runs whether or not what it waits for went well (an exit handler's clean-up).
-        cache_key: executors with equal keys compute the same, as far as the run's parameters in `varies` are equal too;
-            "" where the pipeline does not want the cache.
-        condition: what the driver evaluates; where it does not hold, nothing of the task is made but the driver.
+        waits: number of plans that it waits for.
+        then: indices of the plans that wait for it.
+        reads: indices of the plans whose outputs it reads.
+        always: it runs even if a dependency failed (an exit handler's clean-up).
+        cache_key: executors with equal keys compute the same if the run's parameters in `varies` are equal too; "" if
+            the pipeline does not enable the cache.
+        condition: evaluated by the driver; if false, the task has no pod but the driver.
     """
 
     role: str
     task: str
     path: str
-    waits: int
-    then: tuple[int, ...]
-    parent: int = -1  # the driver of the pipeline it belongs to
+    waits: int = 0
+    then: tuple[int, ...] = ()
+    parent: int = -1  # index of the driver of its pipeline
     container: Container = Container()
     reads: tuple[int, ...] = ()
     always: bool = False
@@ -59,29 +59,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """All pods of one pipeline, drivers first wherever that is their order."""
+    """All pods of one pipeline, each after those it waits for."""
 
     plans: tuple[Plan, ...]
 
     @property
     def pods(self) -> int:
-        """Pods of a run in which everything runs once."""
+        """Number of pods of a run without retries, skips and cache hits."""
         return sum(1 for plan in self.plans if plan.role != JOIN)
-
-
-@dataclass(slots=True)
-class _Draft:
-    role: str
-    task: str
-    path: str
-    needs: list[int]
-    parent: int = -1
-    container: Container = Container()
-    reads: list[int] = field(default_factory=list)
-    always: bool = False
-    cache_key: str = ""
-    varies: tuple[str, ...] = ()
-    condition: Condition | None = None
 
 
 def flatten(spec: Spec, platform: Spec, parameters: Mapping[str, object], loop_iterations: int) -> Graph:
@@ -90,11 +75,11 @@ def flatten(spec: Spec, platform: Spec, parameters: Mapping[str, object], loop_i
     Args:
         spec: the compiled PipelineSpec.
         platform: the platform spec's ``platforms.kubernetes.deploymentSpec.executors``.
-        parameters: of the run; loops over them are as long as they are.
-        loop_iterations: of loops whose length only an earlier step knows.
+        parameters: the run's parameters, which determine the length of loops over them.
+        loop_iterations: iterations of loops over the output of a step.
 
     Raises:
-        ConfigError: the spec refers to what it does not have.
+        ConfigError: the spec refers to something that it does not contain.
     """
     builder = _Builder(spec, platform, parameters, loop_iterations)
     inputs: Spec = spec.get("root", {}).get("inputDefinitions", {}).get("parameters", {})
@@ -102,13 +87,13 @@ def flatten(spec: Spec, platform: Spec, parameters: Mapping[str, object], loop_i
     try:
         builder.dag(spec["root"]["dag"], [], place, driver="root-driver", task="")
     except KeyError as error:
-        raise ConfigError(f"the pipeline spec lacks {error}", "compile it again with kfp 2") from error
+        raise ConfigError(f"the pipeline spec lacks {error}", "recompile it with kfp 2") from error
     return builder.graph()
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where something stands: its own path, its enclosing pipeline's driver, and where its parameters come from."""
+    """A position in the pipeline: the path, the driver of the enclosing pipeline, and the sources of parameters."""
 
     path: str
     parent: int
@@ -116,7 +101,7 @@ class _Place:
 
 
 class _Builder:
-    """Walks nested pipelines and appends one draft per pod."""
+    """Walks nested pipelines and appends one plan per pod."""
 
     def __init__(self, spec: Spec, platform: Spec, parameters: Mapping[str, object], loop_iterations: int) -> None:
         self._pipeline = str(spec.get("pipelineInfo", {}).get("name", ""))
@@ -125,26 +110,21 @@ class _Builder:
         self._platform = platform
         self._parameters = parameters
         self._loop_iterations = loop_iterations
-        self._drafts: list[_Draft] = []
+        self._plans: list[Plan] = []
+        self._needs: list[list[int]] = []  # of each plan: the plans that it waits for
 
     def graph(self) -> Graph:
-        then: list[list[int]] = [[] for _ in self._drafts]
-        for index, draft in enumerate(self._drafts):
-            for needed in draft.needs:
+        then: list[list[int]] = [[] for _ in self._plans]
+        for index, needs in enumerate(self._needs):
+            for needed in needs:
                 then[needed].append(index)
-        return Graph(
-            tuple(
-                Plan(
-                    d.role, d.task, d.path, len(d.needs), tuple(then[i]), d.parent, d.container, tuple(d.reads),
-                    d.always, d.cache_key, d.varies, d.condition,
-                )
-                for i, d in enumerate(self._drafts)
-            )
-        )  # fmt: skip
+        whole = zip(self._plans, self._needs, then, strict=True)
+        return Graph(tuple(replace(plan, waits=len(needs), then=tuple(after)) for plan, needs, after in whole))
 
-    def _add(self, draft: _Draft) -> int:
-        self._drafts.append(draft)
-        return len(self._drafts) - 1
+    def _add(self, plan: Plan, needs: list[int]) -> int:
+        self._plans.append(plan)
+        self._needs.append(needs)
+        return len(self._plans) - 1
 
     def dag(
         self, dag: Spec, needs: list[int], place: _Place, *, driver: str, task: str, always: bool = False,
@@ -153,13 +133,13 @@ class _Builder:
         """Driver, tasks and end of one (nested) pipeline; returns the index of its end."""
         outside, _, _ = place.path.rpartition(".")
         path = f"{outside}.{driver}" if outside else driver
-        first = self._add(_Draft(DAG_DRIVER, task, path, needs, place.parent, always=always, condition=condition))
+        first = self._add(Plan(DAG_DRIVER, task, path, parent=place.parent, always=always, condition=condition), needs)
         inside = _Place(place.path, first, place.scope)
         ends: dict[str, int] = {}
         tasks: Spec = dag["tasks"]
         for name in _in_order(tasks):
             ends[name] = self._task(name, tasks[name], ends, inside)
-        return self._add(_Draft(JOIN, task, place.path, [first, *ends.values()], first))
+        return self._add(Plan(JOIN, task, place.path, parent=first), [first, *ends.values()])
 
     def _task(self, name: str, task: Spec, ends: Mapping[str, int], pipeline: _Place) -> int:
         component: Spec = self._components[task["componentRef"]["name"]]
@@ -184,10 +164,11 @@ class _Builder:
         over = items(task, here.scope, self._parameters)
         count = self._loop_iterations if over is None else len(over)
         most = int(task.get("iteratorPolicy", {}).get("parallelismLimit", 0) or 0)
-        driver = self._add(_Draft(DAG_DRIVER, name, f"{here.path}-driver", needs, here.parent, condition=condition))
+        plan = Plan(DAG_DRIVER, name, f"{here.path}-driver", parent=here.parent, condition=condition)
+        driver = self._add(plan, needs)
         ends: list[int] = []
         for k in range(count):
-            # With a limit, iteration k begins when iteration k - most is over.
+            # With a limit, iteration k begins when iteration k - most has ended.
             before = [ends[k - most]] if most and k >= most else []
             item = {}
             if "parameterIterator" in task:
@@ -196,7 +177,7 @@ class _Builder:
             place = _Place(f"{here.path}.iteration({k}:{k})", driver, {**here.scope, **item})
             iteration = f"iteration-driver({k}:{k})"
             ends.append(self.dag(component["dag"], [driver, *before], place, driver=iteration, task=name))
-        return self._add(_Draft(JOIN, name, here.path, [driver, *ends], driver))
+        return self._add(Plan(JOIN, name, here.path, parent=driver), [driver, *ends])
 
     def _container(
         self, name: str, task: Spec, needs: list[int], here: _Place, *, always: bool, condition: Condition | None
@@ -204,38 +185,42 @@ class _Builder:
         label = self._components[task["componentRef"]["name"]]["executorLabel"]
         executor: Spec = self._executors[label]
         if "importer" in executor:
-            return self._add(_Draft(IMPORTER, name, here.path, needs, here.parent, always=always))
+            return self._add(Plan(IMPORTER, name, here.path, parent=here.parent, always=always), needs)
         retry: Spec = task.get("retryPolicy", {})
         container = read_container(executor.get("container", {}), self._platform.get(label, {}), retry)
         path = here.path if container.image in _DRIVER_ONLY else f"{here.path}-driver"
-        driver = self._add(_Draft(CONTAINER_DRIVER, name, path, needs, here.parent, always=always, condition=condition))
+        plan = Plan(CONTAINER_DRIVER, name, path, parent=here.parent, always=always, condition=condition)
+        driver = self._add(plan, needs)
         if container.image in _DRIVER_ONLY:
             return driver
-        draft = _Draft(EXECUTOR, name, f"{here.path}.executor", [driver], here.parent, container, needs[1:])
-        if task.get("cachingOptions", {}).get("enableCache"):
-            draft.cache_key, draft.varies = self._cache_key(executor, here.scope, needs[1:])
-        return self._add(draft)
+        cached = task.get("cachingOptions", {}).get("enableCache")
+        key, varies = self._cache_key(executor, here.scope, needs[1:]) if cached else ("", ())
+        step = Plan(
+            EXECUTOR, name, f"{here.path}.executor", parent=here.parent, container=container, reads=tuple(needs[1:]),
+            cache_key=key, varies=varies,
+        )  # fmt: skip
+        return self._add(step, [driver])
 
     def _cache_key(self, executor: Spec, scope: Mapping[str, Source], needs: list[int]) -> tuple[str, tuple[str, ...]]:
-        """What a step computes from what, and the run's parameters on which that depends."""
+        """A hash of a step's component and inputs, and the run's parameters on which these depend."""
         ordered = sorted(scope.items())
         varies = [source.name for _, source in ordered if isinstance(source, Given)]
         inputs = [(name, each.value if isinstance(each, Known) else type(each).__name__) for name, each in ordered]
         upstream: list[str] = []
-        for draft in (self._drafts[each] for index in needs for each in (self._within(index) or (index,))):
-            upstream.append(draft.cache_key or draft.path)
-            varies += draft.varies
+        for plan in (self._plans[each] for index in needs for each in (self._within(index) or (index,))):
+            upstream.append(plan.cache_key or plan.path)
+            varies += plan.varies
         text = json.dumps([self._pipeline, executor, inputs, upstream], sort_keys=True, default=str)
         return md5(text.encode(), usedforsecurity=False).hexdigest(), tuple(varies)
 
     def _within(self, end: int) -> list[int]:
-        """The executors in the nested pipeline that ends there."""
-        if self._drafts[end].role != JOIN:
+        """The executors in the nested pipeline that ends at this index."""
+        if self._plans[end].role != JOIN:
             return []
-        return [k for k in range(self._drafts[end].parent, end) if self._drafts[k].role == EXECUTOR]
+        return [k for k in range(self._plans[end].parent, end) if self._plans[k].role == EXECUTOR]
 
     def _producer(self, end: int) -> int:
-        """The step whose outputs are those of what ends there: of a nested pipeline with one step, that step."""
+        """The step that produces the outputs at this index: in a nested pipeline with one step, that step."""
         within = self._within(end)
         return within[0] if len(within) == 1 else end
 
@@ -246,7 +231,7 @@ def _in_order(tasks: Spec) -> list[str]:
 
     def visit(name: str, above: tuple[str, ...]) -> None:
         if name in above:
-            raise ConfigError(f"the tasks {', '.join(above)} wait for each other", "compile the pipeline again")
+            raise ConfigError(f"the tasks {', '.join(above)} wait for each other", "recompile the pipeline")
         if name not in ordered:
             for needed in dependencies(tasks[name]):
                 visit(needed, (*above, name))
@@ -272,9 +257,9 @@ def fnv1a(text: str, begun: int = _FNV_BASIS) -> int:
 
 
 def fnv1a_on(begun: int, text: str) -> int:
-    """``fnv1a(text, begun)`` where the same few texts come again and again.
+    """``fnv1a(text, begun)`` for a few recurring texts.
 
-    The exclusive or changes the lowest byte only, so the text does to the rest what one multiplication does.
+    The exclusive or changes the lowest byte only, so the effect on the other bytes is a single multiplication.
     """
     lowest = begun & 0xFF
     hashed, factor = _fnv1a_after(lowest, text)

@@ -30,7 +30,7 @@ _TESTS: Mapping[int, Callable[[Any, Any], bool]] = {
 }
 _VALUES = ("string_value", "int_value", "long_value", "timestamp_value")
 _LISTS = ("string_values", "int_values", "long_values")
-_GO = {  # what the server calls their types
+_GO = {  # the server's names for their types
     "string_value": "string", "int_value": "int32", "long_value": "int64", "timestamp_value": "int64",
     "string_values": "[]string", "int_values": "[]int32", "long_values": "[]int64",
 }  # fmt: skip
@@ -43,7 +43,7 @@ _CAMEL = {
 
 @dataclass(frozen=True, slots=True)
 class Table(Generic[Row]):
-    """What can be sorted and filtered by: key → value of a row. Instants are whole seconds since 1970."""
+    """The keys to sort and filter by, with their values in a row. Instants are whole seconds since 1970."""
 
     kind: str
     keys: Mapping[str, Callable[[Row], Value]]
@@ -53,7 +53,7 @@ class Table(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[Row]):
-    """One page, how many rows there are in all, and the token of the next page ("" on the last)."""
+    """One page, the total number of rows, and the token of the next page ("" on the last)."""
 
     rows: list[Row]
     total: int
@@ -61,9 +61,9 @@ class Listing(Generic[Row]):
 
 
 def read_page(table: Table[Row], rows: Sequence[Row], query: Mapping[str, str]) -> Listing[Row]:
-    """The page that a query asks for.
+    """The page for a query.
 
-    A page begins at the row that the token names, by its sort value and id: rows that come in between don't shift it.
+    The token names the first row of a page by sort value and id, so new rows do not shift pages.
 
     Raises:
         RpcError: 400: unknown keys, malformed filters, or a token of another query.
@@ -106,9 +106,9 @@ def read_page(table: Table[Row], rows: Sequence[Row], query: Mapping[str, str]) 
 
 
 def _matches(table: Table[Row], token: Mapping[str, Any], sort_text: str, filter_text: str) -> bool:
-    """Whether a query repeats what its token was made for: order and filter both, or it must give neither.
+    """Whether a query repeats the order and filter of its token (the alternative is to give neither).
 
-    An instant never matches: the server compares the number it parsed with the float that its token decodes to.
+    A timestamp never matches: the server compares its parsed integer with the float in the decoded token.
     """
     if "timestamp" in filter_text.lower():
         return False
@@ -191,7 +191,7 @@ def _test(table: Table[Row], predicate: Mapping[str, Any]) -> Callable[[Row], bo
 def _holds(test: Callable[[Any, Any], bool], has: Value, wanted: object) -> bool:
     try:
         return test(has, wanted)
-    except TypeError:  # a number and a text: the database compares them all the same
+    except TypeError:  # a number and a text: the database compares them as texts
         return test(str(has), str(wanted))
 
 

@@ -1,4 +1,4 @@
-"""Pipelines as users upload them: what is one, and what it takes."""
+"""Uploaded pipeline packages: parsing, and the parameters of their runs."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,10 +27,10 @@ def parse_package(package: bytes) -> tuple[Spec, Spec]:
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """While a PipelineSpec is read.
+    """Turn errors while reading a PipelineSpec into API errors.
 
     Raises:
-        RpcError: 400: it has not the shape of one.
+        RpcError: 400: malformed PipelineSpec.
     """
     try:
         yield
@@ -39,7 +39,11 @@ def reading() -> Iterator[None]:
 
 
 def checked_spec(spec: Mapping[str, Any]) -> Spec:
-    """A PipelineSpec, or the error for what is none."""
+    """The PipelineSpec after a check of its required parts.
+
+    Raises:
+        RpcError: 400: not a PipelineSpec.
+    """
     information = spec.get("pipelineInfo")
     if not isinstance(information, dict) or not information.get("name"):
         raise _no_spec("invalid v2 pipeline spec: name is empty")
@@ -48,12 +52,12 @@ def checked_spec(spec: Mapping[str, Any]) -> Spec:
     return dict(spec)
 
 
-def _no_spec(told: str) -> RpcError:
-    return RpcError(Code.INVALID_ARGUMENT, f"InvalidInputError: {told}: pipeline spec is invalid", told)
+def _no_spec(detail: str) -> RpcError:
+    return RpcError(Code.INVALID_ARGUMENT, f"InvalidInputError: {detail}: pipeline spec is invalid", detail)
 
 
 def platform_of(document: Mapping[str, Any]) -> Spec:
-    """Executors' settings in a platform spec."""
+    """The executors' settings in a platform spec."""
     with reading():
         found = document.get("platforms", {}).get("kubernetes", {}).get("deploymentSpec", {}).get("executors", {})
         return dict(found)
@@ -63,7 +67,7 @@ def complete_parameters(spec: Mapping[str, Any], given: Mapping[str, object]) ->
     """The run's parameters with the pipeline's defaults.
 
     Raises:
-        RpcError: 400: a required one is missing or of another type, or one is given that the pipeline does not have.
+        RpcError: 400: a parameter is missing, of the wrong type, or unknown.
     """
     with reading():
         definitions = dict(spec["root"].get("inputDefinitions", {}).get("parameters", {}))
@@ -84,12 +88,12 @@ def complete_parameters(spec: Mapping[str, Any], given: Mapping[str, object]) ->
 
 
 def _check_type(name: str, parameter_type: str, value: object) -> None:
-    """As the server does before it makes the workflow (backend/src/apiserver/template/v2_template.go)."""
+    """As the server does before it creates the workflow (backend/src/apiserver/template/v2_template.go)."""
     if parameter_type not in _TYPES:
         return
-    python_type, wanted, told = _TYPES[parameter_type]
+    python_type, wanted, detail = _TYPES[parameter_type]
     if not isinstance(value, python_type) or (isinstance(value, bool) and parameter_type != "BOOLEAN"):
-        raise invalid(f"input parameter {name} requires type {wanted}, but the {told} value type")
+        raise invalid(f"input parameter {name} requires type {wanted}, but the {detail} value type")
 
 
 _NUMBER = ((int, float), "double or integer", "parameter value is not of number")

@@ -1,4 +1,4 @@
-"""Where the parameters of a pipeline's tasks come from, and what is known of them before anything runs."""
+"""Sources of the task parameters of a pipeline, and their values as far as they are known before it runs."""
 
 import json
 import re
@@ -8,11 +8,11 @@ from typing import Any
 from harness.simulator.kfp.conditions import Computed, Given, Known, Source
 
 Spec = Mapping[str, Any]
-_UNKNOWN = -1  # the step of an output that no step is known to have
+_UNKNOWN = -1  # stands for the step of an output without a known step
 
 
 def dependencies(task: Spec) -> list[str]:
-    """The tasks that come before a task: those it names, and those whose outputs it reads."""
+    """The dependencies of a task: tasks that it names, and tasks whose outputs it reads."""
     inputs: Spec = task.get("inputs", {})
     given = [*inputs.get("parameters", {}).values(), *inputs.get("artifacts", {}).values()]
     read = (each.get("taskOutputParameter") or each.get("taskOutputArtifact") for each in given)
@@ -22,29 +22,29 @@ def dependencies(task: Spec) -> list[str]:
 def inner_scope(
     task: Spec, types: Spec, outputs: Mapping[str, int], scope: Mapping[str, Source], given: Mapping[str, object]
 ) -> dict[str, Source]:
-    """Where a task's parameters come from.
+    """The sources of a task's parameters.
 
     Args:
-        task: with its inputs.
+        task: the task with its inputs.
         types: the component's input parameters.
-        outputs: for each task that may be read, the step that has its outputs.
-        scope: the same of the pipeline it stands in.
-        given: the run's parameters, as far as they are known.
+        outputs: by task, the step that produces its outputs.
+        scope: the sources in the enclosing pipeline.
+        given: the known parameters of the run.
     """
     inner: dict[str, Source] = {}
-    for name, says in task.get("inputs", {}).get("parameters", {}).items():
-        produced: Spec = says.get("taskOutputParameter", {})
+    for name, spec in task.get("inputs", {}).get("parameters", {}).items():
+        produced: Spec = spec.get("taskOutputParameter", {})
         source: Source
-        if "runtimeValue" in says:
-            source = Known(says["runtimeValue"].get("constant"))
+        if "runtimeValue" in spec:
+            source = Known(spec["runtimeValue"].get("constant"))
         elif produced:
             source = Computed(outputs[produced["producerTask"]], str(produced.get("outputParameterKey")))
-        elif says.get("componentInputParameter") in scope:
-            source = scope[says["componentInputParameter"]]
+        elif spec.get("componentInputParameter") in scope:
+            source = scope[spec["componentInputParameter"]]
         else:
             continue
-        if "parameterExpressionSelector" in says:
-            source = _selected(source, str(says["parameterExpressionSelector"]), given)
+        if "parameterExpressionSelector" in spec:
+            source = _selected(source, str(spec["parameterExpressionSelector"]), given)
         if isinstance(source, Known) and types.get(name, {}).get("parameterType") == "STRING":
             source = Known(_text(source.value))
         inner[name] = source
@@ -52,10 +52,10 @@ def inner_scope(
 
 
 def items(task: Spec, scope: Mapping[str, Source], given: Mapping[str, object]) -> list[Any] | None:
-    """What a loop runs over; none where only an earlier step knows."""
-    says: Spec = task.get("parameterIterator", {}).get("items", {})
+    """The items of a loop; none if they are the output of a step."""
+    spec: Spec = task.get("parameterIterator", {}).get("items", {})
     try:
-        found = says["raw"] if "raw" in says else _now(scope[str(says.get("inputParameter"))], given)
+        found = spec["raw"] if "raw" in spec else _now(scope[str(spec.get("inputParameter"))], given)
         if isinstance(found, str):
             found = json.loads(found)
     except (LookupError, ValueError):
@@ -64,7 +64,11 @@ def items(task: Spec, scope: Mapping[str, Source], given: Mapping[str, object]) 
 
 
 def _now(source: Source, given: Mapping[str, object]) -> Any:
-    """A value that is known before anything runs; a LookupError where it is not."""
+    """A value that is known before the run.
+
+    Raises:
+        LookupError: the value is unknown.
+    """
     if isinstance(source, Known):
         return source.value
     if isinstance(source, Given):
@@ -85,7 +89,7 @@ def _selected(source: Source, selector: str, given: Mapping[str, object]) -> Sou
 
 
 def _text(value: Any) -> str:
-    """A value as a parameter of the type STRING: numbers without a point where they are whole."""
+    """A value as a parameter of type STRING; whole numbers have no decimal point."""
     if isinstance(value, str):
         return value
     return json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value, default=str)

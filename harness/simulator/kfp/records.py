@@ -17,7 +17,7 @@ OVER = frozenset({SUCCEEDED, FAILED, CANCELED})
 
 @dataclass(slots=True)
 class Experiment:
-    """A folder of runs."""
+    """A named group of runs."""
 
     id: str
     name: str
@@ -30,7 +30,7 @@ class Experiment:
 
 @dataclass(slots=True)
 class Pipeline:
-    """A pipeline, of which there are versions."""
+    """A pipeline, which has versions."""
 
     id: str
     name: str
@@ -41,7 +41,7 @@ class Pipeline:
 
 @dataclass(slots=True)
 class Version:
-    """A compiled pipeline. `graph` is none where it depends on the run's parameters."""
+    """A compiled pipeline. `graph` is none if it depends on the run's parameters."""
 
     id: str
     pipeline_id: str
@@ -55,13 +55,13 @@ class Version:
 
 @dataclass(slots=True)
 class Run:
-    """A run, as far as the API server knows: what it did not get reported, it does not know.
+    """A run as known to the API server, which depends on the persistence agent's reports.
 
-    `reported` is the instant of the workflow's state that was reported last; what happened after it is not shown.
+    `reported` is the instant of the last reported workflow state; later changes are not shown.
     """
 
     id: str
-    number: int  # counts runs: the order of creation
+    number: int  # counts runs in the order of creation
     name: str
     experiment_id: str
     namespace: str
@@ -82,7 +82,7 @@ class Run:
     changes: int = 0  # counts changes of the row
 
     def enter(self, state: str, now: float) -> None:
-        """Learn of a new state."""
+        """Record a new state."""
         self.changes += 1
         if state != self.state or not self.history:
             self.state = state

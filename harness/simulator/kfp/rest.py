@@ -1,4 +1,4 @@
-"""The REST gateway of the KFP API server, v2beta1: its routes, what each call is counted as, and runs."""
+"""The REST gateway of the KFP API server, v2beta1: routes, metrics of calls, and runs."""
 
 import asyncio
 import time
@@ -9,6 +9,8 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from harness.model.exposition import Histogram
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp import tables, view, wire
 from harness.simulator.kfp.errors import Code, RpcError, internal, invalid, not_found
 from harness.simulator.kfp.listing import read_page
@@ -16,10 +18,9 @@ from harness.simulator.kfp.packages import checked_spec, platform_of
 from harness.simulator.kfp.records import Run, Version
 from harness.simulator.kfp.rest_catalogue import CatalogueCalls
 from harness.simulator.kfp.server import Server
-from harness.simulator.prometheus import Histogram
 
 API = "/apis/v2beta1"
-# As the Kubernetes API server passes it on: how kfp.Client comes when it is given no host but a kubeconfig.
+# Through the Kubernetes API server's proxy: the path of kfp.Client without a host but with a kubeconfig.
 _PROXIED = "/api/v1/namespaces/{namespace}/services/{service:(http:)?ml-pipeline(:[a-z0-9]+)?}/proxy"
 _RELEASE = "2.17.0"
 _RUN_FIELDS = frozenset(
@@ -30,7 +31,7 @@ _RUN_FIELDS = frozenset(
 )  # fmt: skip
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Advance = Callable[[], None]
-# What the server says of each call that failed, and then why (backend/src/apiserver/server/*_server.go).
+# Error prefix of each failed call (backend/src/apiserver/server/*_server.go).
 _FAILED: Mapping[str, str] = {
     "CreateExperiment": "Failed to create a experiment",
     "GetExperiment": "Failed to fetch experiment",
@@ -63,9 +64,9 @@ _FAILED: Mapping[str, str] = {
 
 
 class Gateway:
-    """Routes of one server. `advance` brings the simulation up to the present and is called before it is read."""
+    """The routes of one server. `advance` brings the simulation up to now; it is called before every read."""
 
-    def __init__(self, server: Server, calendar: view.Calendar, advance: Advance) -> None:
+    def __init__(self, server: Server, calendar: Calendar, advance: Advance) -> None:
         self._server = server
         self._stamp = calendar.stamp
         self._advance = advance
@@ -77,7 +78,7 @@ class Gateway:
         self._catalogue = CatalogueCalls(server, calendar)
 
     def mount(self, app: web.Application) -> None:
-        """Register all routes."""
+        """Add all routes to the application."""
         one_run, recurring = "/runs/{run}", "/recurringruns"
         for method, path, name, handler in (
             ("GET", "/healthz", "GetHealthz", self._get_healthz),
@@ -113,7 +114,7 @@ class Gateway:
                 return await handler(request)
             except RpcError as error:
                 code = "".join(word.title() for word in error.code.name.split("_"))
-                known = error.told is not None and method in _FAILED
+                known = error.detail is not None and method in _FAILED
                 return wire.refusal(error.within(_FAILED[method].format(**request.match_info)) if known else error)
             except asyncio.CancelledError:
                 code = "Canceled"
@@ -135,12 +136,12 @@ class Gateway:
         return wire.refusal(RpcError(Code.NOT_FOUND, "Not Found"))
 
     async def _get_healthz(self, _: web.Request) -> web.Response:
-        """No call of gRPC's: unset fields are written, too."""
+        """Not a gRPC call: unset fields are written too."""
         return wire.answer(
             {"commit_sha": "unknown", "tag_name": _RELEASE, "multi_user": False, "pipeline_store": "database"}
         )
 
-    # --- runs ---------------------------------------------------------------------------------------------------
+    # --- runs -----------------------------------------------------------------------------------------------------
 
     async def _create_run(self, request: web.Request) -> web.Response:
         body = await wire.body(request, _RUN_FIELDS)
@@ -159,8 +160,8 @@ class Gateway:
         answer: asyncio.Future[dict[str, Any] | RpcError] = asyncio.get_running_loop().create_future()
 
         def answered(result: Run | RpcError) -> None:
-            """The run is shown as it is at this moment, however late the answer leaves."""
-            if not answer.done():  # a client that hung up has its run made all the same
+            """Render the run as it is now, however late the response leaves."""
+            if not answer.done():  # the run is created even if the client has hung up
                 answer.set_result(result if isinstance(result, RpcError) else view.run(result, self._stamp))
 
         self._server.start_run(run, answered)
@@ -171,10 +172,10 @@ class Gateway:
         return wire.answer(shown)
 
     def _version(self, body: Mapping[str, Any]) -> tuple[Version, bool]:
-        """The pipeline that a run names or brings along, and whether it names it.
+        """The pipeline of a run request, and whether it was given by reference.
 
         Raises:
-            RpcError: 500: the server takes a pipeline that it does not find or understand for a fault of its own.
+            RpcError: 500: unknown or invalid pipeline, which the server treats as an internal error.
         """
         reference, spec = wire.inner(body, "pipeline_version_reference"), wire.inner(body, "pipeline_spec")
         try:
@@ -187,7 +188,7 @@ class Gateway:
             checked = checked_spec(wire.inner(spec, "pipeline_spec") or spec)
             return self._server.catalogue.inline_version(checked, platform), False
         except RpcError as error:
-            if error.told is None:
+            if error.detail is None:
                 raise
             raise internal(f"Failed to create a run due to error fetching manifest: {error}") from error
 
@@ -210,7 +211,7 @@ class Gateway:
         return wire.joined("runs", parts, page.total, page.next_token)
 
     def _encoded(self, run: Run) -> bytes:
-        """A run's JSON, rendered once for each of its changes."""
+        """A run's JSON, rendered once per change."""
         kept = self._rendered.get(run.id)
         if kept is None or kept[0] != run.changes:
             kept = self._rendered[run.id] = (run.changes, orjson.dumps(view.run(run, self._stamp)))
@@ -233,14 +234,14 @@ class Gateway:
 
         return handle
 
-    # --- recurring runs, of which there are none ----------------------------------------------------------------
+    # --- recurring runs: always none ------------------------------------------------------------------------------
 
     async def _list_recurring_runs(self, request: web.Request) -> web.Response:
         page = read_page(self._recurring_runs, [], request.query)
         return wire.listing("recurringRuns", [], page.total, page.next_token)
 
     async def _create_recurring_run(self, _: web.Request) -> web.Response:
-        raise RpcError(Code.UNIMPLEMENTED, "the simulated platform has no schedules: submit the runs themselves")
+        raise RpcError(Code.UNIMPLEMENTED, "the simulated platform has no recurring runs: submit single runs")
 
     async def _no_recurring_run(self, request: web.Request) -> web.Response:
         raise not_found("Job", request.match_info["run"])

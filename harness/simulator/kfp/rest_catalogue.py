@@ -1,4 +1,4 @@
-"""Calls of the REST gateway for experiments, pipelines and their versions."""
+"""The REST gateway's calls for experiments, pipelines and their versions."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from aiohttp import web
 
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp import tables, view, wire
 from harness.simulator.kfp.errors import RpcError, invalid
 from harness.simulator.kfp.listing import Table, read_page
@@ -21,7 +22,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class CatalogueCalls:
     """Reads and writes the catalogue of one server."""
 
-    def __init__(self, server: Server, calendar: view.Calendar) -> None:
+    def __init__(self, server: Server, calendar: Calendar) -> None:
         self._server = server
         self._catalogue = server.catalogue
         self._stamp = calendar.stamp
@@ -30,7 +31,7 @@ class CatalogueCalls:
         self._versions = tables.versions(calendar)
 
     def routes(self) -> Iterator[tuple[str, str, str, Handler]]:
-        """HTTP method, path, gRPC method, and what answers."""
+        """HTTP method, path, gRPC method, and handler of each route."""
         experiments, one_experiment = "/experiments", "/experiments/{experiment}"
         one_pipeline, one_version = "/pipelines/{pipeline}", "/pipelines/{pipeline}/versions/{version}"
         yield "GET", experiments, "ListExperiments", self._list_experiments
@@ -84,7 +85,7 @@ class CatalogueCalls:
         return wire.answer({})
 
     def _unarchive(self, experiment_id: str) -> None:
-        self._catalogue.set_experiment_state(experiment_id, AVAILABLE)  # its runs stay where they are
+        self._catalogue.set_experiment_state(experiment_id, AVAILABLE)  # its runs stay archived
 
     # --- pipelines ----------------------------------------------------------------------------------------------
 
@@ -150,5 +151,5 @@ def _of_namespace(rows: Iterable[Placed], request: web.Request) -> list[Placed]:
 
 
 def _name(request: web.Request) -> str:
-    """Of what is uploaded."""
+    """The name given to an upload; "" for the pipeline's own."""
     return request.query.get("name", "") or request.query.get("display_name", "")

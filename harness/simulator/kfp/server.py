@@ -1,11 +1,12 @@
-"""The KFP API server: runs, the catalogue they come from, and the wait for its Kubernetes client."""
+"""The KFP API server: runs, the pipeline catalogue, and the rate limit of its Kubernetes client."""
 
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 from uuid import UUID
 
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import TokenBucket
 from harness.simulator.kfp.catalogue import Catalogue
 from harness.simulator.kfp.controller import Controller
 from harness.simulator.kfp.database import LIST, Database
@@ -24,7 +25,6 @@ from harness.simulator.kfp.records import (
 )
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Profile
-from harness.simulator.queues import TokenBucket
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # of Kubernetes' generated names
 Answered = Callable[["Run | RpcError"], None]
@@ -33,7 +33,7 @@ Answered = Callable[["Run | RpcError"], None]
 class Server:
     """The API server of one installation.
 
-    `create_run` answers when the server's Kubernetes client got a token: throttling delays, it does not refuse.
+    `start_run` answers once the server's Kubernetes client has a token: throttling delays but never refuses.
     """
 
     def __init__(self, loop: EventLoop, profile: Profile, seed: str, controller: Controller) -> None:
@@ -48,22 +48,22 @@ class Server:
         self.in_flight = 0
         self.catalogue = Catalogue(loop, self.new_id, profile.controller.loop_iterations)
         self.runs: dict[str, Run] = {}
-        self.deleted = 0  # counts removals from `runs`
+        self.deleted = 0  # number of deleted runs
         self._numbers = 0
 
     def latency_s(self) -> float:
-        """How long the server works on one write."""
+        """Draw the duration of one write."""
         return self._profile.api.latency.sample(self._random, {}) * self.latency_factor
 
     def listing_s(self) -> float:
-        """How long the database takes to find a page of runs, besides the time for rendering it."""
+        """Seconds that the database needs to find a page of runs, without rendering."""
         return self.database.row_s * len(self.runs)
 
     def after_listing(self, done: Callable[[], None]) -> None:
-        """Go on when the database has found a page of runs; a connection is held until then.
+        """Call `done` when the database has found a page of runs, which holds a connection.
 
         Raises:
-            RpcError: 500: there is no connection.
+            RpcError: 500: no free connection.
         """
         self.database.connect(LIST)
         self._loop.after(self.listing_s() * self.database.slowdown, self._listed, done)
@@ -73,16 +73,16 @@ class Server:
         done()
 
     def new_id(self) -> str:
-        """A UUID from the simulation's seed."""
+        """A UUID that depends on the simulation's seed."""
         return str(UUID(int=self._random.getrandbits(128), version=4))
 
     def prepare_run(
         self, name: str, experiment_id: str, version: Version, parameters: Mapping[str, object], **more: Any
     ) -> Run:
-        """Check a new run; it does not exist before `start_run`.
+        """Check a new run, which does not exist before `start_run`.
 
         Raises:
-            RpcError: as the real server refuses; a run without a name is an internal error to it.
+            RpcError: as from the real server, for which a run without a name is an internal error.
         """
         if not name:
             empty = invalid("Run name cannot be empty")
@@ -105,7 +105,7 @@ class Server:
         )  # fmt: skip
 
     def start_run(self, run: Run, answered: Answered) -> None:
-        """Create the run's workflow when the client's bucket allows, then answer."""
+        """Create the run's workflow when the client's token bucket allows, then answer."""
         if self._random.random() < self.error_rate:
             error = internal("Failed to create a workflow: rpc error: code = Internal")
             self._loop.after(self.latency_s(), answered, error)
@@ -151,7 +151,7 @@ class Server:
         answered(run)
 
     def _workflow_name(self, run: Run) -> str:
-        """A generated name; one that is taken is drawn again, as kube-apiserver does."""
+        """A generated name; drawn again if it is taken, as kube-apiserver does."""
         prefix = run.version.spec["pipelineInfo"]["name"]
         while True:
             name = f"{prefix}-{''.join(self._random.choices(_ALPHABET, k=5))}"
@@ -159,14 +159,18 @@ class Server:
                 return name
 
     def run(self, run_id: str) -> Run:
-        """The run with that id."""
+        """The run with this id.
+
+        Raises:
+            RpcError: 404.
+        """
         try:
             return self.runs[run_id]
         except KeyError:
             raise not_found("Run", run_id).within(f"Failed to fetch run {run_id}") from None
 
     def terminate(self, run_id: str) -> None:
-        """Stop a run that is not over."""
+        """Terminate a run that has not ended."""
         run = self.run(run_id)
         if run.state not in {PENDING, RUNNING}:
             raise invalid(f"Failed to terminate a run {run_id}. Row not found").within(
@@ -187,19 +191,19 @@ class Server:
         run.enter(PENDING, self._loop.now)
 
     def archive(self, run_id: str) -> None:
-        """Put a run away."""
+        """Move a run to the archive."""
         self._set_storage_state(self.run(run_id), ARCHIVED)
 
     def unarchive(self, run_id: str) -> None:
-        """Fetch a run back, unless its experiment is put away."""
+        """Restore a run from the archive, unless its experiment is archived."""
         run = self.run(run_id)
         if self.catalogue.archived(run.experiment_id):
-            told = f"Failed to unarchive run {run_id} as experiment {run.experiment_id} must be un-archived first"
-            raise precondition(told, "Unarchive the experiment first to allow the run to be restored")
+            detail = f"Failed to unarchive run {run_id} as experiment {run.experiment_id} must be un-archived first"
+            raise precondition(detail, "Unarchive the experiment first to allow the run to be restored")
         self._set_storage_state(run, AVAILABLE)
 
     def archive_experiment(self, experiment_id: str) -> None:
-        """Put an experiment and its runs away."""
+        """Archive an experiment and its runs."""
         self.catalogue.set_experiment_state(experiment_id, ARCHIVED)
         for run in self.runs.values():
             if run.experiment_id == experiment_id:
@@ -211,7 +215,7 @@ class Server:
         run.changes += 1
 
     def delete_run(self, run_id: str) -> None:
-        """Remove a run and its workflow."""
+        """Delete a run and its workflow."""
         run = self.run(run_id)
         if run.workflow is not None and run.workflow.name in self._controller.workflows:
             self._controller.remove(run.workflow)

@@ -5,24 +5,24 @@ from fnmatch import fnmatchcase
 from random import Random
 
 from harness.model.errors import ConfigError
-from harness.simulator.artifacts import ArtifactStore
 from harness.simulator.cluster import Pod, Shape
 from harness.simulator.cluster.kubelet import SIGKILLED, Kubelet
+from harness.simulator.kfp.artifact_store import ArtifactStore
 from harness.simulator.kfp.graph import Plan
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Step as StepModel
 
-_OOM_AT = 0.6  # share of the computation after which the memory's peak is reached
+_OOM_AT = 0.6  # share of the computation after which memory peaks
 _EXIT = 1
 
 
 class Steps:
-    """Runs executor pods as the profile's step models say.
+    """Runs executor pods according to the profile's step models.
 
-    A step's compute time is what it takes on an idle processor. It is longer when its CPU limit is below what it would
-    use, or when the node's pods want more cores than there are. Outputs are written by the pod's ``wait`` container
-    after ``main`` ended, so that the time it takes can be seen from outside (KFP's launcher writes artifacts within
-    ``main``; Argo's logs and outputs are written by ``wait``).
+    A step's duration is its compute time on an idle node. It grows if the CPU limit is below the step's usage, or if
+    the node's pods demand more cores than it has. The pod's ``wait`` container writes outputs after ``main`` has ended,
+    so that the transfer is visible from outside (KFP's launcher writes artifacts within ``main``; Argo's ``wait``
+    writes logs and outputs).
     """
 
     def __init__(
@@ -36,8 +36,8 @@ class Steps:
         for index, each in enumerate(models):
             if each.priority_class and each.priority_class not in priorities:
                 raise ConfigError(
-                    f"steps[{index}].priority_class: there is no class '{each.priority_class}'",
-                    f"name it under priority_classes, which has: {', '.join(priorities) or 'none'}",
+                    f"steps[{index}].priority_class: unknown class '{each.priority_class}'",
+                    f"define it under priority_classes, which has: {', '.join(priorities) or 'none'}",
                 )
         self.models = models
         self._priorities = priorities
@@ -45,11 +45,11 @@ class Steps:
         self._store = store
         self._matched: dict[str, StepModel] = {}
         self._kubelet = kubelet
-        self.cpu_factor = 1.0  # of what steps would use
+        self.cpu_factor = 1.0  # multiplies the CPU usage of steps
         self.memory_factor = 1.0
 
     def model(self, task: str) -> StepModel:
-        """The first model that matches; steps that none matches behave as the default of profiles."""
+        """The first model that matches the task's name; the default model if none does."""
         model = self._matched.get(task)
         if model is None:
             found = (each for each in self.models if fnmatchcase(task, each.match))
@@ -57,7 +57,7 @@ class Steps:
         return model
 
     def shape(self, plan: Plan) -> Shape:
-        """What the step requests; where the pipeline requests nothing, what the model says."""
+        """The step's requests; the model's, where the pipeline has none."""
         shape, model = plan.container.shape, self.model(plan.task)
         if shape.cpu and shape.memory and not model.priority_class:
             return shape
@@ -68,7 +68,7 @@ class Steps:
         )
 
     def run(self, pod: Pod) -> None:
-        """The main container has started."""
+        """Run the main container, which has just started: read the inputs first."""
         workflow, size = pod.owner, 0.0
         assert isinstance(workflow, Workflow)
         for each in workflow.graph.plans[pod.index].reads:

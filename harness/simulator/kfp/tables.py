@@ -1,17 +1,17 @@
-"""What runs, experiments, pipelines and their versions can be sorted and filtered by."""
+"""The keys by which runs, experiments, pipelines and their versions can be sorted and filtered."""
 
 from collections.abc import Callable
 from typing import Any
 
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp.listing import Table
 from harness.simulator.kfp.records import Experiment, Pipeline, Run, Version
-from harness.simulator.kfp.view import Calendar
 
 Keys = dict[str, Callable[[Any], str | int]]
 
 
 def runs(calendar: Calendar) -> Table[Run]:
-    """Runs."""
+    """The keys of runs."""
     second = calendar.second
     more: Keys = {
         "finished_at": lambda run: 0 if run.finished is None else second(run.finished),
@@ -27,7 +27,7 @@ def runs(calendar: Calendar) -> Table[Run]:
 
 
 def experiments(calendar: Calendar) -> Table[Experiment]:
-    """Experiments."""
+    """The keys of experiments."""
     more: Keys = {
         "namespace": lambda row: row.namespace,
         "storage_state": lambda row: row.storage_state,
@@ -37,18 +37,18 @@ def experiments(calendar: Calendar) -> Table[Experiment]:
 
 
 def pipelines(calendar: Calendar) -> Table[Pipeline]:
-    """Pipelines."""
+    """The keys of pipelines."""
     more: Keys = {"namespace": lambda row: row.namespace}
     return Table("Pipeline", {**_named("pipeline", calendar), **more}, lambda row: row.id)
 
 
 def versions(calendar: Calendar) -> Table[Version]:
-    """Versions of pipelines."""
+    """The keys of pipeline versions."""
     return Table("PipelineVersion", _named("pipeline_version", calendar), lambda row: row.id)
 
 
 def _named(kind: str, calendar: Calendar) -> Keys:
-    """What all of them have; the id and the name have two names each."""
+    """The common keys; id and name can each be spelled in two ways."""
     return {
         f"{kind}_id": lambda row: row.id,
         "id": lambda row: row.id,
@@ -60,6 +60,6 @@ def _named(kind: str, calendar: Calendar) -> Keys:
 
 
 def recurring_runs() -> Table[object]:
-    """Recurring runs, of which there are none."""
+    """The keys of recurring runs, which do not exist here."""
     names = ("id", "recurring_run_id", "name", "display_name", "created_at", "updated_at", "description")
     return Table("Job", dict.fromkeys(names, lambda _: ""), lambda _: "")

@@ -1,4 +1,4 @@
-"""The Argo templates that KFP's compiler writes, as far as they become pods: names, images, requests and limits."""
+"""The pods of the Argo templates that KFP's compiler writes: names, images, requests and limits."""
 
 from functools import cache
 
@@ -13,7 +13,7 @@ LAUNCHER_IMAGE = "ghcr.io/kubeflow/kfp-launcher:2.17.0"
 EXEC_IMAGE = "quay.io/argoproj/argoexec:v4.0.8"
 _DRIVER_IMAGES = (DRIVER_IMAGE, EXEC_IMAGE)
 _DRIVER_LIMITS = 500, 512 * 2**20  # thousandths of a core, bytes
-_DRIVER_CPU, _DRIVER_MEMORY = 0.05, 40.0 * 2**20  # what it uses
+_DRIVER_CPU, _DRIVER_MEMORY = 0.05, 40.0 * 2**20  # in use
 # Part of the pods' names, by role.
 _NAMES = {
     DAG_DRIVER: "system-dag-driver",
@@ -24,7 +24,7 @@ _NAMES = {
 
 
 class Templates:
-    """Makes pods of one installation's pipelines. What they do when they run is somebody else's matter."""
+    """Makes the pods of one installation's pipelines; `Steps` and `Drivers` run them."""
 
     def __init__(self, settings: Settings, steps: Steps) -> None:
         self._driver_shape = Shape(round(settings.driver_cpu * 1000), int(settings.driver_memory))
@@ -35,7 +35,7 @@ class Templates:
         plan = workflow.graph.plans[index]
         container, role = plan.container, plan.role
         path = f"{plan.path}({attempt - 1})" if container.retries else plan.path
-        # An attempt that the pipeline did not ask for has the same path, but another name.
+        # A retry that is not in the pipeline's policy keeps the path but gets another name.
         number = fnv1a_on(workflow.hash, path if attempt == 1 or container.retries else f"{path}{attempt}")
         executes = role == EXECUTOR
         pod = Pod(

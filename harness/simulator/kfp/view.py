@@ -1,10 +1,9 @@
-"""Rows of the API server as the JSON that its REST gateway sends.
+"""Rows of the API server as JSON of its REST gateway.
 
-Names are snake_case, unset fields are left out, instants are whole seconds, and what has not happened yet is in 1970.
+Names are snake_case, unset fields are left out, timestamps are whole seconds, and future ones are in 1970.
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from harness.simulator.kfp import workflow as phases
@@ -16,7 +15,6 @@ Document = dict[str, Any]
 Stamp = Callable[[float], str]
 NEVER = "1970-01-01T00:00:00Z"
 _INTERNAL = 13
-_STAMPS = 10_000  # seconds whose stamps are remembered: of a day there would be 86,400
 _STATES = {
     phases.PENDING: "PENDING",
     phases.RUNNING: "RUNNING",
@@ -28,39 +26,12 @@ _STATES = {
 }
 
 
-class Calendar:
-    """Simulated time as instants of UTC. `origin_at` is when the simulation began, in ns."""
-
-    def __init__(self, origin_at: int) -> None:
-        self.origin_at = origin_at
-        self.ahead: Callable[[float], float] = lambda _: 0.0  # how far the platform's clock is off, in seconds
-        self._stamps: dict[int, str] = {}
-
-    def ns(self, t: float) -> int:
-        """UTC nanoseconds, by the platform's clock."""
-        return self.origin_at + round((t + self.ahead(t)) * 1e9)
-
-    def second(self, t: float) -> int:
-        """Whole seconds since 1970."""
-        return self.ns(t) // 10**9
-
-    def stamp(self, t: float) -> str:
-        """RFC 3339, whole seconds, as Kubernetes and KFP write it."""
-        second = self.second(t)
-        stamp = self._stamps.get(second)
-        if stamp is None:
-            if len(self._stamps) >= _STAMPS:
-                self._stamps.clear()
-            stamp = self._stamps[second] = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return stamp
-
-
 def _set(**fields: object) -> Document:
     return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
 
 
 def experiment(row: Experiment, stamp: Stamp) -> Document:
-    """An Experiment message."""
+    """The Experiment message of a row."""
     return _set(
         experiment_id=row.id,
         display_name=row.name,
@@ -73,12 +44,12 @@ def experiment(row: Experiment, stamp: Stamp) -> Document:
 
 
 def pipeline(row: Pipeline, stamp: Stamp) -> Document:
-    """A Pipeline message."""
+    """The Pipeline message of a row."""
     return _set(pipeline_id=row.id, namespace=row.namespace, **_described(row, stamp))
 
 
 def version(row: Version, stamp: Stamp) -> Document:
-    """A PipelineVersion message."""
+    """The PipelineVersion message of a row."""
     return _set(
         pipeline_id=row.pipeline_id, pipeline_version_id=row.id, pipeline_spec=_source(row), **_described(row, stamp)
     )
@@ -98,7 +69,7 @@ def _source(row: Version) -> Document:
 
 
 def run(row: Run, stamp: Stamp) -> Document:
-    """A Run message, the same in the answers to CreateRun, GetRun and ListRuns."""
+    """The Run message of a row, the same from CreateRun, GetRun and ListRuns."""
     reference = {"pipeline_id": row.version.pipeline_id, "pipeline_version_id": row.version.id}
     return _set(
         experiment_id=row.experiment_id,
@@ -121,7 +92,7 @@ def run(row: Run, stamp: Stamp) -> Document:
 
 
 def _tasks(row: Run, stamp: Stamp) -> list[Document]:
-    """One entry for each Argo node that was reported; later news is not shown."""
+    """One entry for each Argo node as of the last report."""
     workflow, known = row.workflow, row.reported
     if workflow is None or known is None or workflow.started is None:
         return []
@@ -168,7 +139,7 @@ def _task(row: Run, index: int, known: float, stamp: Stamp) -> Document:
 
 
 def _children(workflow: Workflow, index: int, known: float) -> list[Document]:
-    """Of a nested pipeline's node: the pods of what is directly in it."""
+    """The pods directly inside a nested pipeline's node."""
     driver = workflow.graph.plans[index].parent
     return [
         {"pod_name": pod.name}

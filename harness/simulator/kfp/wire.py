@@ -1,4 +1,4 @@
-"""Requests and answers of the KFP API's gateway as bytes: JSON with unset fields left out, multipart uploads."""
+"""Requests and responses of the KFP API's gateway: JSON without unset fields, multipart uploads."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,15 +11,15 @@ from harness.simulator.kfp.errors import RpcError, invalid, malformed
 
 
 def answer(document: object, status: int = 200) -> web.Response:
-    """A document."""
+    """A JSON response."""
     return web.Response(body=orjson.dumps(document), status=status, content_type="application/json")
 
 
 def refusal(error: RpcError) -> web.Response:
-    """An error as grpc-gateway sends it."""
+    """The error response of grpc-gateway."""
     code, details = int(error.code), []
-    if error.told is not None:
-        details.append({"@type": "type.googleapis.com/google.rpc.Status", "code": code, "message": error.told})
+    if error.detail is not None:
+        details.append({"@type": "type.googleapis.com/google.rpc.Status", "code": code, "message": error.detail})
     return answer({"code": code, "message": error.message, "details": details}, error.code.http)
 
 
@@ -29,7 +29,7 @@ def listing(name: str, rows: Sequence[Mapping[str, Any]], total: int, token: str
 
 
 def joined(name: str, rows: list[bytes], total: int, token: str) -> web.Response:
-    """A page of a list whose rows are JSON already; nothing at all is ``{}``."""
+    """A page of a list whose rows are JSON already; an empty list is ``{}``."""
     parts = []
     if rows:
         parts.append(b'"%s":[%s]' % (name.encode(), b",".join(rows)))
@@ -44,7 +44,7 @@ async def body(request: web.Request, known: frozenset[str]) -> dict[str, Any]:
     """The fields of a message, by their names in snake_case.
 
     Raises:
-        RpcError: 400: not a message, or one with other fields than the `known` ones.
+        RpcError: 400: not a message, or a field that is not `known`.
     """
     text = await request.read()
     try:
@@ -60,10 +60,10 @@ async def body(request: web.Request, known: frozenset[str]) -> dict[str, Any]:
 
 
 def text(message: Mapping[str, Any], name: str) -> str:
-    """A text of a message, "" where it is unset.
+    """A string field of a message, "" if unset.
 
     Raises:
-        RpcError: 400: it is none.
+        RpcError: 400: not a string.
     """
     value = message.get(name)
     if value is not None and not isinstance(value, str):
@@ -72,10 +72,10 @@ def text(message: Mapping[str, Any], name: str) -> str:
 
 
 def inner(message: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A message within a message, empty where it is unset.
+    """A nested message, empty if unset.
 
     Raises:
-        RpcError: 400: it is none.
+        RpcError: 400: not a message.
     """
     value = message.get(name)
     if value is not None and not isinstance(value, dict):
@@ -84,7 +84,7 @@ def inner(message: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _snake(name: str) -> str:
-    """Proto JSON accepts a field's name in both spellings."""
+    """The snake_case name of a field: proto JSON accepts both spellings."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
@@ -92,17 +92,17 @@ async def uploaded(request: web.Request) -> bytes:
     """The file of a multipart upload.
 
     Raises:
-        RpcError: 400: there is none.
+        RpcError: 400: no file.
     """
     if request.content_type.startswith("multipart/"):
-        with suppress(ValueError, AssertionError):  # what is no multipart has no file
+        with suppress(ValueError, AssertionError):  # a malformed upload has no file
             async for part in await request.multipart():
                 if getattr(part, "name", None) == "uploadfile":
-                    return bytes(await part.read(decode=True))  # type: ignore[union-attr]  # nobody nests them here
+                    return bytes(await part.read(decode=True))  # type: ignore[union-attr]  # never nested here
     raise invalid("Failed to read pipeline from file")
 
 
-def upload_refusal(error: RpcError, told: str) -> web.Response:
-    """An upload is no call of gRPC's, and its errors have a form of their own; `told` says what failed."""
-    text = error.told if error.code.http == 400 and error.told else told
+def upload_refusal(error: RpcError, detail: str) -> web.Response:
+    """The error of an upload, which is not a gRPC call and has its own format; `detail` says what failed."""
+    text = error.detail if error.code.http == 400 and error.detail else detail
     return answer({"error_message": text, "error_details": text}, error.code.http)

@@ -1,7 +1,7 @@
-"""A Kubernetes API over the simulated cluster: discovery, get, list, watch, and the few writes that operators make.
+"""A Kubernetes API over the simulated cluster: discovery, get, list, watch, and the writes that operators need.
 
-The model calls `ObjectStore.put` and `ObjectStore.delete`; `mount` serves what is stored; `Actions` is how a client's
-writes reach the model. `resources` holds the ready-made types.
+The model calls `ObjectStore.put` and `ObjectStore.delete`; `mount` serves the stored objects; clients' writes reach
+the model through `Actions`. `resources` declares the types.
 """
 
 from harness.simulator.kube_api.actions import Actions

@@ -1,8 +1,9 @@
-"""What `kubectl get` prints of each type: the columns of a real server (1.32), read off a rendered manifest."""
+"""The columns of `kubectl get` by type, as on a real server (1.32); values come from the rendered manifest."""
 
 from collections.abc import Iterable
 from typing import Any
 
+from harness.model.units import parse_quantity
 from harness.simulator.kube_api.resource import Column, Manifest, Since
 
 NONE = "<none>"
@@ -10,7 +11,7 @@ _UNKNOWN = "<unknown>"
 
 
 def text_at(manifest: Manifest, path: str, missing: str = NONE) -> str:
-    """The value at a dotted path as text; `missing` where there is none."""
+    """The value at a dotted path as text; `missing` if there is none."""
     value: Any = manifest
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
@@ -23,6 +24,11 @@ def _created(manifest: Manifest) -> Since:
 
 NAME = Column("Name", "string", lambda manifest: manifest["metadata"]["name"], format="name", description="The name.")
 AGE = Column("Age", "string", _created, description="Time since the object was created.")
+
+
+def text_column(name: str, path: str, missing: str = "", *, priority: int = 0, description: str = "") -> Column:
+    """A column for the value at a dotted path, as text."""
+    return Column(name, "string", lambda it: text_at(it, path, missing), priority, description=description)
 
 
 def _node_status(manifest: Manifest) -> str:
@@ -50,20 +56,15 @@ def _node_address(kind: str) -> Any:
 
 NODE_COLUMNS = (
     NAME,
-    Column("Status", "string", _node_status, description="Whether the node is ready, and takes pods."),
+    Column("Status", "string", _node_status, description="Whether the node is ready and schedulable."),
     Column("Roles", "string", _node_roles, description="The roles that the node's labels name."),
     AGE,
-    Column("Version", "string", lambda it: text_at(it, "status.nodeInfo.kubeletVersion", ""), description="Kubelet."),
+    text_column("Version", "status.nodeInfo.kubeletVersion", description="The kubelet's version."),
     Column("Internal-IP", "string", _node_address("InternalIP"), priority=1),
     Column("External-IP", "string", _node_address("ExternalIP"), priority=1),
-    Column("OS-Image", "string", lambda it: text_at(it, "status.nodeInfo.osImage", _UNKNOWN), priority=1),
-    Column("Kernel-Version", "string", lambda it: text_at(it, "status.nodeInfo.kernelVersion", _UNKNOWN), priority=1),
-    Column(
-        "Container-Runtime",
-        "string",
-        lambda it: text_at(it, "status.nodeInfo.containerRuntimeVersion", _UNKNOWN),
-        priority=1,
-    ),
+    text_column("OS-Image", "status.nodeInfo.osImage", _UNKNOWN, priority=1),
+    text_column("Kernel-Version", "status.nodeInfo.kernelVersion", _UNKNOWN, priority=1),
+    text_column("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", _UNKNOWN, priority=1),
 )
 
 
@@ -97,9 +98,9 @@ _FIRST_STAMPS = ("firstTimestamp", "deprecatedFirstTimestamp", "eventTime")
 
 EVENT_COLUMNS = (
     Column("Last Seen", "string", _event_seen(_LAST_STAMPS, age=True), description="Time since it last happened."),
-    Column("Type", "string", lambda it: text_at(it, "type", ""), description="Normal or Warning."),
-    Column("Reason", "string", lambda it: text_at(it, "reason", ""), description="One word."),
-    Column("Object", "string", _object_of_event, description="What it is about."),
+    text_column("Type", "type", description="Normal or Warning."),
+    text_column("Reason", "reason", description="The reason, in one word."),
+    Column("Object", "string", _object_of_event, description="The object of the event."),
     Column(
         "Subobject",
         "string",
@@ -137,13 +138,13 @@ def _claim_modes(manifest: Manifest) -> str:
 CLAIM_COLUMNS = (
     NAME,
     Column("Status", "string", _claim_status, description="Pending, Bound or Lost."),
-    Column("Volume", "string", lambda it: text_at(it, "spec.volumeName", ""), description="What it is bound to."),
+    text_column("Volume", "spec.volumeName", description="The bound volume."),
     Column("Capacity", "string", _claim_capacity),
     Column("Access Modes", "string", _claim_modes),
-    Column("StorageClass", "string", lambda it: text_at(it, "spec.storageClassName", "")),
-    Column("VolumeAttributesClass", "string", lambda it: text_at(it, "spec.volumeAttributesClassName", "<unset>")),
+    text_column("StorageClass", "spec.storageClassName"),
+    text_column("VolumeAttributesClass", "spec.volumeAttributesClassName", "<unset>"),
     AGE,
-    Column("VolumeMode", "string", lambda it: text_at(it, "spec.volumeMode", "<unset>"), priority=1),
+    text_column("VolumeMode", "spec.volumeMode", "<unset>", priority=1),
 )
 
 
@@ -155,9 +156,9 @@ def _default_name(manifest: Manifest) -> str:
 
 STORAGE_CLASS_COLUMNS = (
     Column("Name", "string", _default_name, format="name", description="The name, and whether it is the default."),
-    Column("Provisioner", "string", lambda it: text_at(it, "provisioner", ""), description="What makes its volumes."),
-    Column("ReclaimPolicy", "string", lambda it: text_at(it, "reclaimPolicy", "Delete")),
-    Column("VolumeBindingMode", "string", lambda it: text_at(it, "volumeBindingMode", "Immediate")),
+    text_column("Provisioner", "provisioner", description="The provisioner of its volumes."),
+    text_column("ReclaimPolicy", "reclaimPolicy", "Delete"),
+    text_column("VolumeBindingMode", "volumeBindingMode", "Immediate"),
     Column("AllowVolumeExpansion", "string", lambda it: bool(it.get("allowVolumeExpansion"))),
     AGE,
 )
@@ -191,38 +192,39 @@ def _selector(manifest: Manifest) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or NONE
 
 
-DEPLOYMENT_COLUMNS = (
-    NAME,
-    Column("Ready", "string", _deployment_ready, description="Ready pods of wanted pods."),
-    Column("Up-to-date", "string", _replicas("updatedReplicas")),
-    Column("Available", "string", _replicas("availableReplicas")),
-    AGE,
+_TEMPLATE_COLUMNS = (
     Column("Containers", "string", _containers("name"), priority=1),
     Column("Images", "string", _containers("image"), priority=1),
     Column("Selector", "string", _selector, priority=1),
 )
+DEPLOYMENT_COLUMNS = (
+    NAME,
+    Column("Ready", "string", _deployment_ready, description="Ready and desired pods."),
+    Column("Up-to-date", "string", _replicas("updatedReplicas")),
+    Column("Available", "string", _replicas("availableReplicas")),
+    AGE,
+    *_TEMPLATE_COLUMNS,
+)
 
 REPLICA_SET_COLUMNS = (
     NAME,
-    Column("Desired", "integer", lambda it: it.get("spec", {}).get("replicas", 1), description="Wanted pods."),
-    Column("Current", "integer", _replicas("replicas"), description="Pods there are."),
+    Column("Desired", "integer", lambda it: it.get("spec", {}).get("replicas", 1), description="Desired pods."),
+    Column("Current", "integer", _replicas("replicas"), description="Current pods."),
     Column("Ready", "integer", _replicas("readyReplicas"), description="Pods that are ready."),
     AGE,
-    Column("Containers", "string", _containers("name"), priority=1),
-    Column("Images", "string", _containers("image"), priority=1),
-    Column("Selector", "string", _selector, priority=1),
+    *_TEMPLATE_COLUMNS,
 )
 
 
 NAMESPACE_COLUMNS = (
     NAME,
-    Column("Status", "string", lambda it: text_at(it, "status.phase", ""), description="Active or Terminating."),
+    text_column("Status", "status.phase", description="Active or Terminating."),
     AGE,
 )
 
 
 def _quota(*, limits: bool) -> Any:
-    """What is used of what is allowed: of limits, or of requests and counts."""
+    """Used and allowed amounts: of limits, or of requests and counts."""
 
     def read(manifest: Manifest) -> str:
         status = manifest.get("status", {})
@@ -243,56 +245,49 @@ QUOTA_COLUMNS = (
 PRIORITY_CLASS_COLUMNS = (
     NAME,
     Column("Value", "integer", lambda it: it["value"], description="The priority of pods of the class."),
-    Column(
-        "Global-Default", "boolean", lambda it: bool(it.get("globalDefault")), description="Whether others have it."
-    ),
+    Column("Global-Default", "boolean", lambda it: bool(it.get("globalDefault")), description="If it is the default."),
     AGE,
     Column("PreemptionPolicy", "string", lambda it: it.get("preemptionPolicy", ""), description="Whether it preempts."),
 )
 
 LEASE_COLUMNS = (
     NAME,
-    Column("Holder", "string", lambda it: text_at(it, "spec.holderIdentity", ""), description="Who has it."),
+    text_column("Holder", "spec.holderIdentity", description="The holder of the lease."),
     AGE,
 )
 
 MACHINES_COLUMNS = (  # as Cluster API's definition has them
     NAME,
-    Column("Cluster", "string", lambda it: text_at(it, "spec.clusterName", ""), description="The cluster."),
-    Column("Replicas", "integer", _replicas("replicas"), description="Machines there are."),
+    text_column("Cluster", "spec.clusterName", description="The cluster."),
+    Column("Replicas", "integer", _replicas("replicas"), description="Current machines."),
     Column("Ready", "integer", _replicas("readyReplicas"), description="Nodes that are ready."),
-    Column("Updated", "integer", _replicas("updatedReplicas"), description="Machines of the newest kind."),
-    Column(
-        "Unavailable", "integer", _replicas("unavailableReplicas"), description="Machines whose nodes are not ready."
-    ),
-    Column("Phase", "string", lambda it: text_at(it, "status.phase", ""), description="ScalingUp or Running."),
+    Column("Updated", "integer", _replicas("updatedReplicas"), description="Machines of the latest revision."),
+    Column("Unavailable", "integer", _replicas("unavailableReplicas"), description="Machines that are not ready."),
+    text_column("Phase", "status.phase", description="ScalingUp or Running."),
     Column("Age", "date", _created, description="Time since the object was created."),
 )
 
 WORKFLOW_COLUMNS = (
     NAME,
-    Column("Status", "string", lambda it: text_at(it, "status.phase", ""), description="The workflow's phase."),
+    text_column("Status", "status.phase", description="The workflow's phase."),
     Column("Age", "date", lambda it: Since(it.get("status", {}).get("startedAt")), description="Time since its start."),
-    Column("Message", "string", lambda it: text_at(it, "status.message", ""), description="Why it is in this phase."),
+    text_column("Message", "status.message", description="Why it is in this phase."),
 )
 
 NODE_METRICS_COLUMNS = (
     NAME,
-    Column("cpu", "string", lambda it: text_at(it, "usage.cpu", "")),
-    Column("memory", "string", lambda it: text_at(it, "usage.memory", "")),
-    Column("window", "string", lambda it: text_at(it, "window", "")),
+    text_column("cpu", "usage.cpu"),
+    text_column("memory", "usage.memory"),
+    text_column("window", "window"),
 )
 
 
 def _pod_usage(kind: str) -> Any:
-    """The sum over the containers, in the unit of the largest part that they share."""
-    unit = 1e6 if kind == "cpu" else 1024.0
+    """The sum over the containers: cores in ``n``, bytes in ``Ki``."""
 
     def read(manifest: Manifest) -> str:
-        from harness.model.units import parse_quantity
-
         total = sum(parse_quantity(each.get("usage", {}).get(kind, "0")) for each in manifest.get("containers", []))
-        return f"{round(total * 1e9)}n" if unit == 1e6 else f"{round(total / unit)}Ki"
+        return f"{round(total * 1e9)}n" if kind == "cpu" else f"{round(total / 1024)}Ki"
 
     return read
 
@@ -301,5 +296,5 @@ POD_METRICS_COLUMNS = (
     NAME,
     Column("cpu", "string", _pod_usage("cpu")),
     Column("memory", "string", _pod_usage("memory")),
-    Column("window", "string", lambda it: text_at(it, "window", "")),
+    text_column("window", "window"),
 )

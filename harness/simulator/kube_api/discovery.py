@@ -1,4 +1,4 @@
-"""What the API tells clients about itself: groups, types, verbs, and enough of OpenAPI for `kubectl`."""
+"""Discovery: groups, types, verbs, and enough of OpenAPI for `kubectl`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,20 +15,20 @@ VERSION = {
 
 
 def core_versions(host: str) -> Document:
-    """``/api``."""
+    """The document at ``/api``: the versions of the core group."""
     addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": host}]
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
 
 
 def groups(resources: Sequence[Resource]) -> Document:
-    """``/apis``."""
+    """The document at ``/apis``: all groups."""
     names = dict.fromkeys(each.group for each in resources if each.group)
     listed = [_group(name, resources) for name in names]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": listed}
 
 
 def group(name: str, resources: Sequence[Resource]) -> Document:
-    """``/apis/<group>``."""
+    """The document at ``/apis/<group>``."""
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, resources)}
 
 
@@ -39,29 +39,33 @@ def _group(name: str, resources: Sequence[Resource]) -> Document:
 
 
 def resource_list(api_version: str, resources: Iterable[Resource]) -> Document:
-    """``/api/v1`` and ``/apis/<group>/<version>``."""
+    """The document at ``/api/v1`` or ``/apis/<group>/<version>``: the types."""
     listed: list[Document] = []
     for resource in resources:
         if resource.api_version != api_version:
             continue
-        entry: Document = {
-            "name": resource.plural,
-            "singularName": resource.singular or resource.kind.lower(),
-            "namespaced": resource.namespaced,
-            "kind": resource.kind,
-            "verbs": [each for each in ALL_VERBS if resource.can(each)],
-        }
-        if resource.short_names:
-            entry["shortNames"] = list(resource.short_names)
-        if resource.categories:
-            entry["categories"] = list(resource.categories)
-        listed.append(entry)
+        listed.append(
+            {
+                "name": resource.plural,
+                "singularName": resource.kind.lower(),
+                "namespaced": resource.namespaced,
+                "kind": resource.kind,
+                **_usage(resource),
+            }
+        )
         listed.extend(
             {"name": f"{resource.plural}/{name}", "singularName": "", "namespaced": resource.namespaced, **about}
             for name, about in _subresources(resource)
         )
     document: Document = {"kind": "APIResourceList", "groupVersion": api_version, "resources": listed}
     return document if api_version == "v1" else {"apiVersion": "v1", **document}
+
+
+def _usage(resource: Resource) -> Document:
+    """Verbs, and short names and categories if there are any."""
+    names = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
+    verbs = [each for each in ALL_VERBS if resource.can(each)]
+    return {"verbs": verbs, **{key: value for key, value in names.items() if value}}
 
 
 def _subresources(resource: Resource) -> list[tuple[str, Document]]:
@@ -73,26 +77,25 @@ def _subresources(resource: Resource) -> list[tuple[str, Document]]:
     return [(each, kinds[each]) for each in resource.subresources]
 
 
-def aggregated(resources: Sequence[Resource], version: str, *, core: bool) -> Document:
-    """``/api`` or ``/apis`` with all their types in one answer, `version` being that of the discovery format."""
+def aggregated(resources: Sequence[Resource], format_version: str, *, core: bool) -> Document:
+    """``/api`` or ``/apis`` with all types in one document, in this version of the discovery format."""
     names = dict.fromkeys(each.group for each in resources if (not each.group) == core)
     items = []
     for name in names:
         versions = dict.fromkeys(each.version for each in resources if each.group == name)
-        described = [_aggregated_version(name, each, resources) for each in versions]
+        described = [
+            {
+                "version": version,
+                "resources": [
+                    _aggregated_entry(each) for each in resources if (each.group, each.version) == (name, version)
+                ],
+                "freshness": "Current",
+            }
+            for version in versions
+        ]
         items.append({"metadata": {"name": name, "creationTimestamp": None}, "versions": described})
-    api_version = f"{AGGREGATED}/{version}"
+    api_version = f"{AGGREGATED}/{format_version}"
     return {"kind": "APIGroupDiscoveryList", "apiVersion": api_version, "metadata": {}, "items": items}
-
-
-def _aggregated_version(name: str, version: str, resources: Sequence[Resource]) -> Document:
-    described = []
-    for resource in resources:
-        if (resource.group, resource.version) != (name, version):
-            continue
-        entry = _aggregated_entry(resource)
-        described.append(entry)
-    return {"version": version, "resources": described, "freshness": "Current"}
 
 
 def _aggregated_entry(resource: Resource) -> Document:
@@ -101,13 +104,9 @@ def _aggregated_entry(resource: Resource) -> Document:
         "resource": resource.plural,
         "responseKind": kind,
         "scope": "Namespaced" if resource.namespaced else "Cluster",
-        "singularResource": resource.singular or resource.kind.lower(),
-        "verbs": [each for each in ALL_VERBS if resource.can(each)],
+        "singularResource": resource.kind.lower(),
+        **_usage(resource),
     }
-    if resource.short_names:
-        entry["shortNames"] = list(resource.short_names)
-    if resource.categories:
-        entry["categories"] = list(resource.categories)
     subresources = [
         {
             "subresource": name,
@@ -123,13 +122,13 @@ def _aggregated_entry(resource: Resource) -> Document:
 
 
 def openapi_index(resources: Sequence[Resource]) -> Document:
-    """``/openapi/v3``: where each group version is described."""
+    """The document at ``/openapi/v3``: the paths of the group versions' documents."""
     paths = {_root(each): {"serverRelativeURL": f"/openapi/v3/{_root(each)}"} for each in resources}
     return {"paths": paths}
 
 
 def openapi(root: str, resources: Sequence[Resource]) -> Document | None:
-    """``/openapi/v3/<root>``: the types by name, their fields left open. None when there is no such group version."""
+    """The document at ``/openapi/v3/<root>``: types with open fields; none for an unknown group version."""
     here = [each for each in resources if _root(each) == root]
     if not here:
         return None
@@ -160,13 +159,13 @@ def _root(resource: Resource) -> str:
 
 
 def swagger() -> Document:
-    """``/openapi/v2``: valid, and without types, so that clients check nothing before they send it."""
+    """The document at ``/openapi/v2``: without types, so that clients validate nothing before sending."""
     information = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
     return {"swagger": "2.0", "info": information, "paths": {}, "definitions": {}}
 
 
 def encoded_swagger() -> bytes:
-    """The same as the protobuf message that `kubectl` asks for (``openapi.v2.Document``)."""
+    """The same as a protobuf message, which `kubectl` requests (``openapi.v2.Document``)."""
 
     def field(number: int, content: bytes) -> bytes:
         assert len(content) < 128, "longer fields need a longer length"
@@ -177,7 +176,7 @@ def encoded_swagger() -> bytes:
 
 
 def wants(accept: str) -> Mapping[str, str] | None:
-    """Parameters of the first clause of an `Accept` header that asks for aggregated discovery, before plain JSON."""
+    """Parameters of the `Accept` clause for aggregated discovery; none if plain JSON comes first."""
     for clause in accept.split(","):
         media, *parameters = (part.strip() for part in clause.split(";"))
         found = dict(part.split("=", 1) for part in parameters if "=" in part)

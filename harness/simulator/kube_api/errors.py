@@ -1,4 +1,4 @@
-"""Errors of the Kubernetes API, as the `Status` objects and sentences of a real server."""
+"""Errors of the Kubernetes API, with the `Status` objects and messages of a real server."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,12 +7,12 @@ from harness.simulator.kube_api.resource import Resource
 
 
 class ApiError(Exception):
-    """A request that the API refuses.
+    """A refused request.
 
     Args:
         code: the HTTP status.
-        reason: a single word that clients compare with, such as ``NotFound``.
-        message: for people.
+        reason: a single word for programs, such as ``NotFound``.
+        message: text for people.
         details: `Status.details`: name, kind, group, causes, retryAfterSeconds.
         metadata: `Status.metadata`: the fresh continue token of an expired list.
     """
@@ -34,7 +34,7 @@ class ApiError(Exception):
 
     @property
     def status(self) -> dict[str, Any]:
-        """The `Status` object that is sent."""
+        """The `Status` object of the response."""
         document: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -54,59 +54,59 @@ def _about(resource: Resource, name: str) -> dict[str, Any]:
 
 
 def bad_request(message: str) -> ApiError:
-    """400: the request itself makes no sense."""
+    """400: malformed request."""
     return ApiError(400, "BadRequest", message)
 
 
 def not_found(resource: Resource, name: str, subresource: str = "") -> ApiError:
-    """404: the type exists, the object does not."""
+    """404: the type has no object of this name."""
     group = f".{resource.group}" if resource.group else ""
     kind = f"{resource.plural}/{subresource}" if subresource else resource.plural
     return ApiError(404, "NotFound", f'{kind}{group} "{name}" not found', {**_about(resource, name), "kind": kind})
 
 
 def unknown_path() -> ApiError:
-    """404: the API has no such type."""
+    """404: unknown type."""
     return ApiError(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def method_not_allowed() -> ApiError:
-    """405: the type has no such verb."""
+    """405: verb not supported by the type."""
     message = "the server does not allow this method on the requested resource"
     return ApiError(405, "MethodNotAllowed", message, {})
 
 
 def not_acceptable() -> ApiError:
-    """406: the client wants a representation that is not made here."""
+    """406: none of the requested representations is supported."""
     return ApiError(406, "NotAcceptable", "only the following media types are accepted: application/json")
 
 
 def unsupported_media_type(accepted: str) -> ApiError:
-    """415: the body is in a format that is not read here."""
+    """415: unsupported format of the body."""
     message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
     return ApiError(415, "UnsupportedMediaType", message)
 
 
 def stale(resource: Resource, name: str) -> ApiError:
-    """409: the client wrote over a version that it has not seen."""
+    """409: the object has changed since the client read it."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
     message = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}'
     return ApiError(409, "Conflict", message, _about(resource, name))
 
 
 def precondition_failed(resource: Resource, name: str, why: str) -> ApiError:
-    """409: the object is not the one that the client meant to delete."""
+    """409: the object does not meet the preconditions of a delete."""
     message = f'Operation cannot be fulfilled on {resource.kind} "{name}": {why}'
     return ApiError(409, "Conflict", message, {**_about(resource, name), "kind": resource.kind})
 
 
 def expired(message: str, fresh_token: str = "") -> ApiError:
-    """410: history no longer reaches back so far; `fresh_token` continues a list without its consistency."""
+    """410: the history does not reach back far enough; `fresh_token` continues the list inconsistently."""
     return ApiError(410, "Expired", message, metadata={"continue": fresh_token} if fresh_token else None)
 
 
 def invalid(group: str, kind: str, name: str, field: str, why: str, *, cause: str = "FieldValueInvalid") -> ApiError:
-    """422: one field's value can't be."""
+    """422: invalid value of a field."""
     its_type = f"{kind}.{group}" if group else kind
     details: dict[str, Any] = {"causes": [{"reason": cause, "message": why, "field": field}]}
     details |= {key: value for key, value in (("name", name), ("group", group), ("kind", kind)) if value}
@@ -114,7 +114,7 @@ def invalid(group: str, kind: str, name: str, field: str, why: str, *, cause: st
 
 
 def version_too_large(asked: int, current: int) -> ApiError:
-    """504: the client has seen a version that this server has not reached."""
+    """504: the requested version is newer than the server's."""
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
     return ApiError(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1})

@@ -1,4 +1,4 @@
-"""Which objects a list answers with: one page of one consistent state."""
+"""List requests: one page of one consistent state."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ _STATE_EXPIRED = "The resourceVersion for the provided list is too old."
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The objects of one answer, and the list's `metadata`."""
+    """The objects of one response, and the list's `metadata`."""
 
     objects: list[ObjectVersion]
     metadata: dict[str, Any]
@@ -27,12 +27,12 @@ class Page:
 def read_page(store: ObjectStore, options: ListOptions) -> Page:
     """Answer a list request.
 
-    Without a limit the page is everything. The pages of one list, joined by their tokens, are the state of the first
-    page's version whatever is written in between. A list "at any version" (``resourceVersion=0``) has no pages, since
-    a real server answers it from its cache.
+    Without a limit the page holds everything. The pages of one list, linked by tokens, show the state at the first
+    page's version regardless of later writes. A list at any version (``resourceVersion=0``) has no pages, since a real
+    server answers it from its cache.
 
     Raises:
-        ApiError: 410 when the state asked for is forgotten, 504 when it has not been reached.
+        ApiError: 410 if the requested state is no longer known, 504 if it is in the future.
     """
     selection = options.selection
     resource = selection.resource
@@ -57,10 +57,10 @@ def read_page(store: ObjectStore, options: ListOptions) -> Page:
 
 
 def _where(store: ObjectStore, options: ListOptions) -> tuple[int, str]:
-    """The version to answer with, and the key to begin at."""
+    """The version to list, and the first key."""
     if options.token is not None:
-        asked = options.token.version
-        return (store.version if asked == LATEST else asked), options.token.start
+        version = options.token.version
+        return (store.version if version == LATEST else version), options.token.start
     if not options.version:
         return store.version, ""
     if options.version > store.version:
@@ -70,7 +70,7 @@ def _where(store: ObjectStore, options: ListOptions) -> tuple[int, str]:
 
 
 def _first(found: list[ObjectVersion], limit: int, options: ListOptions) -> tuple[list[ObjectVersion], int]:
-    """The first `limit` objects that match, and how many objects follow them, matching or not."""
+    """The first `limit` matching objects, and the number of objects after them, matching or not."""
     selection = options.selection
     if not selection.filters:
         return (found, 0) if not limit else (found[:limit], max(0, len(found) - limit))

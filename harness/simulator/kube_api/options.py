@@ -1,4 +1,4 @@
-"""What a client may ask of a list or watch: the query parameters, checked as a real server checks them."""
+"""Query parameters of lists and watches, with the checks of a real server."""
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -11,28 +11,28 @@ from harness.simulator.kube_api.errors import ApiError, bad_request, invalid
 from harness.simulator.kube_api.resource import Resource
 from harness.simulator.kube_api.selectors import Selection, parse_fields, parse_labels
 
-_FORMAT = "meta.k8s.io/v1"  # what a continue token calls itself
-LATEST = -1  # the version of a token that gave up consistency
+_FORMAT = "meta.k8s.io/v1"  # the format name inside a continue token
+LATEST = -1  # the version in a token without consistency
 
 
 @dataclass(frozen=True, slots=True)
 class ContinueToken:
-    """Where a paged list goes on: the objects of `version` from the key `start`, within the namespace asked for."""
+    """The next page of a list: the objects of `version` from the key `start`, in the requested namespace."""
 
     version: int
     start: str
 
     def encode(self) -> str:
-        """The token as clients carry it: opaque to them."""
+        """The opaque token for clients."""
         document = {"v": _FORMAT, "rv": self.version, "start": self.start}
         return urlsafe_b64encode(orjson.dumps(document)).decode().rstrip("=")
 
     @classmethod
     def decode(cls, text: str) -> "ContinueToken":
-        """Read a client's token.
+        """Parse a client's token.
 
         Raises:
-            ApiError: 400: not a token of ours.
+            ApiError: 400: not one of our tokens.
         """
         try:
             document = orjson.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
@@ -44,7 +44,7 @@ class ContinueToken:
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """A checked request for objects. `version` is none where the client named none."""
+    """A checked list or watch request. `version` is none if the client gave none."""
 
     selection: Selection
     limit: int = 0  # 0 is no limit
@@ -63,7 +63,7 @@ def flag(query: Mapping[str, str], name: str) -> bool:
 
 
 def number(query: Mapping[str, str], name: str) -> int:
-    """An integer parameter, 0 where it is not given.
+    """An integer parameter, 0 by default.
 
     Raises:
         ApiError: 400: not an integer.
@@ -84,7 +84,7 @@ def _version(text: str) -> int | None:
 
 
 def _check_match(match: str, version: str, token: str, *, watch: bool, initial_events: bool) -> None:
-    """The rules between resourceVersionMatch and its neighbours."""
+    """Check resourceVersionMatch against the other parameters."""
 
     def refuse(why: str, cause: str = "FieldValueForbidden") -> ApiError:
         return invalid("meta.k8s.io", "ListOptions", "", "resourceVersionMatch", why, cause=cause)
@@ -105,10 +105,10 @@ def _check_match(match: str, version: str, token: str, *, watch: bool, initial_e
 
 
 def parse_options(resource: Resource, namespace: str, query: Mapping[str, str]) -> ListOptions:
-    """Read and check the query of a list or watch.
+    """Parse and check the query of a list or watch.
 
     Raises:
-        ApiError: 400, 422 or 500, with the sentence of a real server.
+        ApiError: 400, 422 or 500, with the message of a real server.
     """
     limit, timeout = number(query, "limit"), number(query, "timeoutSeconds")
     selection = Selection(
@@ -121,7 +121,7 @@ def parse_options(resource: Resource, namespace: str, query: Mapping[str, str]) 
     version, token, match = (query.get(each, "") for each in ("resourceVersion", "continue", "resourceVersionMatch"))
     _check_match(match, version, token, watch=watch, initial_events=initial_events)
     if token and not watch and version not in ("", "0"):
-        ContinueToken.decode(token)  # a bad token is the graver error
+        ContinueToken.decode(token)  # a bad token takes precedence
         raise bad_request("specifying resource version is not allowed when using continue")
     return ListOptions(
         selection,

@@ -1,7 +1,7 @@
-"""The three ways to write a change to a Kubernetes object, and the one way in which it reaches the model.
+"""The three kinds of patch for Kubernetes objects, and their conversion to merge patches.
 
-A client sends a JSON patch (RFC 6902), a JSON merge patch (RFC 7386) or a strategic merge patch. Each is applied to the
-object as it is; the difference between before and after is a merge patch again, whatever the client sent.
+A client sends a JSON patch (RFC 6902), a JSON merge patch (RFC 7386) or a strategic merge patch. Each is applied to
+the current object; the difference between before and after is always a merge patch.
 """
 
 import copy
@@ -16,7 +16,7 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
-# By which key a strategic merge patch tells the items of a list apart; other lists are replaced as a whole.
+# The key that identifies list items in a strategic merge patch; other lists are replaced as a whole.
 # Source: the `x-kubernetes-patch-merge-key` fields of Kubernetes' OpenAPI document.
 _MERGE_KEYS = {
     "addresses": "type", "conditions": "type", "containers": "name", "env": "name", "ephemeralContainers": "name",
@@ -29,12 +29,12 @@ _DIRECTIVE = "$patch"
 
 
 def apply_patch(content_type: str, document: Document, patch: Any) -> Document:
-    """The document with a client's patch applied; neither argument is changed.
+    """The document after a client's patch; neither argument is changed.
 
     Raises:
-        ApiError: 400 when the patch is not of its kind, 415 for an unknown kind, 422 when it can't be applied.
+        ApiError: 400 for a malformed patch, 415 for an unknown kind, 422 if it cannot be applied.
     """
-    apply = _WAYS.get(content_type)
+    apply = _KINDS.get(content_type)
     if apply is None:
         raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
     patched = apply(copy.deepcopy(document), patch)
@@ -44,7 +44,7 @@ def apply_patch(content_type: str, document: Document, patch: Any) -> Document:
 
 
 def merge(document: Any, patch: Any) -> Any:
-    """`document` with an RFC 7386 merge patch applied to it, in place where both are objects."""
+    """`document` after an RFC 7386 merge patch, changed in place if both are objects."""
     if not isinstance(patch, Mapping):
         return patch
     merged = document if isinstance(document, dict) else {}
@@ -160,7 +160,7 @@ def _step(document: Any, step: Mapping[str, Any]) -> Any:
 def _pointer(text: str) -> list[str]:
     """The steps of a JSON pointer (RFC 6901)."""
     if text and not text.startswith("/"):
-        raise ValueError(f"{text} is no JSON pointer")
+        raise ValueError(f"{text} is not a JSON pointer")
     return [each.replace("~1", "/").replace("~0", "~") for each in text.split("/")[1:]]
 
 
@@ -198,7 +198,7 @@ def _unprocessable() -> ApiError:
     return ApiError(422, "Invalid", "the server rejected our request due to an error in our request", {})
 
 
-_WAYS: Mapping[str, Callable[[Document, Any], Any]] = {
+_KINDS: Mapping[str, Callable[[Document, Any], Any]] = {
     JSON_PATCH: _json_patch,
     MERGE_PATCH: _merge_patch,
     STRATEGIC_PATCH: _strategic_patch,

@@ -1,8 +1,8 @@
-"""What `kubectl get pods` prints: one word for the states of a pod and of all its containers."""
+"""The columns of `kubectl get pods`, which summarise the states of a pod and its containers."""
 
 from typing import Any
 
-from harness.simulator.kube_api.columns import AGE, NAME, NONE, text_at
+from harness.simulator.kube_api.columns import AGE, NAME, NONE, text_column
 from harness.simulator.kube_api.resource import Column, Manifest, Since
 
 
@@ -22,7 +22,7 @@ def _ended_as(state: dict[str, Any]) -> str:
 
 
 def _initializing(manifest: Manifest) -> str:
-    """What an unfinished init container makes of the pod's status; "" when all are done."""
+    """The pod's status while an init container has not finished; "" when all have."""
     count = len(manifest.get("spec", {}).get("initContainers", []))
     for index, each in enumerate(_statuses(manifest, "initContainerStatuses")):
         state = each.get("state", {})
@@ -36,7 +36,7 @@ def _initializing(manifest: Manifest) -> str:
 
 
 def _container_reason(manifest: Manifest, otherwise: str) -> str:
-    """The reason of the first container that has one, and Running beside one that is over."""
+    """The reason of the first container with one; Running if another container still runs."""
     reason, runs = otherwise, False
     for each in reversed(_statuses(manifest)):
         state = each.get("state", {})
@@ -67,7 +67,7 @@ def _pod_status(manifest: Manifest) -> str:
 
 
 def _pod_restarts(manifest: Manifest) -> object:
-    """The count, and when the last restart was."""
+    """The number of restarts, and the time since the last."""
     statuses = _statuses(manifest)
     count = sum(each.get("restartCount", 0) for each in statuses)
     ends = (each.get("lastState", {}).get("terminated", {}).get("finishedAt") for each in statuses)
@@ -86,19 +86,19 @@ def _readiness_gates(manifest: Manifest) -> str:
 
 POD_COLUMNS = (
     NAME,
-    Column("Ready", "string", _pod_ready, description="Ready containers of all containers."),
-    Column("Status", "string", _pod_status, description="What the containers' states amount to."),
-    Column("Restarts", "string", _pod_restarts, description="How often containers were restarted."),
+    Column("Ready", "string", _pod_ready, description="Ready and total containers."),
+    Column("Status", "string", _pod_status, description="The aggregate state of the containers."),
+    Column("Restarts", "string", _pod_restarts, description="Number of container restarts."),
     AGE,
-    Column("IP", "string", lambda it: text_at(it, "status.podIP"), priority=1),
-    Column("Node", "string", lambda it: text_at(it, "spec.nodeName"), priority=1),
-    Column("Nominated Node", "string", lambda it: text_at(it, "status.nominatedNodeName"), priority=1),
+    text_column("IP", "status.podIP", NONE, priority=1),
+    text_column("Node", "spec.nodeName", NONE, priority=1),
+    text_column("Nominated Node", "status.nominatedNodeName", NONE, priority=1),
     Column("Readiness Gates", "string", _readiness_gates, priority=1),
 )
 
 
 def pod_completion(manifest: Manifest) -> list[dict[str, str]]:
-    """What a table says of a pod that has ended: the row's condition ``Completed``."""
+    """The row condition ``Completed`` of a pod that has ended."""
     phase = manifest.get("status", {}).get("phase")
     message = {
         "Succeeded": "The pod has completed successfully.",

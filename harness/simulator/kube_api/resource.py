@@ -1,10 +1,10 @@
-"""What a resource type is: its names, its verbs, and how the model's snapshots of it are shown."""
+"""Resource types: names, verbs, and the rendering of the model's snapshots."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Snapshot = object  # an immutable value that the model made
+Snapshot = object  # an immutable value made by the model
 Manifest = dict[str, Any]
 
 ALL_VERBS = ("delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -13,7 +13,7 @@ READ_VERBS = ("get", "list")
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """A table cell that shows how long ago `stamp` (RFC 3339) was: ``{before}5m{after}``."""
+    """A table cell with the age of `stamp` (RFC 3339): ``{before}5m{after}``."""
 
     stamp: str | None
     before: str = ""
@@ -34,10 +34,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One Kubernetes resource type, and how the model's snapshots of it are shown.
+    """One Kubernetes resource type, and the rendering of the model's snapshots.
 
-    Stored resources of the same `plural` in different groups are views of the same objects, as ``events`` of the core
-    and of ``events.k8s.io`` are. With `listing`, nothing is stored: every read computes (namespace, name, snapshot).
+    Stored resources with the same `plural` in different groups are views of the same objects, such as ``events`` of the
+    core and of ``events.k8s.io``. With `listing`, nothing is stored: every read computes (namespace, name, snapshot).
     """
 
     group: str  # "" for the core
@@ -49,27 +49,26 @@ class Resource:
     labels: Callable[[Snapshot], Mapping[str, str]]
     fields: Callable[[Snapshot], Mapping[str, str]]  # values of the field selectors
     columns: tuple[Column, ...] = ()
-    row_conditions: Callable[[Manifest], list[dict[str, str]]] | None = None  # what a table says of a row as a whole
+    row_conditions: Callable[[Manifest], list[dict[str, str]]] | None = None  # conditions of a table row
     short_names: tuple[str, ...] = ()
-    singular: str = ""
     listing: Callable[[], Iterable[tuple[str, str, Snapshot]]] | None = None
-    selectable: tuple[str, ...] = ("metadata.name", "metadata.namespace")  # the field selectors that are supported
+    selectable: tuple[str, ...] = ("metadata.name", "metadata.namespace")  # supported field selectors
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS  # of stored types; computed ones have `READ_VERBS`
-    subresources: tuple[str, ...] = ()  # of "eviction", "scale", "status"
-    returns_deleted: bool = False  # a delete answers with the object, not with a Status
-    custom: bool = False  # defined by a CustomResourceDefinition: items of lists name their type
+    subresources: tuple[str, ...] = ()  # any of "eviction", "scale", "status"
+    returns_deleted: bool = False  # a delete returns the object instead of a Status
+    custom: bool = False  # from a CustomResourceDefinition: list items repeat their type
 
     @property
     def api_version(self) -> str:
-        """``v1``, ``apps/v1``."""
+        """Group and version, such as ``v1`` or ``apps/v1``."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def can(self, verb: str) -> bool:
-        """Whether clients may do that with it."""
+        """Whether the type supports the verb."""
         return verb in (self.verbs if self.listing is None else READ_VERBS)
 
     @property
     def qualified(self) -> str:
-        """The plural as error messages write it: ``pods``, ``deployments.apps``."""
+        """The plural as in error messages: ``pods``, ``deployments.apps``."""
         return f"{self.plural}.{self.group}" if self.group else self.plural

@@ -1,7 +1,7 @@
-"""The resource types of a real cluster, ready but for how the model's snapshots are shown.
+"""The resource types of a real cluster, still without the rendering of the model's snapshots.
 
-``pods(render=…, labels=…, fields=…)`` is a `Resource`. For types of which there are few, `shown` reads labels and
-fields off the rendered manifest: ``namespaces(**shown(render, "status.phase"))``.
+``pods(render=…, labels=…, fields=…)`` is a `Resource`. For types with few objects, `shown` takes labels and fields
+from the rendered manifest: ``namespaces(**shown(render, "status.phase"))``.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,97 +15,78 @@ from harness.simulator.kube_api.resource import ALL_VERBS, Manifest, Resource, S
 _NAMED = ("metadata.name", "metadata.namespace")
 _ONE_BY_ONE = tuple(each for each in ALL_VERBS if each != "deletecollection")
 _EVENT_FIELDS = (
-    *_NAMED, "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+    "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
     "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
     "reportingComponent", "source", "type",
 )  # fmt: skip
 
-nodes = partial(
-    Resource, group="", version="v1", plural="nodes", kind="Node", namespaced=False, short_names=("no",),
-    singular="node", columns=columns.NODE_COLUMNS, selectable=("metadata.name", "spec.unschedulable"),
+
+def _resource(
+    kind: str, group: str = "", version: str = "v1", *, plural: str = "", short: str = "", namespaced: bool = True,
+    fields: tuple[str, ...] = (), **more: Any,
+) -> partial[Resource]:  # fmt: skip
+    """A type without render, labels and fields; the given `fields` are selectable besides name and namespace."""
+    return partial(
+        Resource, group=group, version=version, plural=plural or f"{kind.lower()}s", kind=kind, namespaced=namespaced,
+        short_names=(short,) if short else (), selectable=(*(_NAMED if namespaced else _NAMED[:1]), *fields), **more,
+    )  # fmt: skip
+
+
+nodes = _resource(
+    "Node", short="no", namespaced=False, columns=columns.NODE_COLUMNS, fields=("spec.unschedulable",),
     subresources=("status",),
 )  # fmt: skip
-pods = partial(
-    Resource, group="", version="v1", plural="pods", kind="Pod", namespaced=True, short_names=("po",), singular="pod",
-    columns=POD_COLUMNS, row_conditions=pod_completion, categories=("all",), returns_deleted=True,
+pods = _resource(
+    "Pod", short="po", columns=POD_COLUMNS, row_conditions=pod_completion, categories=("all",), returns_deleted=True,
     subresources=("eviction", "status"),
-    selectable=(
-        *_NAMED, "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
+    fields=(
+        "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
         "spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName",
     ),
 )  # fmt: skip
-events = partial(
-    Resource, group="", version="v1", plural="events", kind="Event", namespaced=True, short_names=("ev",),
-    singular="event", columns=columns.EVENT_COLUMNS, selectable=_EVENT_FIELDS,
+events = _resource("Event", short="ev", columns=columns.EVENT_COLUMNS, fields=_EVENT_FIELDS)
+namespaces = _resource(
+    "Namespace", short="ns", namespaced=False, columns=columns.NAMESPACE_COLUMNS,
+    fields=("status.phase",), subresources=("status",), verbs=_ONE_BY_ONE,
 )  # fmt: skip
-namespaces = partial(
-    Resource, group="", version="v1", plural="namespaces", kind="Namespace", namespaced=False, short_names=("ns",),
-    singular="namespace", columns=columns.NAMESPACE_COLUMNS, selectable=("metadata.name", "status.phase"),
-    subresources=("status",), verbs=_ONE_BY_ONE,
+persistent_volume_claims = _resource(
+    "PersistentVolumeClaim", short="pvc", columns=columns.CLAIM_COLUMNS, returns_deleted=True, subresources=("status",)
+)
+config_maps = _resource("ConfigMap", short="cm", columns=columns.CONFIG_MAP_COLUMNS)
+storage_classes = _resource(
+    "StorageClass", "storage.k8s.io", plural="storageclasses", short="sc", namespaced=False,
+    columns=columns.STORAGE_CLASS_COLUMNS, returns_deleted=True,
 )  # fmt: skip
-persistent_volume_claims = partial(
-    Resource, group="", version="v1", plural="persistentvolumeclaims", kind="PersistentVolumeClaim", namespaced=True,
-    short_names=("pvc",), singular="persistentvolumeclaim", columns=columns.CLAIM_COLUMNS, returns_deleted=True,
-    subresources=("status",),
-)  # fmt: skip
-config_maps = partial(
-    Resource, group="", version="v1", plural="configmaps", kind="ConfigMap", namespaced=True, short_names=("cm",),
-    singular="configmap", columns=columns.CONFIG_MAP_COLUMNS,
-)  # fmt: skip
-storage_classes = partial(
-    Resource, group="storage.k8s.io", version="v1", plural="storageclasses", kind="StorageClass", namespaced=False,
-    short_names=("sc",), singular="storageclass", columns=columns.STORAGE_CLASS_COLUMNS, returns_deleted=True,
-    selectable=("metadata.name",),
-)  # fmt: skip
-endpoint_slices = partial(
-    Resource, group="discovery.k8s.io", version="v1", plural="endpointslices", kind="EndpointSlice", namespaced=True,
-    singular="endpointslice", columns=service_columns.ENDPOINT_SLICE_COLUMNS,
-)  # fmt: skip
-deployments = partial(
-    Resource, group="apps", version="v1", plural="deployments", kind="Deployment", namespaced=True,
-    short_names=("deploy",), singular="deployment", columns=columns.DEPLOYMENT_COLUMNS, categories=("all",),
+endpoint_slices = _resource("EndpointSlice", "discovery.k8s.io", columns=service_columns.ENDPOINT_SLICE_COLUMNS)
+deployments = _resource(
+    "Deployment", "apps", short="deploy", columns=columns.DEPLOYMENT_COLUMNS, categories=("all",),
     subresources=("scale", "status"),
 )  # fmt: skip
-replica_sets = partial(
-    Resource, group="apps", version="v1", plural="replicasets", kind="ReplicaSet", namespaced=True, short_names=("rs",),
-    singular="replicaset", columns=columns.REPLICA_SET_COLUMNS, categories=("all",), subresources=("status",),
+replica_sets = _resource(
+    "ReplicaSet", "apps", short="rs", columns=columns.REPLICA_SET_COLUMNS, categories=("all",), subresources=("status",)
+)
+services = _resource(
+    "Service", short="svc", columns=service_columns.SERVICE_COLUMNS, categories=("all",), returns_deleted=True,
+    subresources=("status",), fields=("spec.clusterIP", "spec.type"), verbs=_ONE_BY_ONE,
 )  # fmt: skip
-services = partial(
-    Resource, group="", version="v1", plural="services", kind="Service", namespaced=True, short_names=("svc",),
-    singular="service", columns=service_columns.SERVICE_COLUMNS, categories=("all",), returns_deleted=True,
-    subresources=("status",), selectable=(*_NAMED, "spec.clusterIP", "spec.type"), verbs=_ONE_BY_ONE,
+resource_quotas = _resource(
+    "ResourceQuota", short="quota", columns=columns.QUOTA_COLUMNS, returns_deleted=True, subresources=("status",)
+)
+priority_classes = _resource(
+    "PriorityClass", "scheduling.k8s.io", plural="priorityclasses", short="pc", namespaced=False,
+    columns=columns.PRIORITY_CLASS_COLUMNS,
 )  # fmt: skip
-resource_quotas = partial(
-    Resource, group="", version="v1", plural="resourcequotas", kind="ResourceQuota", namespaced=True,
-    short_names=("quota",), singular="resourcequota", columns=columns.QUOTA_COLUMNS, returns_deleted=True,
-    subresources=("status",),
-)  # fmt: skip
-priority_classes = partial(
-    Resource, group="scheduling.k8s.io", version="v1", plural="priorityclasses", kind="PriorityClass", namespaced=False,
-    short_names=("pc",), singular="priorityclass", columns=columns.PRIORITY_CLASS_COLUMNS,
-    selectable=("metadata.name",),
-)  # fmt: skip
-leases = partial(  # of nodes, in the namespace kube-node-lease: `kubectl describe node` shows when each was renewed
-    Resource, group="coordination.k8s.io", version="v1", plural="leases", kind="Lease", namespaced=True,
-    singular="lease", columns=columns.LEASE_COLUMNS,
-)  # fmt: skip
-workflows = partial(
-    Resource, group="argoproj.io", version="v1alpha1", plural="workflows", kind="Workflow", namespaced=True,
-    short_names=("wf",), singular="workflow", columns=columns.WORKFLOW_COLUMNS, custom=True,
-)  # fmt: skip
-machine_deployments = partial(  # node pools, as Cluster API manages them
-    Resource, group="cluster.x-k8s.io", version="v1beta1", plural="machinedeployments", kind="MachineDeployment",
-    namespaced=True, short_names=("md",), singular="machinedeployment", columns=columns.MACHINES_COLUMNS, custom=True,
+# Of nodes, in the namespace kube-node-lease: `kubectl describe node` shows when each was renewed.
+leases = _resource("Lease", "coordination.k8s.io", columns=columns.LEASE_COLUMNS)
+workflows = _resource("Workflow", "argoproj.io", "v1alpha1", short="wf", columns=columns.WORKFLOW_COLUMNS, custom=True)
+machine_deployments = _resource(  # node pools, as Cluster API manages them
+    "MachineDeployment", "cluster.x-k8s.io", "v1beta1", short="md", columns=columns.MACHINES_COLUMNS, custom=True,
     subresources=("scale", "status"),
 )  # fmt: skip
-node_metrics = partial(
-    Resource, group="metrics.k8s.io", version="v1beta1", plural="nodes", kind="NodeMetrics", namespaced=False,
-    columns=columns.NODE_METRICS_COLUMNS, selectable=("metadata.name",),
-)  # fmt: skip
-pod_metrics = partial(
-    Resource, group="metrics.k8s.io", version="v1beta1", plural="pods", kind="PodMetrics", namespaced=True,
-    columns=columns.POD_METRICS_COLUMNS,
-)  # fmt: skip
+node_metrics = _resource(
+    "NodeMetrics", "metrics.k8s.io", "v1beta1", plural="nodes", namespaced=False, columns=columns.NODE_METRICS_COLUMNS
+)
+pod_metrics = _resource("PodMetrics", "metrics.k8s.io", "v1beta1", plural="pods", columns=columns.POD_METRICS_COLUMNS)
 
 _EVENTS_V1_FIELDS = {
     **{each: each for each in (*_NAMED, "reason", "type")},
@@ -124,11 +105,9 @@ def events_v1(core: Resource) -> Resource:
         known = core.fields(snapshot)
         return {ours: known[theirs] for ours, theirs in _EVENTS_V1_FIELDS.items() if theirs in known}
 
-    return Resource(
-        group="events.k8s.io", version="v1", plural="events", kind="Event", namespaced=True, short_names=("ev",),
-        singular="event", columns=columns.EVENT_COLUMNS, selectable=tuple(_EVENTS_V1_FIELDS),
-        render=render, labels=core.labels, fields=fields,
-    )  # fmt: skip
+    return _resource(
+        "Event", "events.k8s.io", short="ev", columns=columns.EVENT_COLUMNS, fields=tuple(_EVENTS_V1_FIELDS)[2:]
+    )(render=render, labels=core.labels, fields=fields)
 
 
 _RENAMED = {
@@ -139,7 +118,7 @@ _RENAMED = {
 
 
 def event_v1(manifest: Manifest) -> Manifest:
-    """An event of the core as ``events.k8s.io/v1`` shows it: the same fields under that group's names."""
+    """A core event as ``events.k8s.io/v1`` shows it: the same fields under other names."""
     renamed = {_RENAMED.get(key, key): value for key, value in manifest.items()}
     for key in ("reportingController", "reportingInstance"):
         if not renamed.get(key):
@@ -156,7 +135,7 @@ class Shown(TypedDict):
 
 
 def shown(render: Callable[[Any], Manifest], *fields: str) -> Shown:
-    """Labels and `fields` (dotted paths) read off the manifest: for types so few that rendering costs nothing."""
+    """Read labels and `fields` (dotted paths) from the manifest: for types with few objects, where that is cheap."""
 
     def labels_of(snapshot: Snapshot) -> Mapping[str, str]:
         found: Mapping[str, str] = render(snapshot)["metadata"].get("labels") or {}

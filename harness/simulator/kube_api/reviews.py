@@ -1,4 +1,4 @@
-"""What `kubectl auth` asks: who am I, and what may I do. Everybody may do everything that is served."""
+"""The reviews of `kubectl auth`: identity and permissions. Every client is allowed everything."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -45,7 +45,7 @@ def add_reviews(router: web.UrlDispatcher, resources: Sequence[Resource]) -> Non
 
 
 async def _review(request: web.Request, group: str, kind: str) -> Document:
-    """What was asked; of a protobuf message, which `kubectl` sends, only that it is of that kind."""
+    """The request's document; of a protobuf message, as sent by `kubectl`, only the kind."""
     body = await request.read()
     if request.content_type == _PROTOBUF:
         if not body.startswith(b"k8s\0") or kind.encode() not in body:

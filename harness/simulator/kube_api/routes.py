@@ -1,4 +1,4 @@
-"""The paths of the Kubernetes API, and what answers on each."""
+"""The routes of the Kubernetes API."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,19 +21,19 @@ from harness.simulator.kube_api.watching import watch
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-_RENDERED_AT_ONCE = 500  # objects; after so many, other requests get a turn
+_RENDERED_AT_ONCE = 500  # objects; then other requests get a turn
 
 _watches = web.AppKey("kubeapi_watches", set[asyncio.Task[Any]])
 
 
 def mount(app: web.Application, store: ObjectStore, actions: Actions, now: Callable[[], int]) -> None:
-    """Serve the store's objects under ``/api`` and ``/apis``, and what clients expect beside them.
+    """Serve the store's objects under ``/api`` and ``/apis``, with discovery, OpenAPI, reviews and health checks.
 
     Args:
-        app: not yet started. Other routes may be added before or after.
-        store: what is served; it may be written to at any time from the same event loop.
-        actions: does what clients ask for.
-        now: UTC nanoseconds; the ages in tables refer to it.
+        app: an application that has not started.
+        store: the objects; can be written to at any time from the same event loop.
+        actions: carries out clients' writes.
+        now: the present in UTC ns, for the ages in tables.
     """
     app[_watches] = set()
     app.on_shutdown.append(_end_watches)
@@ -48,7 +48,7 @@ def mount(app: web.Application, store: ObjectStore, actions: Actions, now: Calla
 
 
 async def _end_watches(app: web.Application) -> None:
-    """A server that ends does not wait for watches to time out."""
+    """Cancel open watches, so that the server can stop without waiting for their timeouts."""
     open_watches = app[_watches]
     for task in tuple(open_watches):
         task.cancel()
@@ -66,7 +66,7 @@ def _json(document: object, *, status: int = 200, content_type: str = "applicati
 
 
 def _errors_of(store: ObjectStore) -> Any:
-    """Middleware: errors under the API's paths are `Status` objects; other paths are not touched."""
+    """Middleware: errors below the API's paths become `Status` objects; other paths are left alone."""
     roots = ["/api/v1", "/version", "/healthz", "/readyz", "/livez", "/openapi"]
     roots += [f"/apis/{each.api_version}" for each in store.resources if each.group]
 
@@ -87,7 +87,7 @@ def _errors_of(store: ObjectStore) -> Any:
         except web.HTTPNotFound:
             if ours(path) or path.startswith("/api/"):
                 return _json(unknown_path().status, status=404)
-            # A group that nobody serves; groups of other services under /apis begin with their version.
+            # An unknown group. Other services under /apis, such as KFP, begin with their version.
             if path.startswith("/apis/") and not path.startswith("/apis/v"):
                 return web.Response(text="404 page not found\n", status=404)
             raise
@@ -266,7 +266,7 @@ class _Served:
 async def _send_list(
     request: web.Request, shape: Shape, objects: list[ObjectVersion], metadata: dict[str, Any]
 ) -> web.StreamResponse:
-    """A short list at once, a long one piece by piece, so that it does not hold up the others."""
+    """Send a short list at once, a long one in pieces, so that it does not block other requests."""
     head = shape.head(metadata)
     if len(objects) <= _RENDERED_AT_ONCE:
         return _json(head + b",".join(shape.item(each) for each in objects) + TAIL)

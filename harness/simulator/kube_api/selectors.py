@@ -1,4 +1,4 @@
-"""Label and field selectors: the grammar and the error sentences of a real server.
+"""Label and field selectors: the grammar and the error messages of a real server.
 
 Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
 """
@@ -73,7 +73,7 @@ class FieldRequirement:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a client asked for of one type: a namespace ("" is all of them), labels, fields."""
+    """The requested objects of one type: namespace ("" for all), labels, fields."""
 
     resource: Resource
     namespace: str = ""
@@ -82,11 +82,11 @@ class Selection:
 
     @property
     def filters(self) -> bool:
-        """Whether labels or fields narrow it down."""
+        """Whether there are label or field conditions."""
         return bool(self.labels or self.fields)
 
     def matches(self, version: ObjectVersion) -> bool:
-        """Whether the object, as it was in this version, belongs to the answer."""
+        """Whether this version of the object is selected."""
         if self.namespace and version.namespace != self.namespace:
             return False
         if self.fields:
@@ -100,7 +100,7 @@ class Selection:
 
 
 class _Parser:
-    """Reads one label selector from left to right; the end reads as an empty token."""
+    """Parses one label selector from left to right; the end is an empty token."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _TOKEN.findall(text)
@@ -141,7 +141,7 @@ class _Parser:
         if self.peek() in ("", ","):
             return Requirement(key, "!" if absent else "exists")
         if absent:
-            return Requirement(key, "!")  # what follows is refused as not being a comma
+            return Requirement(key, "!")  # anything but a comma is refused next
         operator = self.take()
         if operator not in _OPERATORS:
             raise _refused(f"found '{operator}', expected: '=', '!=', '==', 'in', notin'")
@@ -162,7 +162,7 @@ class _Parser:
             raise _refused(f"found '{opening}' expected: '('")
         values: set[str] = set()
         while True:
-            # An empty place between commas stands for the empty value.
+            # Nothing between commas is the empty value.
             values.add("" if self.peek() in (",", ")") else self._listed_value())
             following = self.take()
             if following == ")":
@@ -202,7 +202,7 @@ def parse_labels(text: str) -> tuple[Requirement, ...]:
     """The conditions of a label selector such as ``app=x,tier in (a, b),!old,cpus>4``.
 
     Raises:
-        ApiError: 400, with the sentence of a real server.
+        ApiError: 400, with the message of a real server.
     """
     return _Parser(text).selector()
 
@@ -210,10 +210,10 @@ def parse_labels(text: str) -> tuple[Requirement, ...]:
 def parse_fields(text: str, supported: tuple[str, ...]) -> tuple[FieldRequirement, ...]:
     r"""The conditions of a field selector such as ``spec.nodeName=n,status.phase!=Failed``.
 
-    A ``\`` takes the meaning from a ``,`` or ``=`` in a value.
+    A ``\`` escapes a ``,`` or ``=`` in a value.
 
     Raises:
-        ApiError: 400: not understood, or a field that is not `supported`.
+        ApiError: 400: malformed, or a field that is not `supported`.
     """
     requirements = []
     for term in re.split(r"(?<!\\),", text):

@@ -1,6 +1,6 @@
-"""What `kubectl get` prints of services and of what is behind them: the columns of a real server (1.32)."""
+"""The columns of `kubectl get` for services and endpoint slices, as on a real server (1.32)."""
 
-from harness.simulator.kube_api.columns import AGE, NAME, NONE, text_at
+from harness.simulator.kube_api.columns import AGE, NAME, NONE, text_column
 from harness.simulator.kube_api.resource import Column, Manifest
 
 _UNSET, _SHOWN = "<unset>", 3
@@ -19,12 +19,12 @@ def _service_selector(manifest: Manifest) -> str:
 
 SERVICE_COLUMNS = (
     NAME,
-    Column("Type", "string", lambda it: text_at(it, "spec.type", ""), description="How it is reached."),
-    Column("Cluster-IP", "string", lambda it: text_at(it, "spec.clusterIP"), description="Its address within."),
-    Column("External-IP", "string", lambda _: NONE, description="Its addresses from without: it has none."),
-    Column("Port(s)", "string", _service_ports, description="What it listens on."),
+    text_column("Type", "spec.type", description="The type of the service."),
+    text_column("Cluster-IP", "spec.clusterIP", NONE, description="The address in the cluster."),
+    Column("External-IP", "string", lambda _: NONE, description="External addresses, always none."),
+    Column("Port(s)", "string", _service_ports, description="The ports of the service."),
     AGE,
-    Column("Selector", "string", _service_selector, priority=1, description="The pods behind it."),
+    Column("Selector", "string", _service_selector, priority=1, description="The labels of its pods."),
 )
 
 
@@ -43,8 +43,8 @@ def _slice_endpoints(manifest: Manifest) -> str:
 
 ENDPOINT_SLICE_COLUMNS = (
     NAME,
-    Column("AddressType", "string", lambda it: text_at(it, "addressType", ""), description="IPv4, IPv6 or FQDN."),
-    Column("Ports", "string", _slice_ports, description="What the pods listen on."),
-    Column("Endpoints", "string", _slice_endpoints, description="The pods' addresses."),
+    text_column("AddressType", "addressType", description="IPv4, IPv6 or FQDN."),
+    Column("Ports", "string", _slice_ports, description="The ports of the pods."),
+    Column("Endpoints", "string", _slice_endpoints, description="The addresses of the pods."),
     AGE,
 )

@@ -1,4 +1,4 @@
-"""The representations a client can ask for: objects, tables as `kubectl get` prints them, or metadata only."""
+"""The representations for clients: whole objects, tables for `kubectl get`, or metadata only."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ TAIL = b"]}"  # ends every list
 
 
 class Shape(Protocol):
-    """How one type is written. A list is `head`, the items joined by commas, and `TAIL`."""
+    """A representation of one type. A list is `head`, the items joined by commas, and `TAIL`."""
 
     def head(self, metadata: Mapping[str, Any]) -> bytes:
         """The list up to its items."""
@@ -26,26 +26,26 @@ class Shape(Protocol):
         ...
 
     def alone(self, version: ObjectVersion, *, first: bool = True) -> bytes:
-        """An object by itself, or in a watch event; `first` says that no event went before it."""
+        """An object by itself, or in a watch event; `first` marks the first event."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """The objects themselves."""
+    """Whole objects as JSON."""
 
     resource: Resource
 
     def head(self, metadata: Mapping[str, Any]) -> bytes:
-        """See `Shape`."""
+        """As `Shape.head`."""
         return _list_head(f"{self.resource.kind}List", self.resource.api_version, metadata)
 
     def item(self, version: ObjectVersion) -> bytes:
-        """Built-in types leave their name to the list, custom ones repeat it."""
+        """Items of built-in types leave out their kind, those of custom types repeat it."""
         return self.alone(version) if self.resource.custom else version.encoded(self.resource)
 
     def alone(self, version: ObjectVersion, *, first: bool = True) -> bytes:  # noqa: ARG002  # all events are alike
-        """See `Shape`."""
+        """As `Shape.alone`."""
         resource = self.resource
         named = b'{"kind":"%s","apiVersion":"%s",' % (resource.kind.encode(), resource.api_version.encode())
         return named + version.encoded(resource)[1:]
@@ -53,27 +53,27 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class MetadataOnly:
-    """Of each object its metadata."""
+    """Only the metadata of each object."""
 
     resource: Resource
     api_version: str = "meta.k8s.io/v1"
 
     def head(self, metadata: Mapping[str, Any]) -> bytes:
-        """See `Shape`."""
+        """As `Shape.head`."""
         return _list_head("PartialObjectMetadataList", self.api_version, metadata)
 
     def item(self, version: ObjectVersion) -> bytes:
-        """See `Shape`."""
+        """As `Shape.item`."""
         return orjson.dumps(_partial(version.manifest(self.resource), self.api_version))
 
     def alone(self, version: ObjectVersion, *, first: bool = True) -> bytes:  # noqa: ARG002  # all events are alike
-        """See `Shape`."""
+        """As `Shape.alone`."""
         return self.item(version)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells under columns; `include` says what of the object comes with its row."""
+    """Rows of cells under columns; `include` is the part of the object in each row."""
 
     resource: Resource
     now: Callable[[], int]
@@ -81,7 +81,7 @@ class Table:
     api_version: str = "meta.k8s.io/v1"
 
     def head(self, metadata: Mapping[str, Any]) -> bytes:
-        """See `Shape`."""
+        """As `Shape.head`."""
         definitions = [
             {
                 "name": each.name, "type": each.type, "format": each.format, "description": each.description,
@@ -92,11 +92,11 @@ class Table:
         return self._start(metadata) + orjson.dumps(definitions) + b',"rows":['
 
     def item(self, version: ObjectVersion) -> bytes:
-        """See `Shape`."""
+        """As `Shape.item`."""
         return self._row(version.manifest(self.resource))
 
     def alone(self, version: ObjectVersion, *, first: bool = True) -> bytes:
-        """A table of one row. A watch names the columns once."""
+        """A table with one row; in a watch only the first has column definitions."""
         manifest = version.manifest(self.resource)
         metadata = {"resourceVersion": str(version.version)} if version.version else {}
         head = self.head(metadata) if first else self._start(metadata) + b'null,"rows":['
@@ -121,10 +121,10 @@ class Table:
 
 
 def negotiate(accept: str, resource: Resource, query: Mapping[str, str], now: Callable[[], int]) -> Shape:
-    """The first representation of an `Accept` header that is made here.
+    """The first supported representation of an `Accept` header.
 
     Raises:
-        ApiError: 406 when there is none, 400 for an unknown `includeObject`.
+        ApiError: 406 if none is supported, 400 for an unknown `includeObject`.
     """
     include = query.get("includeObject") or "Metadata"
     for clause in (accept or "*/*").split(","):
@@ -155,7 +155,7 @@ def human_duration(seconds: float) -> str:
     """
     whole = int(seconds)
     if whole < 0:
-        return "0s" if whole == -1 else "<invalid>"  # clocks differ by a moment
+        return "0s" if whole == -1 else "<invalid>"  # clocks differ slightly
     unit, lesser_unit = next((unit, lesser) for limit, unit, lesser in _AGES if whole < limit)
     count, rest = divmod(whole, _SECONDS[unit])
     lesser = rest // _SECONDS[lesser_unit] if lesser_unit else 0
@@ -163,7 +163,7 @@ def human_duration(seconds: float) -> str:
 
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
-# Below so many seconds an age is told in this unit, with the rest in that one.
+# (limit in seconds, unit, unit of the remainder): the first row above the age applies.
 _AGES = (
     (120, "s", ""), (600, "m", "s"), (3 * 3600, "m", ""), (8 * 3600, "h", "m"), (48 * 3600, "h", ""),
     (8 * 86400, "d", "h"), (2 * 365 * 86400, "d", ""), (8 * 365 * 86400, "y", "d"), (float("inf"), "y", ""),

@@ -1,8 +1,8 @@
-"""The objects behind the Kubernetes API: what exists, what changed, and in which order.
+"""The objects behind the Kubernetes API, and the ordered history of their changes.
 
-`put` and `delete` cost a dictionary entry and a list entry, no rendering. A version is rendered when somebody reads it,
-once, and its bytes are shared by all readers. Watchers keep no queue: each reads the one history of changes at its own
-pace, so that a slow watcher costs no memory and simply finds that its place in the history is gone.
+`put` and `delete` cost a dictionary entry and a list entry, no rendering. A version is rendered on its first read, and
+all readers share the bytes. Watchers have no queues: each reads the common history at its own pace, so a slow watcher
+costs no memory and eventually finds that the history no longer reaches back to its position.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ import orjson
 
 from harness.simulator.kube_api.resource import Manifest, Resource, Snapshot
 
-# A superseded version's bytes are kept for this many changes: for the watchers, which all come soon.
+# A superseded version's bytes are kept for this many changes, for the watchers that have not read it yet.
 _KEEP_RENDERED = 2_000
 
 
 @dataclass(slots=True)
 class ObjectVersion:
-    """An object as it was from one resource version to its next. `version` 0 marks computed, unversioned objects."""
+    """An object between two changes. `version` 0 marks computed objects, which have no versions."""
 
     namespace: str
     name: str
@@ -31,22 +31,22 @@ class ObjectVersion:
 
     @property
     def key(self) -> str:
-        """The object's place in the order of lists, as etcd has it."""
+        """The sort key in lists, as in etcd."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     def manifest(self, resource: Resource) -> Manifest:
-        """The object without `apiVersion` and `kind`: a fresh document of the caller's own."""
+        """The object without `apiVersion` and `kind`, as a new document."""
         document = dict(resource.render(self.snapshot))
         if self.version:
             document["metadata"] = {**document["metadata"], "resourceVersion": str(self.version)}
         return document
 
     def typed_manifest(self, resource: Resource) -> Manifest:
-        """The whole object, as it is sent alone."""
+        """The whole object, as sent by itself."""
         return {"kind": resource.kind, "apiVersion": resource.api_version, **self.manifest(resource)}
 
     def encoded(self, resource: Resource) -> bytes:
-        """JSON of `manifest`, rendered once for all readers."""
+        """`manifest` as JSON, rendered once for all readers."""
         if self._rendered is None:
             self._rendered = {}
         rendered = self._rendered.get(resource.group)
@@ -55,12 +55,12 @@ class ObjectVersion:
         return rendered
 
     def forget_rendering(self) -> None:
-        """Free the bytes; they are rendered again should anybody still ask."""
+        """Free the bytes; another read renders them again."""
         self._rendered = None
 
 
 class Change(NamedTuple):
-    """One step of the history. Of a deletion, `after` is the object's last state, at the deletion's version."""
+    """One change in the history. For a deletion, `after` is the last state, at the deletion's version."""
 
     before: ObjectVersion | None
     after: ObjectVersion
@@ -76,7 +76,7 @@ class VersionTooOldError(Exception):
         self.oldest = oldest
 
 
-class _Shelf:
+class _Collection:
     """The objects of one plural, and their changes."""
 
     def __init__(self, history: int) -> None:
@@ -121,7 +121,7 @@ class _Shelf:
             del self.versions[:excess]
 
     def keys(self) -> list[str]:
-        """All keys in order. Two sorted stretches, the old and the new, are what Python's sort is quick at."""
+        """All keys in order. Python's sort merges the sorted old keys and the new ones quickly."""
         if self._lost_keys:
             new = set(self._new_keys) & self.objects.keys()
             self._keys = [key for key in self._keys if key in self.objects and key not in new]
@@ -144,71 +144,71 @@ class ObjectStore:
     """All objects of the simulated cluster, under one counter of resource versions.
 
     Args:
-        resources: the types that are served.
-        history: how many changes of one plural can be resumed from or listed as they were before.
+        resources: the served types.
+        history: number of changes of one plural that watches and lists can go back.
     """
 
     def __init__(self, resources: Sequence[Resource], history: int = 50_000) -> None:
         self.resources = tuple(resources)
         self.version = 1
-        self._shelves = {each.plural: _Shelf(history) for each in resources if each.listing is None}
+        self._collections = {each.plural: _Collection(history) for each in resources if each.listing is None}
 
     def put(self, plural: str, namespace: str, name: str, snapshot: Snapshot) -> int:
         """Create or replace an object; returns its resource version. `namespace` is "" for cluster-scoped types."""
-        shelf = self._shelves[plural]
-        before = shelf.objects.get(f"{namespace}/{name}" if namespace else name)
+        collection = self._collections[plural]
+        before = collection.objects.get(f"{namespace}/{name}" if namespace else name)
         if before is not None and before.snapshot is snapshot:
-            return before.version  # a write that changes nothing is no write, as on a real server
+            return before.version  # as on a real server, a write without a change has no new version
         self.version += 1
-        shelf.record(Change(before, ObjectVersion(namespace, name, snapshot, self.version), deleted=False))
+        collection.record(Change(before, ObjectVersion(namespace, name, snapshot, self.version), deleted=False))
         return self.version
 
     def delete(self, plural: str, namespace: str, name: str, snapshot: Snapshot | None = None) -> int:
-        """Remove an object; `snapshot` is its last state where that differs. Returns the deletion's version.
+        """Remove an object; `snapshot` is its last state if that differs. Returns the deletion's version.
 
         Raises:
-            KeyError: there is no such object.
+            KeyError: no such object.
         """
-        shelf = self._shelves[plural]
-        before = shelf.objects[f"{namespace}/{name}" if namespace else name]
+        collection = self._collections[plural]
+        before = collection.objects[f"{namespace}/{name}" if namespace else name]
         self.version += 1
         last = ObjectVersion(namespace, name, before.snapshot if snapshot is None else snapshot, self.version)
-        shelf.record(Change(before, last, deleted=True))
+        collection.record(Change(before, last, deleted=True))
         return self.version
 
     def get(self, resource: Resource, namespace: str, name: str) -> ObjectVersion | None:
-        """The object as it is now."""
+        """The current version of an object; none if it does not exist."""
         if resource.listing is not None:
             return next((each for each in _computed(resource, namespace) if each.name == name), None)
-        return self._shelves[resource.plural].objects.get(f"{namespace}/{name}" if namespace else name)
+        return self._collections[resource.plural].objects.get(f"{namespace}/{name}" if namespace else name)
 
     def objects(self, resource: Resource, namespace: str = "", start: str = "") -> list[ObjectVersion]:
-        """What exists now, in order of keys; of one namespace only where given, from the key `start` on."""
+        """The current objects in order of keys, from the key `start`; of one namespace if given."""
         if resource.listing is not None:
             computed = _computed(resource, namespace)
             return sorted((each for each in computed if each.key >= start), key=lambda each: each.key)
-        shelf = self._shelves[resource.plural]
-        objects = shelf.objects
-        return [objects[key] for key in _stretch(shelf.keys(), namespace, start)]
+        collection = self._collections[resource.plural]
+        objects = collection.objects
+        return [objects[key] for key in _stretch(collection.keys(), namespace, start)]
 
     def objects_at(self, resource: Resource, version: int, namespace: str = "", start: str = "") -> list[ObjectVersion]:
-        """What existed at `version`: what exists now with the later changes undone.
+        """The objects at `version`: the current ones with later changes undone.
 
         Raises:
-            VersionTooOldError: the history does not reach back so far.
+            VersionTooOldError: the history does not reach back that far.
         """
         if resource.listing is not None or version >= self.version:
             return self.objects(resource, namespace, start)
-        shelf = self._shelves[resource.plural]
+        collection = self._collections[resource.plural]
         undone: dict[str, ObjectVersion | None] = {}
-        for change in shelf.changes[shelf.after(version) :]:
+        for change in collection.changes[collection.after(version) :]:
             undone.setdefault(change.after.key, change.before)
         if not undone:
             return self.objects(resource, namespace, start)
         then: list[ObjectVersion] = []
-        keys = sorted({*shelf.keys(), *undone}) if undone.keys() - shelf.objects.keys() else shelf.keys()
+        keys = sorted({*collection.keys(), *undone}) if undone.keys() - collection.objects.keys() else collection.keys()
         for key in _stretch(keys, namespace, start):
-            was = undone[key] if key in undone else shelf.objects[key]
+            was = undone[key] if key in undone else collection.objects[key]
             if was is not None:
                 then.append(was)
         return then
@@ -217,15 +217,15 @@ class ObjectStore:
         """The next changes after `version`, oldest first.
 
         Raises:
-            VersionTooOldError: the history does not reach back so far.
+            VersionTooOldError: the history does not reach back that far.
         """
-        shelf = self._shelves[plural]
-        first = shelf.after(version)
-        return shelf.changes[first : first + at_most]
+        collection = self._collections[plural]
+        first = collection.after(version)
+        return collection.changes[first : first + at_most]
 
     async def changed(self, plural: str) -> None:
         """Wait for the next `put` or `delete` of that plural."""
-        waiters = self._shelves[plural].waiters
+        waiters = self._collections[plural].waiters
         waiter = asyncio.get_running_loop().create_future()
         waiters.add(waiter)
         try:

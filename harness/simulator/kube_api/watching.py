@@ -1,7 +1,7 @@
-"""Watches: the history of changes as one client sees it, as it happens.
+"""Watches: the live history of changes for one client.
 
-A watcher holds a version and nothing else. It reads the store's history from there, at its client's pace; when the
-history no longer reaches back that far the client is told 410 and lists anew, as with a real server.
+A watcher holds only a version. It reads the store's history from there at its client's pace; if the history no longer
+reaches back that far, the client gets a 410 and lists again, as with a real server.
 """
 
 import asyncio
@@ -17,20 +17,20 @@ from harness.simulator.kube_api.shapes import Shape
 from harness.simulator.kube_api.store import Change, ObjectStore, ObjectVersion, VersionTooOldError
 
 _BATCH = 500  # events in one write
-_GATHER_S = 0.01  # a watcher waits so long for more changes before it writes: one write serves a burst
+_GATHER_S = 0.01  # a watcher waits for more changes before it writes, so that one write serves a burst
 _BOOKMARK_S = 60.0
 _LAST_BOOKMARK_S = 2.0  # before the end, so that the client resumes from a fresh version
 _SHORTEST_S, _LONGEST_S = (
     1800.0,
     3600.0,
-)  # of a watch whose client names no timeout: spread, so that not all end at once
+)  # of a watch without a timeout; random, so that not all end at once
 
-# What a watch yields: event type and object, none of them for a heartbeat without anything to send.
+# Event type and object.
 _Event = tuple[str, ObjectVersion]
 
 
 async def watch(store: ObjectStore, options: ListOptions, shape: Shape) -> AsyncIterator[bytes]:
-    """JSON lines, one event each, until the watch's time is over; empty bytes when there is nothing to say for long.
+    """Yield events as JSON lines until the watch times out; empty bytes as a heartbeat.
 
     Without a version, or from version 0, it starts with an ``ADDED`` event for everything that exists.
     """
@@ -67,13 +67,13 @@ async def watch(store: ObjectStore, options: ListOptions, shape: Shape) -> Async
 
 
 async def _existing(store: ObjectStore, options: ListOptions, lines: "_Lines") -> AsyncIterator[bytes]:
-    """What exists now, as if it had just been added."""
+    """The current objects as ``ADDED`` events."""
     selection = options.selection
     version = store.version
     existing = [each for each in store.objects(selection.resource, selection.namespace) if selection.matches(each)]
     for first in range(0, len(existing), _BATCH):
         yield b"".join(lines.event("ADDED", each) for each in existing[first : first + _BATCH])
-        await asyncio.sleep(0)  # others get a turn: rendering many objects takes long
+        await asyncio.sleep(0)  # lets other requests run: rendering many objects takes long
     if options.initial_events and options.bookmarks:
         yield lines.bookmark(selection, version, initial_events_end=True)
 
@@ -95,7 +95,7 @@ async def _wait(store: ObjectStore, plural: str, version: int, at_most_s: float)
 
 
 def _seen(change: Change, selection: Selection) -> _Event | None:
-    """The change as it looks through a selection: what begins to match is added, what ceases to is deleted."""
+    """The event of a change for a selection: an object is added when it begins to match, deleted when it ceases to."""
     before = change.before is not None and selection.matches(change.before)
     after = not change.deleted and selection.matches(change.after)
     if after:
@@ -104,14 +104,14 @@ def _seen(change: Change, selection: Selection) -> _Event | None:
         return None
     if change.deleted:
         return "DELETED", change.after
-    # The client sees the last state that matched, at the version at which it ceased to.
+    # The event has the last matching state, at the version of the change.
     last = change.before
     assert last is not None
     return "DELETED", ObjectVersion(last.namespace, last.name, last.snapshot, change.after.version)
 
 
 class _Lines:
-    """Writes events as lines; remembers whether one was written, since a table names its columns once."""
+    """Encodes events as lines; tables define their columns only in the first."""
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape

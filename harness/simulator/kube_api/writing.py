@@ -1,4 +1,4 @@
-"""What clients may change: delete, evict, patch, replace, scale. Checked here, done by the model."""
+"""Writes by clients: delete, evict, patch, replace, scale. Checked here, carried out by the model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,15 +22,15 @@ from harness.simulator.kube_api.store import ObjectStore, ObjectVersion
 Document = dict[str, Any]
 
 _PROPAGATIONS = ("Foreground", "Background", "Orphan")
-# What a server keeps for itself: a client's write of these is not an error, it has no effect.
+# Fields owned by the server: writing them is not an error but has no effect.
 _SERVER_OWNED = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 
 
 class Target:
-    """One object that a client wants to change.
+    """The object of a client's write.
 
     Raises:
-        ApiError: 404 when there is no such object.
+        ApiError: 404: no such object.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class Target:
         self.version = found
 
     def document(self) -> Document:
-        """The object as clients see it."""
+        """The object as seen by clients."""
         document: Document = orjson.loads(self.version.encoded(self.resource))
         return {"kind": self.resource.kind, "apiVersion": self.resource.api_version, **document}
 
     def now(self) -> ObjectVersion:
-        """The object after the model has acted: as it is, or its last state."""
+        """The object after the write: its current or its last state."""
         current = self.store.get(self.resource, self.namespace, self.name)
         if current is not None:
             return current
@@ -60,10 +60,10 @@ class Target:
 
 
 def delete(target: Target, actions: Actions, query: Mapping[str, str], options: Document) -> ObjectVersion | None:
-    """Delete an object; returns its last state for types that answer with it, else none.
+    """Delete an object; returns its last state if the type's deletes do, otherwise none.
 
     Raises:
-        ApiError: 409 when a precondition does not hold, 422 for an unknown propagation policy.
+        ApiError: 409 for an unmet precondition, 422 for an unknown propagation policy.
     """
     resource, name = target.resource, target.name
     policy = options.get("propagationPolicy") or query.get("propagationPolicy")
@@ -106,7 +106,7 @@ def evict(target: Target, actions: Actions, query: Mapping[str, str], eviction: 
     """Evict a pod; returns the `Status` of success.
 
     Raises:
-        ApiError: 400 when the body is for something else; what the model raises when the pod is guarded.
+        ApiError: 400 for a body of another kind or name; or from the model.
     """
     if eviction.get("kind") not in (None, "Eviction"):
         raise bad_request("the object provided is unrecognized (must be of type Eviction)")
@@ -119,7 +119,7 @@ def evict(target: Target, actions: Actions, query: Mapping[str, str], eviction: 
 
 
 def patch(target: Target, actions: Actions, query: Mapping[str, str], content_type: str, body: bytes) -> ObjectVersion:
-    """Change an object by one of the three kinds of patch.
+    """Apply one of the three kinds of patch to an object.
 
     Raises:
         ApiError: 400, 409, 415, 422.
@@ -131,7 +131,7 @@ def patch(target: Target, actions: Actions, query: Mapping[str, str], content_ty
 
 
 def replace(target: Target, actions: Actions, query: Mapping[str, str], body: bytes) -> ObjectVersion:
-    """Change an object into the one a client sends; what it leaves out is removed.
+    """Replace an object by the one in the body.
 
     Raises:
         ApiError: 400, 409, 422.
@@ -167,14 +167,14 @@ def _write(
 
 
 def _writable(document: Document) -> Document:
-    """The part of an object that a client's write can change: the status is the model's."""
+    """The part of an object that clients can write; the status is the model's."""
     metadata = {key: value for key, value in document["metadata"].items() if key not in _SERVER_OWNED}
     rest = {key: value for key, value in document.items() if key not in ("apiVersion", "kind", "metadata", "status")}
     return {"metadata": metadata, **rest}
 
 
 def scale_of(target: Target) -> Document:
-    """The `Scale` of an object: how many replicas are wanted and how many there are."""
+    """The `Scale` of an object: desired and current replicas."""
     document = target.document()
     metadata = document["metadata"]
     wanted = document.get("spec", {})
@@ -195,7 +195,7 @@ def scale_of(target: Target) -> Document:
 def scale(
     target: Target, actions: Actions, query: Mapping[str, str], content_type: str | None, body: bytes
 ) -> Document:
-    """Set the number of replicas by patch (`content_type`) or by replacing the `Scale` (none); returns the new one.
+    """Set the replicas by a patch of type `content_type`, or by a new `Scale` if that is none; returns the new `Scale`.
 
     Raises:
         ApiError: 400, 409, 415, 422.
@@ -218,7 +218,7 @@ def scale(
 
 
 def read_json(body: bytes) -> Any:
-    """The body of a write.
+    """The parsed body of a write.
 
     Raises:
         ApiError: 400: not JSON.
@@ -233,7 +233,7 @@ def read_options(body: bytes, content_type: str) -> Document:
     """The optional body of a delete or an eviction.
 
     Raises:
-        ApiError: 400: not a JSON object; 415: not JSON by its own word.
+        ApiError: 400: not a JSON object; 415: another content type.
     """
     if not body:
         return {}

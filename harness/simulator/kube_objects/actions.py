@@ -1,4 +1,4 @@
-"""What a Kubernetes client may do to the simulated cluster."""
+"""The writes of Kubernetes clients, applied to the model."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ from harness.simulator.kube_objects.installation import Claim
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.profile import Quota, Taint
 
-# What of each type a client can change; the rest is refused rather than ignored.
+# The fields that clients can change, by type; other changes are refused, not ignored.
 _CHANGEABLE: Mapping[str, frozenset[str]] = {
     "nodes": frozenset({"metadata.labels", "spec.taints", "spec.unschedulable"}),
     "pods": frozenset({"metadata.labels"}),
@@ -30,18 +30,18 @@ _CHANGEABLE: Mapping[str, frozenset[str]] = {
 }
 _MOST = 10_000  # replicas, or nodes of a pool
 _LIMITED = {"requests.cpu", "requests.memory", "cpu", "memory", "pods", "requests.nvidia.com/gpu"}  # by a quota
-_TURNED = ("args", "env")  # of a container
+_CHANGEABLE_IN_CONTAINER = ("args", "env")
 
 
 class ClusterActions:
-    """Deleting, cordoning, labelling, scaling: done to the model, which shows the outcome."""
+    """Implements `kube_api.Actions`: deletes, cordons, labels and scales the model, whose view shows the outcome."""
 
     def __init__(self, view: KubernetesView, advance: Callable[[], None]) -> None:
         self._view = view
         self._advance = advance
 
     def delete(self, plural: str, namespace: str, name: str, grace_s: float | None) -> None:
-        """See `Actions.delete`."""
+        """As `Actions.delete`."""
         self._advance()
         cluster, controller = self._view.platform.cluster, self._view.platform.controller
         if plural == "pods":
@@ -59,7 +59,7 @@ class ClusterActions:
         self._advance()
 
     def evict(self, namespace: str, name: str, grace_s: float | None = None) -> None:
-        """See `Actions.evict`."""
+        """As `Actions.evict`."""
         del namespace
         self._advance()
         self._delete_pod(self._view.platform.cluster.pods[name], grace_s)
@@ -69,7 +69,7 @@ class ClusterActions:
         self._view.platform.cluster.kubelet.delete(pod, GRACE_S if grace_s is None else grace_s)
 
     def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
-        """See `Actions.patch`."""
+        """As `Actions.patch`."""
         del namespace
         self._advance()
         _check_changeable(plural, name, patch)
@@ -124,7 +124,7 @@ class ClusterActions:
         if "template" in spec:
             before = deployments[name]
             restarted, container = _template(before, spec["template"])
-            settings.read(name, container)  # refuses what can't be
+            settings.read(name, container)  # refuses invalid values
             deployments.renew(name, restarted, container)
         if "replicas" in spec:
             self._scale(name, _replicas(spec))
@@ -132,13 +132,13 @@ class ClusterActions:
     def _scale(self, name: str, replicas: int) -> None:
         before = self._view.deployments[name].replicas
         self._view.deployments.scale(name, replicas)
-        if name == API_SERVER:  # each replica has a client of its own
+        if name == API_SERVER:  # each replica has its own client
             bucket = self._view.platform.server.bucket
             more = max(replicas, 1) / max(before, 1)
             bucket.rate, bucket.burst = bucket.rate * more, bucket.burst * more
 
     def _limit_to(self, hard: Mapping[str, str | None]) -> None:
-        """Change the quota: what `hard` leaves out stays, what it has none for is no longer limited."""
+        """Change the quota: resources missing in `hard` keep their limits, null removes one."""
         quota = self._view.platform.controller.quota
         unknown = hard.keys() - _LIMITED
         if unknown:
@@ -150,7 +150,7 @@ class ClusterActions:
                 return before
             amount = parse_quantity(str(hard[key])) if hard[key] is not None else 0.0
             if hard[key] is not None and not amount > 0:
-                raise ValueError(f"{key} is {hard[key]}: the simulated quota can't forbid everything")
+                raise ValueError(f"{key} is {hard[key]}: the simulated quota cannot be 0")
             return amount
 
         limits = quota.limits
@@ -167,7 +167,7 @@ class ClusterActions:
         if name != CONFIGURATION:
             raise _kept("configmaps", name)
         if not all(isinstance(value, str | None) for value in data.values()):
-            raise ValueError("data has to be strings")
+            raise ValueError("data must be strings")
         merged = {**self._view.configuration, **data}
         configuration = {key: value for key, value in merged.items() if value is not None}
         limit = settings.parallelism(configuration)
@@ -196,34 +196,34 @@ class ClusterActions:
 
 
 def _template(before: Deployment, patch: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """When the pods were restarted, and their container, after a change of the template.
+    """The restart annotation and the container after a change of the template.
 
     Raises:
-        ApiError: 403: more was changed than that, and the container's arguments and environment.
+        ApiError: 403: a change of anything but these, or of the container beyond arguments and environment.
     """
     merged = merge(render_template(before), patch)
     (container,) = merged["spec"]["containers"]
     restarted = merged["metadata"].get("annotations", {}).get(RESTARTED, "")
     _check_container(container)
-    kept = {name: value for name, value in before.container.items() if name not in _TURNED}
-    turned = {name: container[name] for name in _TURNED if container.get(name)}
-    after = replace(before, restarted=restarted, container={**kept, **turned})
+    kept = {name: value for name, value in before.container.items() if name not in _CHANGEABLE_IN_CONTAINER}
+    changed = {name: container[name] for name in _CHANGEABLE_IN_CONTAINER if container.get(name)}
+    after = replace(before, restarted=restarted, container={**kept, **changed})
     if render_template(after) != merged:
         raise _kept("deployments", before.component.name)
     return restarted, after.container
 
 
 def _check_container(container: Mapping[str, Any]) -> None:
-    """What of it can be turned is of the right types.
+    """Check the types of arguments and environment.
 
     Raises:
-        ValueError: it is not.
+        ValueError: wrong type.
     """
     arguments, environment = container.get("args") or [], container.get("env") or []
     if not isinstance(arguments, list) or not all(isinstance(each, str) for each in arguments):
-        raise ValueError("args has to be a list of strings")
+        raise ValueError("args must be a list of strings")
     if not isinstance(environment, list) or not all(_is_variable(each) for each in environment):
-        raise ValueError("env has to be a list of names, each with its value")
+        raise ValueError("env must be a list of names with values")
 
 
 def _is_variable(value: object) -> bool:
@@ -233,7 +233,7 @@ def _is_variable(value: object) -> bool:
 
 
 def _kept(plural: str, name: str) -> ApiError:
-    message = f'{plural} "{name}" is forbidden: the simulated platform keeps its own installation'
+    message = f'{plural} "{name}" is forbidden: the simulated platform cannot change it'
     return ApiError(403, "Forbidden", message, {"name": name, "kind": plural})
 
 
@@ -247,14 +247,14 @@ def _check_changeable(plural: str, name: str, patch: Mapping[str, Any]) -> None:
 
 
 def _replicas(spec: Mapping[str, Any]) -> int:
-    """How many are wanted.
+    """The desired number of replicas.
 
     Raises:
-        ValueError: it is no number, or more than anybody has.
+        ValueError: not a number from 0 to 10,000.
     """
     wanted = spec["replicas"]
     if isinstance(wanted, bool) or not isinstance(wanted, int) or not 0 <= wanted <= _MOST:
-        raise ValueError(f"spec.replicas is {str(wanted)[:20]}, and has to be a number from 0 to {_MOST}")
+        raise ValueError(f"spec.replicas is {str(wanted)[:20]}, and must be a number from 0 to {_MOST}")
     return wanted
 
 

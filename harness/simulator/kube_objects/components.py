@@ -1,24 +1,23 @@
-"""The deployments of an installation, with the containers that KFP's and Argo's manifests give them.
+"""The deployments of an installation, with the containers of KFP's and Argo's manifests.
 
-Only what somebody turns is there: the environment variables and arguments that a remedy changes or an operator looks
-for, not probes, security contexts and the like (github.com/kubeflow/pipelines, manifests/kustomize, KFP 2.17).
+Containers have only the environment variables and arguments that a fix changes or an operator looks for, not probes,
+security contexts and the like (github.com/kubeflow/pipelines, manifests/kustomize, KFP 2.17).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from harness.simulator.kube_api import Manifest
 from harness.simulator.profile import Profile
-from harness.simulator.store_products import Installed
+from harness.simulator.profile.store_products import Installed
 
-Manifest = dict[str, Any]
 _MI = 2**20
 
 DATABASE_CLAIM = "mysql-pv-claim"
 RUNTIME = "hetida-designer-runtime"
 CONTROLLER, API_SERVER, AGENT = "workflow-controller", "ml-pipeline", "ml-pipeline-persistenceagent"
-CONFIGURATION = "workflow-controller-configmap"  # of the controller
-# What a runtime requests: for each worker, of which 60 % is used (210 MiB); and of all nodes' cores this share.
+CONFIGURATION = "workflow-controller-configmap"  # of the workflow controller
+# A runtime's requests: memory per worker, of which 60 % is in use (210 MiB), and a share of all nodes' cores.
 _WORKER_MEMORY, _RUNTIME_SHARE = 350 * _MI, 0.8
 
 
@@ -30,15 +29,15 @@ class Component:
     image: str
     cpu: int
     memory: int
-    namespace: str = ""  # "" is KFP's own
-    claim: str = ""  # of the volume that its pod has mounted
-    spread: bool = False  # its pods are on as many nodes as there are
-    container: str = ""  # its name, where that is not the deployment's
+    namespace: str = ""  # "" is KFP's namespace
+    claim: str = ""  # of the volume mounted by its pod
+    spread: bool = False  # its pods are spread over all nodes
+    container: str = ""  # container name, if it differs from the deployment's
     args: tuple[str, ...] = ()
     env: tuple[Manifest, ...] = ()
 
     def manifest(self) -> Manifest:
-        """The container as the deployment's template has it; requests are the pod's."""
+        """The container in the deployment's template, without its requests."""
         made: Manifest = {"name": self.container or self.name, "image": self.image}
         if self.args:
             made["args"] = list(self.args)
@@ -66,7 +65,7 @@ _STORE_KEYS = "mlpipeline-minio-artifact"
 
 
 def components(profile: Profile, store: Installed) -> tuple[tuple[Component, int], ...]:
-    """What is installed, with the number of replicas: the cluster's own, and hetida designer or Kubeflow Pipelines."""
+    """The installed components with their replicas: the cluster's own, and hetida designer or Kubeflow Pipelines."""
     if profile.hetida is None:
         return tuple((each, 1) for each in (*_pipelines(profile, store), *_CLUSTERS_OWN))
     runtime = profile.hetida.runtime

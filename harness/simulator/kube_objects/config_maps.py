@@ -1,16 +1,16 @@
-"""ConfigMaps: the workflow controller's configuration, and what cluster-autoscaler tells of itself."""
+"""ConfigMaps: the workflow controller's configuration, and the status of cluster-autoscaler."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.nodes import POOLS
 from harness.simulator.kube_objects.snapshots import metadata
 from harness.simulator.platform import Platform
 
-Manifest = dict[str, Any]
 AUTOSCALER_STATUS = "cluster-autoscaler-status"
 _GROWS, _RESTS = {"status": "InProgress"}, {"status": "NoActivity"}
 
@@ -24,7 +24,7 @@ class ConfigMap(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A node pool as cluster-autoscaler sees it: nodes there are, that are ready, that it asked for; its bounds."""
+    """A node pool as seen by cluster-autoscaler: registered, ready and requested nodes, and its bounds."""
 
     name: str
     nodes: int
@@ -35,14 +35,14 @@ class Group(NamedTuple):
 
 
 class AutoscalerStatus(NamedTuple):
-    """The status at one resource version; it becomes text when somebody reads it."""
+    """The status at one resource version, rendered when it is read."""
 
     groups: tuple[Group, ...]
     at: float
 
 
 def render_config_map(shown: ConfigMap | AutoscalerStatus, calendar: Calendar) -> Manifest:
-    """The manifest."""
+    """The manifest of a ConfigMap."""
     if isinstance(shown, AutoscalerStatus):
         shown = ConfigMap(AUTOSCALER_STATUS, POOLS, {"status": _status(shown, calendar)})
     return {
@@ -52,7 +52,7 @@ def render_config_map(shown: ConfigMap | AutoscalerStatus, calendar: Calendar) -
 
 
 def controller_configuration(platform: Platform) -> dict[str, str]:
-    """What KFP's manifests tell the workflow controller, with the limit that the profile has."""
+    """The workflow controller's configuration in KFP's manifests, with the profile's limit."""
     store, namespace, kept_s = platform.store.installed, platform.profile.namespace, platform.profile.controller.ttl_s
     repository = {
         "archiveLogs": True,
@@ -75,10 +75,10 @@ def controller_configuration(platform: Platform) -> dict[str, str]:
 
 
 def _status(status: AutoscalerStatus, calendar: Calendar) -> str:
-    """As cluster-autoscaler writes it since 1.30 (its package clusterstate/api)."""
-    told = [_group(each) for each in status.groups]
-    registered = [each["health"]["nodeCounts"]["registered"] for each in told]
-    growing = any(each["scaleUp"] == _GROWS for each in told)
+    """The status text of cluster-autoscaler since 1.30 (its package clusterstate/api)."""
+    groups = [_group(each) for each in status.groups]
+    registered = [each["health"]["nodeCounts"]["registered"] for each in groups]
+    growing = any(each["scaleUp"] == _GROWS for each in groups)
     document = {
         "time": calendar.stamp(status.at),
         "autoscalerStatus": "Running",
@@ -89,7 +89,7 @@ def _status(status: AutoscalerStatus, calendar: Calendar) -> str:
             },
             "scaleUp": _GROWS if growing else _RESTS,
         },
-        "nodeGroups": told,
+        "nodeGroups": groups,
     }
     return yaml.safe_dump(document, sort_keys=False)
 

@@ -1,4 +1,4 @@
-"""Deployments: their pods, which are replaced when they go, and their replica sets, one for each revision."""
+"""Deployments: their pods, which are replaced when lost, and one replica set for each revision."""
 
 import math
 from collections import Counter
@@ -8,21 +8,21 @@ from types import MappingProxyType
 from typing import Any
 
 from harness.simulator.cluster import Change, Pod, Shape, Toleration
+from harness.simulator.cluster.shapes import quantity
 from harness.simulator.kfp.view import Stamp
-from harness.simulator.kube_api import ObjectStore
+from harness.simulator.kube_api import Manifest, ObjectStore
 from harness.simulator.kube_objects.components import Component
-from harness.simulator.kube_objects.pods import TEMPLATE_HASH, quantity
+from harness.simulator.kube_objects.pods import TEMPLATE_HASH
 from harness.simulator.kube_objects.policy import SYSTEM_CLASSES
 from harness.simulator.kube_objects.snapshots import Labels, metadata, uid
 from harness.simulator.platform import Platform
 
-Manifest = dict[str, Any]
-RESTARTED = "kubectl.kubernetes.io/restartedAt"  # an annotation of the template: changed, it makes a new revision
+RESTARTED = "kubectl.kubernetes.io/restartedAt"  # template annotation; a change makes a new revision
 _MI = 2**20
-_CRITICAL = SYSTEM_CLASSES["system-cluster-critical"]  # of what is not the platform's but the cluster's
+_CRITICAL = SYSTEM_CLASSES["system-cluster-critical"]  # for the cluster's own components
 _EVERYWHERE = (Toleration("CriticalAddonsOnly", "Exists"),)
-_LEAST_CPU, _LEAST_MEMORY = 0.002, 30 * _MI  # in use by a component that requests nothing
-_SURGE = 0.25  # share of pods that a new revision may have more than are wanted
+_LEAST_CPU, _LEAST_MEMORY = 0.002, 30 * _MI  # usage of a component without requests
+_SURGE = 0.25  # share of additional pods during a rollout
 _STRATEGY = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
 
 
@@ -31,12 +31,12 @@ class Deployment:
     """A deployment at one resource version.
 
     Attributes:
-        replicas: wanted.
-        updated: pods of its newest revision.
-        old: pods of older ones.
-        ready: of all of them.
-        restarted: what its pods' template says of when they were restarted.
-        container: of that template, without its requests.
+        replicas: desired pods.
+        updated: pods of the newest revision.
+        old: pods of older revisions.
+        ready: ready pods of all revisions.
+        restarted: the restart annotation in the pod template.
+        container: the container in the pod template, without its requests.
     """
 
     component: Component
@@ -52,21 +52,21 @@ class Deployment:
 
     @property
     def rolled_out(self) -> bool:
-        """Whether all that is wanted runs, of the newest revision."""
+        """Whether all desired pods run, in the newest revision."""
         return self.ready >= self.replicas and not self.old
 
 
 class Deployments:
-    """Of one installation. `changed` is told of a deployment whenever what runs of it changes."""
+    """The deployments of one installation. `changed` is called whenever a deployment's pods change."""
 
     def __init__(self, platform: Platform, store: ObjectStore, changed: Callable[[Deployment], None]) -> None:
         self._platform = platform
         self._store = store
         self._changed = changed
-        self._made: Counter[str] = Counter()  # pods, ever
+        self._made: Counter[str] = Counter()  # pods created so far
         self._shown: dict[str, Deployment] = {}
         self._written: dict[str, Deployment] = {}
-        self._former: dict[str, Deployment] = {}  # as it was at the end of its last revision but one
+        self._former: dict[str, Deployment] = {}  # at the end of the previous revision
         self.pods: dict[str, list[Pod]] = {}  # of the newest revision, by deployment
         self._old: dict[str, list[Pod]] = {}
 
@@ -75,13 +75,13 @@ class Deployments:
         return self._shown[name]
 
     def install(self, component: Component, namespace: str, replicas: int) -> None:
-        """Begin with a deployment."""
+        """Add a deployment of a component with its pods."""
         self.pods[component.name], self._old[component.name] = [], []
         self._shown[component.name] = Deployment(component, namespace, component.manifest())
         self.scale(component.name, replicas)
 
     def scale(self, name: str, replicas: int) -> None:
-        """Bring a deployment to so many pods."""
+        """Scale a deployment to this many pods."""
         before, pods = self._shown[name], self.pods[name]
         self._shown[name] = replace(before, replicas=replicas, generation=before.generation + 1)
         while len(pods) > replicas:
@@ -91,7 +91,7 @@ class Deployments:
         self._count(name)
 
     def renew(self, name: str, restarted: str, container: Manifest) -> None:
-        """Replace all pods by those of a new revision, some at a time."""
+        """Roll out a new revision, some pods at a time."""
         before = self._former[name] = self._shown[name]
         self._shown[name] = replace(
             before,
@@ -106,7 +106,7 @@ class Deployments:
         self._count(name)
 
     def _roll(self, name: str) -> None:
-        """As many new pods as the surge allows; an old one goes for each new one that runs."""
+        """Create as many new pods as the surge allows, and delete an old pod for each running new one."""
         wanted, pods, old = self._shown[name].replicas, self.pods[name], self._old[name]
         running = sum(pod.started is not None for pod in pods)
         while old and running + len(old) > wanted:
@@ -115,7 +115,7 @@ class Deployments:
             self._add(name)
 
     def _add(self, name: str) -> None:
-        """A pod more: of the installation, it runs already; later on it has to find a node and start."""
+        """Add a pod: at time 0 it already runs, later it has to be scheduled and started."""
         deployment, cluster = self._shown[name], self._platform.cluster
         self._made[name] += 1
         pod = _pod(deployment, self._made[name])
@@ -124,7 +124,7 @@ class Deployments:
             cluster.create(pod)
 
     def _count(self, name: str) -> None:
-        """Show what there is, if it changed."""
+        """Update the shown counts if they changed."""
         before, pods, old = self._shown[name], self.pods[name], self._old[name]
         ready = sum(pod.started is not None for pod in (*pods, *old))
         after = replace(before, updated=len(pods), old=len(old), ready=ready)
@@ -140,7 +140,7 @@ class Deployments:
         self._changed(after)
 
     def pod_changed(self, pod: Pod, name: str, change: Change) -> None:
-        """A pod that starts is counted; one that goes is replaced."""
+        """Count a pod that has started; replace one that is deleted."""
         pods, old = self.pods[name], self._old[name]
         if change in {Change.TERMINATING, Change.GONE}:
             if pod in old:
@@ -154,7 +154,7 @@ class Deployments:
 
 
 def _pod(deployment: Deployment, number: int) -> Pod:
-    """The deployment's `number`-th pod ever."""
+    """The deployment's pod with this number."""
     component = deployment.component
     pod = Pod(
         f"{_replica_set_name(deployment)}-{uid(component.name, str(number))[:5]}",
@@ -193,7 +193,7 @@ def _labels(deployment: Deployment) -> dict[str, str]:
 
 
 def render_template(deployment: Deployment, more: Mapping[str, str] = MappingProxyType({})) -> Manifest:
-    """The template of its pods; `more` are labels that a replica set adds."""
+    """The pod template; `more` are labels added by a replica set."""
     component = deployment.component
     requests = {"cpu": f"{component.cpu}m", "memory": quantity(component.memory)} if component.cpu else {}
     container = {**deployment.container, "resources": {"requests": requests} if requests else {}}
@@ -213,7 +213,7 @@ def _metadata(kind: str, name: str, deployment: Deployment, stamp: Stamp, **more
 
 
 def render_deployment(deployment: Deployment, stamp: Stamp) -> Manifest:
-    """The manifest."""
+    """The manifest of a deployment."""
     labels, wanted = _labels(deployment), deployment.replicas
     pods, available = deployment.updated + deployment.old, deployment.ready >= wanted
     minimum = {
@@ -262,12 +262,12 @@ class ReplicaSet:
 
     @property
     def name(self) -> str:
-        """Its name, which its pods' names begin with."""
+        """The name, which is the prefix of its pods' names."""
         return _replica_set_name(self.deployment)
 
 
 def render_replica_set(these: ReplicaSet, stamp: Stamp) -> Manifest:
-    """The manifest."""
+    """The manifest of a replica set."""
     deployment = these.deployment
     labels = {**_labels(deployment), TEMPLATE_HASH: _template_hash(deployment)}
     name = deployment.component.name

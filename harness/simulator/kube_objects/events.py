@@ -1,11 +1,11 @@
-"""Kubernetes events: which changes make one, and how it is worded."""
+"""Kubernetes events: the changes that cause them, and their messages."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 from harness.simulator.cluster import Change, Pod
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import (
     WARNING,
     EventSnapshot,
@@ -15,12 +15,11 @@ from harness.simulator.kube_objects.snapshots import (
     pod_uid_of,
 )
 
-Manifest = dict[str, Any]
 _ACTIONS = {"FailedScheduling": "Scheduling", "Preempted": "Preempting"}
 
 
 def pod_events(pod: Pod, change: Change, detail: str) -> list[Worded]:
-    """The events that a change of a pod makes, in their order."""
+    """The events of a pod's change, in order."""
     word = _WORDINGS.get(change)
     return word(pod, detail) if word is not None else []
 
@@ -32,7 +31,7 @@ def _scheduled(pod: Pod, _: str) -> list[Worded]:
 
 
 def _of_main(pod: Pod, reason: str, message: str) -> Worded:
-    """Of the kubelet, about the main container."""
+    """The kubelet's event about the main container."""
     return Worded(reason, message, "kubelet", field=f"spec.containers{{{main_container(pod)}}}")
 
 
@@ -55,7 +54,7 @@ def _preempted(pod: Pod, _: str) -> list[Worded]:
 
 
 _WORDINGS: dict[Change, Callable[[Pod, str], list[Worded]]] = {
-    # Argo itself writes this into the node's message only; controllers of Kubernetes make this event of it.
+    # Argo writes this only into the node's message; Kubernetes' own controllers emit this event.
     Change.REFUSED: lambda _, detail: [
         Worded("FailedCreate", f"Error creating: {detail}", "workflow-controller", WARNING)
     ],

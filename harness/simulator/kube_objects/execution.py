@@ -1,4 +1,4 @@
-"""`kubectl exec`: programs in the pods of the installation, over WebSockets as clients since Kubernetes 1.30 ask."""
+"""`kubectl exec` in the pods of the installation, over WebSockets as used by clients since Kubernetes 1.30."""
 
 import json
 from collections.abc import Callable
@@ -10,21 +10,21 @@ from harness.simulator.kube_objects.mysql import Output, mysql
 from harness.simulator.kube_objects.snapshots import Labels
 from harness.simulator.kube_objects.view import KubernetesView
 
-# Each message is one byte for the channel, and what is said on it (kubernetes/apimachinery, remotecommand).
+# Each message is one byte for the channel, followed by the data (kubernetes/apimachinery, remotecommand).
 _PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 _OUT, _ERR, _STATUS = b"\x01", b"\x02", b"\x03"
 _NOT_FOUND = 127
 
 
 class Executions:
-    """Runs what clients want to run: the database's client in its pod, nothing else."""
+    """Runs clients' commands: only the database client in the database's pod."""
 
     def __init__(self, view: KubernetesView, advance: Callable[[], None]) -> None:
         self._view = view
         self._advance = advance
 
     def mount(self, app: web.Application) -> None:
-        """Register the route."""
+        """Add the route to the application."""
         app.router.add_route("*", "/api/v1/namespaces/{namespace}/pods/{pod}/exec", self._exec)
 
     async def _exec(self, request: web.Request) -> web.StreamResponse:

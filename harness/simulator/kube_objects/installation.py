@@ -1,16 +1,14 @@
-"""What an installation consists of, besides its runs and components: namespaces, services, volumes."""
+"""The other objects of an installation: namespaces, services, volume claims."""
 
 from dataclasses import dataclass
-from typing import Any
 
+from harness.simulator.cluster.shapes import quantity
 from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.components import RUNTIME
-from harness.simulator.kube_objects.pods import quantity
 from harness.simulator.kube_objects.snapshots import metadata, uid
 from harness.simulator.profile import Profile
-from harness.simulator.store_products import Installed
-
-Manifest = dict[str, Any]
+from harness.simulator.profile.store_products import Installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ STORAGE_CLASS = "managed-csi"
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service of type ClusterIP before the pods of a component; `number` gives its address."""
+    """A ClusterIP service for the pods of a component; `number` determines its address."""
 
     name: str
     namespace: str
@@ -56,12 +54,12 @@ class EndpointSlice:
 
     @property
     def name(self) -> str:
-        """The service's, and what tells slices apart."""
+        """The service's name with a suffix."""
         return f"{self.service.name}-{uid('slice', self.service.namespace, self.service.name)[:5]}"
 
 
 def services(profile: Profile, store: Installed) -> tuple[Service, ...]:
-    """What other pods connect to."""
+    """The services of the installation."""
     own = profile.namespace
     ports: dict[str, tuple[tuple[str, int], ...]] = {
         "ml-pipeline": (("http", 8888), ("grpc", 8887)),
@@ -83,7 +81,7 @@ def services(profile: Profile, store: Installed) -> tuple[Service, ...]:
 
 
 def render_service(service: Service, stamp: Stamp) -> Manifest:
-    """The manifest."""
+    """The manifest of a service."""
     address = f"10.0.{service.number >> 8}.{service.number & 255}"
     ports = [{"name": name, "protocol": "TCP", "port": port, "targetPort": port} for name, port in service.ports]
     in_cluster = {"kubernetes.io/cluster-service": "true"} if service.name == "kube-dns" else {}
@@ -111,7 +109,7 @@ def render_service(service: Service, stamp: Stamp) -> Manifest:
 
 
 def render_namespace(name: str, stamp: Stamp) -> Manifest:
-    """The manifest."""
+    """The manifest of a namespace."""
     return {
         "metadata": metadata("namespace", name, stamp(0.0), labels={"kubernetes.io/metadata.name": name}),
         "spec": {"finalizers": ["kubernetes"]},
@@ -120,7 +118,7 @@ def render_namespace(name: str, stamp: Stamp) -> Manifest:
 
 
 def render_claim(claim: Claim, stamp: Stamp) -> Manifest:
-    """The manifest."""
+    """The manifest of a volume claim."""
     storage = quantity(claim.capacity)
     return {
         "metadata": metadata(
@@ -143,7 +141,7 @@ def render_claim(claim: Claim, stamp: Stamp) -> Manifest:
 
 
 def render_storage_class(name: str, stamp: Stamp) -> Manifest:
-    """The manifest: its volumes can be given more room."""
+    """The manifest of the storage class, which allows volume expansion."""
     return {
         "metadata": metadata(
             "storage class", name, stamp(0.0), annotations={"storageclass.kubernetes.io/is-default-class": "true"}
@@ -157,7 +155,7 @@ def render_storage_class(name: str, stamp: Stamp) -> Manifest:
 
 
 def render_endpoint_slice(slice_: EndpointSlice, stamp: Stamp) -> Manifest:
-    """The manifest."""
+    """The manifest of an endpoint slice."""
     service = slice_.service
     return {
         "metadata": metadata(

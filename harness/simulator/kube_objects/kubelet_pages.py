@@ -1,12 +1,14 @@
-"""What a kubelet tells of its node: ``/metrics``, ``/metrics/cadvisor``, ``/metrics/resource``, ``/stats/summary``.
+"""A kubelet's pages: ``/metrics``, ``/metrics/cadvisor``, ``/metrics/resource`` and ``/stats/summary``.
 
 Names, labels and help are those of Kubernetes 1.32 (pkg/kubelet/metrics/collectors/resource_metrics.go, and cAdvisor's
-metrics/prometheus.go); samples carry no time of their own. Throttling is not told: what exceeds its limit takes longer.
+metrics/prometheus.go); samples have no timestamps. There are no throttling metrics: a container over its limit
+just takes longer.
 """
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from harness.model.exposition import Family, Series, written
 from harness.simulator.cluster import Node, Pod
 from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kube_objects.components import DATABASE_CLAIM
@@ -15,11 +17,10 @@ from harness.simulator.kube_objects.pod_status import WAIT, pod_uid
 from harness.simulator.kube_objects.snapshots import Labels, pod_snapshot, uid
 from harness.simulator.kube_objects.usage import ContainerUsage, Usage
 from harness.simulator.kube_objects.view import KubernetesView
-from harness.simulator.prometheus import Series, family
 
 
 class _Cgroup(NamedTuple):
-    """What cAdvisor measures: the node (the root), a pod, or a container in one. `started` in seconds since 1970."""
+    """A cgroup measured by cAdvisor: the node (root), a pod, or a container. `started` in seconds since 1970."""
 
     labels: dict[str, str]
     core_s: float
@@ -28,7 +29,7 @@ class _Cgroup(NamedTuple):
 
 
 class Kubelet:
-    """The kubelet of one node."""
+    """Renders the pages of one node's kubelet."""
 
     def __init__(self, view: KubernetesView, node: Node) -> None:
         self._view = view
@@ -37,7 +38,7 @@ class Kubelet:
     # --- Prometheus ---------------------------------------------------------------------------------------------
 
     def metrics(self) -> str:
-        """``/metrics``: the volumes of the pods on the node, and how many pods there are."""
+        """``/metrics``: the volumes of the node's pods, and the number of pods."""
         volumes: dict[str, list[Series]] = {"capacity": [], "available": [], "used": []}
         for pod in self._node.pods.values():
             for claim in self._claims(pod):
@@ -45,19 +46,16 @@ class Kubelet:
                 used = self._used(claim)
                 for what, value in (("capacity", claim.capacity), ("available", claim.capacity - used), ("used", used)):
                     volumes[what].append((labels, value))
-        lines: list[str] = []
-        for what, series in volumes.items():
-            lines += family(
-                f"kubelet_volume_stats_{what}_bytes", "gauge", f"[ALPHA] Bytes {what} in the volume", series
-            )
+        families: list[Family] = [
+            (f"kubelet_volume_stats_{what}_bytes", "gauge", f"[ALPHA] Bytes {what} in the volume", series)
+            for what, series in volumes.items()
+        ]
         running: list[Series] = [({}, len(self._node.pods))]
-        lines += family(
-            "kubelet_running_pods", "gauge", "[BETA] Number of pods that have a running pod sandbox", running
-        )
-        return "\n".join(lines) + "\n"
+        text = "[BETA] Number of pods that have a running pod sandbox"
+        return written([*families, ("kubelet_running_pods", "gauge", text, running)])
 
     def resource(self) -> str:
-        """``/metrics/resource``: what metrics-server reads."""
+        """``/metrics/resource``, which metrics-server scrapes."""
         whole, pods = self._view.meter.node(self._node), list(self._view.meter.pods(self._node))
         by_pod = [({"namespace": used.namespace, "pod": used.name}, used) for _, used in pods]
         by_container = [
@@ -65,7 +63,7 @@ class Kubelet:
             for pod, used in pods
             for each in used.containers
         ]
-        lines: list[str] = []
+        families: list[Family] = []
         for what, series in (
             ("container", [(labels, each) for labels, each, _ in by_container]),
             ("node", [({}, whole)]),
@@ -73,49 +71,34 @@ class Kubelet:
         ):
             text = f"[STABLE] Cumulative cpu time consumed by the {what} in core-seconds"
             cpu = [(labels, each.core_s) for labels, each in series]
-            lines += family(f"{what}_cpu_usage_seconds_total", "counter", text, cpu)
+            families.append((f"{what}_cpu_usage_seconds_total", "counter", text, cpu))
             text = f"[STABLE] Current working set of the {what} in bytes"
             memory = [(labels, int(each.memory)) for labels, each in series]
-            lines += family(f"{what}_memory_working_set_bytes", "gauge", text, memory)
-        lines += family(
-            "container_start_time_seconds", "gauge", "[STABLE] Start time of the container since unix epoch in seconds",
-            [(labels, self._second(pod.started)) for labels, _, pod in by_container],
-        )  # fmt: skip
+            families.append((f"{what}_memory_working_set_bytes", "gauge", text, memory))
+        text = "[STABLE] Start time of the container since unix epoch in seconds"
+        started = [(labels, self._second(pod.started)) for labels, _, pod in by_container]
+        families.append(("container_start_time_seconds", "gauge", text, started))
         text = "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise"
-        lines += family("resource_scrape_error", "gauge", text, [({}, 0)])
-        return "\n".join(lines) + "\n"
+        families.append(("resource_scrape_error", "gauge", text, [({}, 0)]))
+        return written(families)
 
     def cadvisor(self) -> str:
-        """``/metrics/cadvisor``: the node as the root, pods and containers as the groups below it."""
+        """``/metrics/cadvisor``: the node as the root, pods and containers as groups below it."""
         groups = list(self._cgroups())
-        lines = [
-            *family(
-                "container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed in seconds.",
-                [({**each.labels, "cpu": "total"}, each.core_s) for each in groups],
-            ),
-            *family(
-                "container_memory_usage_bytes", "gauge",
-                "Current memory usage in bytes, including all memory regardless of when it was accessed",
-                [(each.labels, int(each.memory)) for each in groups],
-            ),
-            *family(
-                "container_memory_working_set_bytes", "gauge", "Current working set in bytes.",
-                [(each.labels, int(each.memory)) for each in groups],
-            ),
-            *family(
-                "container_start_time_seconds", "gauge", "Start time of the container since unix epoch in seconds.",
-                [(each.labels, each.started) for each in groups],
-            ),
-            *family(
-                "machine_cpu_cores", "gauge", "Number of logical CPU cores.",
-                [(self._machine(), self._node.pool.cpu)],
-            ),
-            *family(
-                "machine_memory_bytes", "gauge", "Amount of memory installed on the machine.",
-                [(self._machine(), int(self._node.pool.memory))],
-            ),
+        memory = [(each.labels, int(each.memory)) for each in groups]
+        in_use = "Current memory usage in bytes, including all memory regardless of when it was accessed"
+        families: list[Family] = [
+            ("container_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed in seconds.",
+             [({**each.labels, "cpu": "total"}, each.core_s) for each in groups]),
+            ("container_memory_usage_bytes", "gauge", in_use, memory),
+            ("container_memory_working_set_bytes", "gauge", "Current working set in bytes.", memory),
+            ("container_start_time_seconds", "gauge", "Start time of the container since unix epoch in seconds.",
+             [(each.labels, each.started) for each in groups]),
+            ("machine_cpu_cores", "gauge", "Number of logical CPU cores.", [(self._machine(), self._node.pool.cpu)]),
+            ("machine_memory_bytes", "gauge", "Amount of memory installed on the machine.",
+             [(self._machine(), int(self._node.pool.memory))]),
         ]  # fmt: skip
-        return "\n".join(lines) + "\n"
+        return written(families)
 
     def _machine(self) -> dict[str, str]:
         kinds = {"boot_id": "boot", "machine_id": "machine", "system_uuid": "system"}
@@ -144,7 +127,7 @@ class Kubelet:
     # --- the summary --------------------------------------------------------------------------------------------
 
     def summary(self) -> dict[str, Any]:
-        """``/stats/summary``."""
+        """``/stats/summary`` as a document."""
         view, node = self._view, self._node
         return {
             "node": {
@@ -191,12 +174,12 @@ class Kubelet:
         }
 
     def _claims(self, pod: Pod) -> list[Claim]:
-        """The volumes that a pod has mounted."""
+        """The volume claims mounted by a pod."""
         claim = self._view.claims.get(pod.owner.claim) if isinstance(pod.owner, Labels) else None
         return [claim] if claim is not None else []
 
     def _used(self, claim: Claim) -> float:
-        """Bytes in use of a claim's volume."""
+        """Bytes in use on a claim's volume."""
         platform = self._view.platform
         used = platform.server.database.used if claim.name == DATABASE_CLAIM else platform.store.used
         return min(used, claim.capacity)

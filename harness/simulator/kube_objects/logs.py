@@ -1,4 +1,4 @@
-"""Logs of pods, and the options that `kubectl logs` knows."""
+"""Pod logs, with the options of `kubectl logs`."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -14,11 +14,11 @@ from harness.simulator.kube_objects.pod_status import WAIT, failed_later, init_c
 from harness.simulator.kube_objects.snapshots import main_container, pod_snapshot
 from harness.simulator.kube_objects.view import KubernetesView
 
-_LOOK_S = 0.5  # between two looks for more, where somebody follows
+_FOLLOW_S = 0.5  # interval at which a followed log is checked for new lines
 
 
 class Line(NamedTuple):
-    """One line, written at `at` (simulated seconds)."""
+    """One log line, written at `at` (simulated seconds)."""
 
     at: float
     level: str
@@ -26,14 +26,14 @@ class Line(NamedTuple):
 
 
 class Logs:
-    """Answers for the logs of one platform. Containers say when they start and how they end."""
+    """Serves the pod logs of one platform: containers log their start and their end."""
 
     def __init__(self, view: KubernetesView, advance: Callable[[], None]) -> None:
         self._view = view
         self._advance = advance
 
     def mount(self, app: web.Application) -> None:
-        """Register the route."""
+        """Add the route to the application."""
         app.router.add_get("/api/v1/namespaces/{namespace}/pods/{pod}/log", self._get)
 
     async def _get(self, request: web.Request) -> web.StreamResponse:
@@ -56,24 +56,24 @@ class Logs:
     async def _follow(self, request: web.Request, pod: Pod, container: str) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
         await response.prepare(request)
-        told, first = 0, True
+        sent, first = 0, True
         while True:
             self._advance()
             lines = _lines(pod, container)
-            # The options choose among what is there when somebody begins to follow.
-            chosen = self._text(lines, request.query if first else {**request.query, "tailLines": ""}, told)
+            # The options apply to the lines that exist when following begins.
+            chosen = self._text(lines, request.query if first else {**request.query, "tailLines": ""}, sent)
             if chosen:
                 await response.write(chosen.encode())
-            told, first = len(lines), False
+            sent, first = len(lines), False
             if pod.over or pod.deleting is not None:
                 await response.write_eof()
                 return response
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_FOLLOW_S)
 
-    def _text(self, lines: list[Line], query: Mapping[str, str], told: int = 0) -> str:
+    def _text(self, lines: list[Line], query: Mapping[str, str], sent: int = 0) -> str:
         calendar, since = self._view.calendar, number(query, "sinceSeconds")
         now = self._view.platform.loop.now
-        chosen = [line for line in lines[told:] if not since or line.at >= now - since]
+        chosen = [line for line in lines[sent:] if not since or line.at >= now - since]
         if query.get("tailLines"):
             chosen = chosen[max(0, len(chosen) - number(query, "tailLines")) :]
         text = ""
@@ -86,10 +86,10 @@ class Logs:
 
 
 def _container(pod: Pod, asked: str) -> str:
-    """The container whose log is meant.
+    """The requested container.
 
     Raises:
-        ApiError: 400: there is no such container, or several to choose from.
+        ApiError: 400: no such container, or none named out of several.
     """
     steps = isinstance(pod.owner, Workflow)
     main = main_container(pod)

@@ -1,4 +1,4 @@
-"""The database's command line, as far as an operator asks it for what is in the model."""
+"""The MySQL command line, for the statements that operators need and the model can answer."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from harness.simulator.kfp.database import Database
 from harness.simulator.platform import Platform
 
-# Of the table of runs, as the API server's model declares them (backend/src/apiserver/model/run.go).
+# Indexes of the table of runs, as declared in the API server's model (backend/src/apiserver/model/run.go).
 _KEY = (("PRIMARY", ("UUID",)),)
 _INDEXES = (
     ("experimentuuid_createatinsec", ("ExperimentUUID", "CreatedAtInSec")),
@@ -18,7 +18,7 @@ _INDEXES = (
 
 
 class Output(NamedTuple):
-    """What a program wrote, and its exit code."""
+    """A program's output and exit code."""
 
     out: str = ""
     err: str = ""
@@ -26,9 +26,9 @@ class Output(NamedTuple):
 
 
 def mysql(platform: Platform, arguments: Sequence[str]) -> Output:
-    """``mysql -u root [database] -e STATEMENT``: rows with tabs between the values, as where no terminal is."""
+    """``mysql -u root [database] -e STATEMENT``: rows as tab-separated values, as without a terminal."""
     if "-e" not in arguments[:-1]:
-        return Output(err="the simulated mysql only answers what it is asked with -e\n", code=1)
+        return Output(err="the simulated mysql only runs statements given with -e\n", code=1)
     at = arguments.index("-e")
     statement = " ".join(arguments[at + 1].strip().rstrip(";").split())
     for pattern, answer in _STATEMENTS.items():
@@ -39,7 +39,7 @@ def mysql(platform: Platform, arguments: Sequence[str]) -> Output:
             return _error(1046, "3D000", "No database selected")
         rows = answer(platform, found)
         return Output("".join("\t".join(map(str, row)) + "\n" for row in rows))
-    return _error(1064, "42000", "You have an error in your SQL syntax, or the simulated database can't do it")
+    return _error(1064, "42000", "You have an error in your SQL syntax, or the simulated database does not support it")
 
 
 def _error(number: int, state: str, message: str) -> Output:
@@ -51,7 +51,7 @@ _NAMED: tuple[object, ...] = ("Variable_name", "Value")
 
 
 def _like(values: Mapping[str, object], pattern: str) -> Rows:
-    """The values whose names are like it; % stands for anything."""
+    """The values whose names match the LIKE pattern."""
     expression = ".*".join(map(re.escape, pattern.split("%")))
     found: Rows = [item for item in values.items() if re.fullmatch(expression, item[0], re.IGNORECASE)]
     return [_NAMED, *found] if found else []
@@ -92,7 +92,7 @@ def _indexes(platform: Platform, _: re.Match[str]) -> Rows:
 
 
 def _scans(database: Database) -> bool:
-    """Whether a list of runs is read row by row, for want of its indexes."""
+    """Whether listing runs scans the table because its indexes are missing."""
     return database.row_s > 0
 
 

@@ -1,13 +1,14 @@
-"""Nodes as a kubelet writes them."""
+"""Manifests of nodes, node pools and node leases."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from harness.simulator.kfp.view import Calendar, Stamp
-from harness.simulator.kube_objects.pods import cores, quantity
+from harness.simulator.cluster.shapes import cores, quantity
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import NodeSnapshot, address, metadata, uid
 
-Manifest = dict[str, Any]
 LEASES = "kube-node-lease"  # the namespace of the nodes' leases
 POOLS, CLUSTER = "kube-system", "simulated"  # the namespace of the node pools, and the cluster that they belong to
 _UNREADY_TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
@@ -19,17 +20,17 @@ _PROBLEMS = (
 
 
 def node_labels(node: NodeSnapshot) -> Mapping[str, str]:
-    """The node's labels."""
+    """The node's labels, for label selectors."""
     return dict(node.labels)
 
 
 def node_fields(node: NodeSnapshot) -> Mapping[str, str]:
-    """Values of the field selectors."""
+    """The values of the fields that can be selected."""
     return {"metadata.name": node.name, "spec.unschedulable": "true" if node.cordoned else "false"}
 
 
 def render_node(node: NodeSnapshot, stamp: Stamp) -> Manifest:
-    """The manifest."""
+    """The manifest of a node."""
     taints = [
         {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}
         for taint in node.taints
@@ -65,7 +66,7 @@ class PoolSnapshot(NamedTuple):
 
 
 def render_pool(pool: PoolSnapshot, stamp: Stamp) -> Manifest:
-    """A pool as Cluster API's MachineDeployment, whose scale can be set."""
+    """A pool as Cluster API's MachineDeployment, which can be scaled."""
     labels = {"cluster.x-k8s.io/cluster-name": CLUSTER, "cluster.x-k8s.io/deployment-name": pool.name}
     unready = {"unavailableReplicas": pool.nodes - pool.ready} if pool.nodes > pool.ready else {}
     return {

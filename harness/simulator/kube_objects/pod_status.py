@@ -1,22 +1,20 @@
-"""How a pod and its containers are, as a kubelet tells it."""
-
-from typing import Any
+"""The status of a pod and its containers, as written by a kubelet."""
 
 from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import PodSnapshot, pod_uid_of, uid
 
-Manifest = dict[str, Any]
 WAIT = "wait"
 
 
 def pod_uid(pod: PodSnapshot) -> str:
-    """The pod's UID."""
+    """The pod's UID, from its name and creation time."""
     return pod_uid_of(pod.namespace, pod.name, pod.created)
 
 
 def pod_ip(pod: PodSnapshot) -> str:
-    """Its address, "" before it has one."""
+    """The pod's address, "" before it has one."""
     if pod.pulled is None or not pod.node_ip:
         return ""
     number = int(pod_uid(pod)[:4], 16)
@@ -24,7 +22,7 @@ def pod_ip(pod: PodSnapshot) -> str:
 
 
 def init_containers(pod: PodSnapshot) -> list[tuple[str, str]]:
-    """Names and images of those of a workflow's pod."""
+    """Names and images of the init containers of a workflow's pod."""
     inits = [("init", EXEC_IMAGE)]
     if pod.role == "executor":
         inits.append(("kfp-launcher", pod.images[1]))
@@ -32,7 +30,7 @@ def init_containers(pod: PodSnapshot) -> list[tuple[str, str]]:
 
 
 def render_status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
-    """The manifest's status."""
+    """The status in the pod's manifest."""
     requests = pod.shape.cpu or pod.shape.memory
     status: Manifest = {
         "phase": pod.phase,
@@ -119,7 +117,7 @@ def _wait_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
 
 
 def failed_later(pod: PodSnapshot) -> bool:
-    """The main container went well, but what came after it did not."""
+    """Whether the pod failed after its main container had succeeded."""
     return (
         bool(pod.exit_code)
         and pod.finished is not None

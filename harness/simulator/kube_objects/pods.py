@@ -1,26 +1,26 @@
-"""Pods as a kubelet and Argo write them.
+"""Manifests of pods, as written by Argo and kubelets.
 
-A pod of a KFP v2 run carries the run's id in the label ``pipeline/runid``, its workflow in
-``workflows.argoproj.io/workflow``, and where it stands in the workflow in the annotation
+A pod of a KFP v2 run has the run's id in the label ``pipeline/runid``, its workflow in
+``workflows.argoproj.io/workflow``, and its position in the workflow in the annotation
 ``workflows.argoproj.io/node-name``: ``training-x7k2p.root.prepare-driver`` is the driver of the task *prepare*, and
-``training-x7k2p.root.prepare.executor`` its executor. A real cluster shows no label with the task's name.
+``training-x7k2p.root.prepare.executor`` its executor. As on a real cluster, no label has the task's name.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
+from harness.simulator.cluster.shapes import cores, quantity
 from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.pod_status import WAIT, init_containers, pod_ip, pod_uid, render_status
 from harness.simulator.kube_objects.snapshots import PodSnapshot, uid
 
-Manifest = dict[str, Any]
-TEMPLATE_HASH = "pod-template-hash"  # which revision of its deployment a pod is of
+TEMPLATE_HASH = "pod-template-hash"  # identifies the revision of a deployment's pod
 
 
 def pod_labels(pod: PodSnapshot) -> Mapping[str, str]:
-    """The pod's labels."""
+    """The pod's labels, for label selectors."""
     owner = pod.owner
     if owner.workflow:
         return {
@@ -35,7 +35,7 @@ def pod_labels(pod: PodSnapshot) -> Mapping[str, str]:
 
 
 def pod_fields(pod: PodSnapshot) -> Mapping[str, str]:
-    """Values of the field selectors."""
+    """The values of the fields that can be selected."""
     return {
         "metadata.name": pod.name,
         "metadata.namespace": pod.namespace,
@@ -55,7 +55,7 @@ def _account(pod: PodSnapshot) -> str:
 
 
 def render_pod(pod: PodSnapshot, stamp: Stamp, classes: Mapping[int, str] = MappingProxyType({})) -> Manifest:
-    """The manifest; `classes` are the cluster's PriorityClasses by their value."""
+    """The manifest of a pod; `classes` are the names of PriorityClasses by value."""
     metadata: Manifest = {
         "name": pod.name,
         "namespace": pod.namespace,
@@ -157,20 +157,6 @@ def _amounts(cpu: int, memory: int) -> Manifest:
     if memory:
         amounts["memory"] = quantity(memory)
     return amounts
-
-
-def cores(thousandths: int) -> str:
-    """A CPU quantity in canonical form: ``500m``, ``2``."""
-    return str(thousandths // 1000) if thousandths % 1000 == 0 else f"{thousandths}m"
-
-
-def quantity(size: float) -> str:
-    """A byte quantity in canonical form: ``20Gi``, ``512Mi``."""
-    whole = int(size)
-    for unit, factor in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
-        if whole and whole % factor == 0:
-            return f"{whole // factor}{unit}"
-    return str(whole)
 
 
 def _tolerations(pod: PodSnapshot) -> list[Manifest]:

@@ -1,13 +1,12 @@
-"""What bounds and orders the pods of a namespace: its ResourceQuota, and the cluster's PriorityClasses."""
+"""ResourceQuota and PriorityClasses."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.simulator.kfp.view import Stamp
+from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import metadata
 
-Manifest = dict[str, Any]
-
-# What every cluster has (kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption).
+# In every cluster (kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption).
 SYSTEM_CLASSES = {
     "system-cluster-critical": 2_000_000_000,
     "system-node-critical": 2_000_001_000,
@@ -25,14 +24,14 @@ class QuotaSnapshot(NamedTuple):
 
 
 class PriorityClass(NamedTuple):
-    """A PriorityClass."""
+    """A PriorityClass with its name and value."""
 
     name: str
     value: int
 
 
 def render_quota(quota: QuotaSnapshot, stamp: Stamp) -> Manifest:
-    """The manifest."""
+    """The manifest of a ResourceQuota."""
     hard = dict(quota.hard)
     return {
         "metadata": metadata("quota", quota.name, stamp(quota.since), quota.namespace),
@@ -42,7 +41,7 @@ def render_quota(quota: QuotaSnapshot, stamp: Stamp) -> Manifest:
 
 
 def render_priority_class(priority: PriorityClass, stamp: Stamp) -> Manifest:
-    """The manifest."""
+    """The manifest of a PriorityClass."""
     own = priority.name in SYSTEM_CLASSES
     return {
         "metadata": metadata("priority class", priority.name, stamp(0.0), generation=1),

@@ -1,22 +1,21 @@
-"""What is reached through the Kubernetes API's proxies: kubelets' statistics and components' metrics."""
+"""The Kubernetes API's proxies: kubelets' statistics and components' metrics."""
 
 from collections.abc import Callable
 from urllib.parse import unquote
 
 from aiohttp import web
 
+from harness.model.exposition import CONTENT_TYPE
 from harness.simulator.kfp.rest import Gateway
 from harness.simulator.kube_api import ApiError
 from harness.simulator.kube_objects import metrics
 from harness.simulator.kube_objects.kubelet_pages import Kubelet
 from harness.simulator.kube_objects.view import KubernetesView
-from harness.simulator.store_products import StoreProduct
-
-_TEXT = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+from harness.simulator.profile.store_products import StoreProduct
 
 
 class Proxies:
-    """Routes below ``/api/v1`` that answer for nodes, services and pods, and ``/metrics`` of the KFP API server."""
+    """The proxy routes of nodes and services below ``/api/v1``, and ``/metrics`` of the KFP API server."""
 
     def __init__(self, view: KubernetesView, gateway: Gateway, advance: Callable[[], None]) -> None:
         self._view = view
@@ -24,7 +23,7 @@ class Proxies:
         self._advance = advance
 
     def mount(self, app: web.Application) -> None:
-        """Register all routes."""
+        """Add all routes to the application."""
         router, api = app.router, "/api/v1"
         router.add_get("/metrics", self._api_metrics)
         router.add_get(f"{api}/nodes/{{node}}/proxy/{{path:.+}}", self._kubelet)
@@ -71,9 +70,9 @@ class Proxies:
 
 
 def _path(request: web.Request) -> str:
-    """What is asked for behind the proxy: some clients write its slashes as ``%2F``."""
+    """The path behind the proxy; some clients encode its slashes as ``%2F``."""
     return unquote(request.match_info["path"]).rstrip("/")
 
 
 def _text(page: str) -> web.Response:
-    return web.Response(text=page, headers=_TEXT)
+    return web.Response(text=page, headers={"Content-Type": CONTENT_TYPE})

@@ -1,4 +1,4 @@
-"""What the settings of components do to the model: environment variables, arguments, the controller's configuration."""
+"""Effects of component settings on the model: environment variables, arguments, the controller's configuration."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -10,11 +10,11 @@ from harness.simulator.kube_objects.components import AGENT, API_SERVER, CONTROL
 from harness.simulator.platform import Platform
 
 _MOST = 1_000_000
-LIMITS = ("parallelism", "namespaceParallelism")  # of the controller's configuration: workflows at once
+LIMITS = ("parallelism", "namespaceParallelism")  # keys of the controller's configuration: running workflows
 
 
 def _rate(platform: Platform, value: float, replicas: int) -> None:
-    platform.server.bucket.rate = value * max(replicas, 1)  # each replica has a client of its own
+    platform.server.bucket.rate = value * max(replicas, 1)  # each replica has its own client
 
 
 def _burst(platform: Platform, value: float, replicas: int) -> None:
@@ -48,7 +48,7 @@ def _requeue_s(platform: Platform, value: float, _: int) -> None:
 def _above_0(text: str) -> float:
     value = float(text)
     if not 0 < value <= _MOST:
-        raise ValueError(f"{text[:20]} is not above 0, or too much")
+        raise ValueError(f"{text[:20]} is not above 0, or is too large")
     return value
 
 
@@ -56,8 +56,8 @@ def _count(text: str) -> float:
     return _above_0(str(int(text)))
 
 
-_Turn = Callable[[Platform, float, int], None]
-_SETTINGS: Mapping[tuple[str, str], tuple[_Turn, Callable[[str], float]]] = {
+_Apply = Callable[[Platform, float, int], None]
+_SETTINGS: Mapping[tuple[str, str], tuple[_Apply, Callable[[str], float]]] = {
     (API_SERVER, "CLIENTQPS"): (_rate, _above_0),
     (API_SERVER, "CLIENTBURST"): (_burst, _count),
     (AGENT, "NUM_WORKERS"): (_agent_workers, _count),
@@ -69,22 +69,22 @@ _SETTINGS: Mapping[tuple[str, str], tuple[_Turn, Callable[[str], float]]] = {
 }
 
 
-def read(component: str, container: Mapping[str, Any]) -> list[tuple[_Turn, float]]:
-    """What the container's arguments and environment set that the model has.
+def read(component: str, container: Mapping[str, Any]) -> list[tuple[_Apply, float]]:
+    """The settings in the container's arguments and environment that the model has.
 
     Raises:
-        ValueError, ConfigError: a value is none: the real program would not start with it.
+        ValueError, ConfigError: invalid value, with which the real program would not start.
     """
     found = []
     for name, text in (*_environment(container), *_arguments(container)):
         if (component, name) in _SETTINGS:
-            turn, parse = _SETTINGS[component, name]
-            found.append((turn, parse(text)))
+            apply, parse = _SETTINGS[component, name]
+            found.append((apply, parse(text)))
     return found
 
 
-def turn(platform: Platform, component: str, container: Mapping[str, Any], replicas: int) -> None:
-    """Let the model have what a container that now runs was given."""
+def apply(platform: Platform, component: str, container: Mapping[str, Any], replicas: int) -> None:
+    """Apply the settings of a running container to the model."""
     for each, value in read(component, container):
         each(platform, value, replicas)
 
@@ -96,7 +96,7 @@ def _environment(container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _arguments(container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """``--qps=100`` and ``--qps 100``."""
+    """Names and values of the arguments, written as ``--qps=100`` or ``--qps 100``."""
     for argument, following in pairwise((*(container.get("args") or ()), "--")):
         name, written, value = argument.partition("=")
         if written:
@@ -106,12 +106,12 @@ def _arguments(container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def parallelism(configuration: Mapping[str, str]) -> int:
-    """How many workflows the controller's configuration lets run at once; 0 is no limit.
+    """The maximum of running workflows in the controller's configuration; 0 is no limit.
 
     Raises:
-        ValueError: a limit is no number.
+        ValueError: a limit is not a number.
     """
     limits = [int(configuration[name]) for name in LIMITS if configuration.get(name)]
     if any(limit < 0 for limit in limits):
-        raise ValueError("a limit of workflows can't be below 0")
+        raise ValueError("a limit on workflows must not be below 0")
     return min((limit for limit in limits if limit), default=0)

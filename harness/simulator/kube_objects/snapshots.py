@@ -1,4 +1,4 @@
-"""What the Kubernetes API keeps of the model's changing objects: immutable copies, rendered when they are read."""
+"""Immutable copies of the model's objects for the Kubernetes API, rendered when they are read."""
 
 from collections.abc import Mapping
 from hashlib import md5
@@ -15,7 +15,7 @@ _MAIN: Mapping[str, Any] = MappingProxyType({"name": "main"})  # as Argo names i
 
 
 class Labels(NamedTuple):
-    """Labels of a pod's owner: those of a workflow's pods, or of a deployment's."""
+    """A pod's owner as its labels show it: a workflow or a deployment."""
 
     workflow: str = ""
     run_id: str = ""
@@ -23,12 +23,12 @@ class Labels(NamedTuple):
     app: str = ""
     deployment: str = ""
     template: str = ""  # the hash of the deployment's template
-    claim: str = ""  # of the volume that the pod has mounted
-    container: Mapping[str, Any] = _MAIN  # the pod's main container, as far as its owner settles it
+    claim: str = ""  # of the volume mounted by the pod
+    container: Mapping[str, Any] = _MAIN  # the fields of the main container that the owner sets
 
 
 def main_container(pod: Pod) -> str:
-    """The name of the container that does what the pod is for."""
+    """The name of the pod's main container."""
     return str((pod.owner.container if isinstance(pod.owner, Labels) else _MAIN)["name"])
 
 
@@ -78,11 +78,11 @@ class NodeSnapshot(NamedTuple):
     labels: tuple[tuple[str, str], ...]
     taints: tuple[Taint, ...]
     images: tuple[str, ...]
-    heard: float  # when its kubelet reported last
+    heard: float  # time of its kubelet's last report
 
 
 class Subject(NamedTuple):
-    """What an event is about."""
+    """The object that an event is about."""
 
     kind: str
     namespace: str  # of the event; those about nodes are in "default"
@@ -91,18 +91,18 @@ class Subject(NamedTuple):
 
 
 class Worded(NamedTuple):
-    """An event in words, still without its object."""
+    """The content of an event, without its object."""
 
     reason: str
     message: str
     component: str
     type: str = NORMAL
     field: str = ""
-    precise: bool = False  # stamped in microseconds, as the scheduler does
+    precise: bool = False  # with a timestamp in microseconds, as from the scheduler
 
 
 class EventSnapshot(NamedTuple):
-    """A Kubernetes event. `host` is the node of a kubelet's."""
+    """A Kubernetes event. `host` is the node, for events from a kubelet."""
 
     name: str
     about: Subject
@@ -112,29 +112,29 @@ class EventSnapshot(NamedTuple):
 
 
 def uid(*parts: str) -> str:
-    """A UUID that is the same for the same object."""
+    """A UUID derived from the parts."""
     return str(UUID(bytes=md5("/".join(parts).encode(), usedforsecurity=False).digest(), version=4))
 
 
 def metadata(kind: str, name: str, created: str, namespace: str = "", **more: Any) -> dict[str, Any]:
-    """What every object has, and `more` of it. `created` is a stamp, `namespace` "" for those of the cluster."""
+    """The metadata of an object, with `more` fields. `created` is a timestamp, `namespace` "" for the cluster scope."""
     place = {"namespace": namespace} if namespace else {}
     its = uid(kind, namespace, name) if namespace else uid(kind, name)
     return {"name": name, **place, "uid": its, "creationTimestamp": created, **more}
 
 
 def pod_uid_of(namespace: str, name: str, created: float) -> str:
-    """A pod's UID: another pod of the same name, made at another time, has another."""
+    """A pod's UID, different for a later pod of the same name."""
     return uid("pod", namespace, name, repr(created))
 
 
 def address(index: int) -> str:
-    """A node's address."""
+    """The IP address of the node with this index."""
     return f"10.224.{index // 250}.{index % 250 + 4}"
 
 
 def pod_snapshot(pod: Pod, explanation: str) -> PodSnapshot:
-    """A copy of what the pod is now."""
+    """A copy of the pod's current state."""
     owner = pod.owner
     if isinstance(owner, Workflow):
         labels = Labels(owner.name, owner.run_id, owner.finished is not None or pod.finished is not None)
@@ -153,7 +153,7 @@ def pod_snapshot(pod: Pod, explanation: str) -> PodSnapshot:
 
 
 def node_snapshot(node: Node, now: float) -> NodeSnapshot:
-    """A copy of what the node is now."""
+    """A copy of the node's current state."""
     return NodeSnapshot(
         node.name, node.index, node.pool, node.created, node.ready, node.cordoned, (node.cpu, node.memory, node.gpu),
         tuple(node.labels.items()), node.taints, tuple(node.images), now,
@@ -171,13 +171,13 @@ class WorkflowSnapshot(NamedTuple):
     created: float
     started: float | None
     finished: float | None
-    done: int  # nodes that are over
+    done: int  # ended nodes
     total: int
-    kept: bool = False  # the API server keeps its final state
+    kept: bool = False  # the API server has stored its final state
 
 
 def workflow_snapshot(workflow: Workflow) -> WorkflowSnapshot:
-    """A copy of what the workflow is now."""
+    """A copy of the workflow's current state."""
     steps = [step for step in workflow.steps if step is not None]
     return WorkflowSnapshot(
         workflow.name, workflow.namespace, workflow.run_id, workflow.phase, workflow.message, workflow.created,

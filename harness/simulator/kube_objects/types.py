@@ -1,9 +1,9 @@
-"""The types of the simulated cluster's objects: how what the view keeps of the model becomes what clients read."""
+"""The resource types of the simulated cluster, with the rendering of their snapshots."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_api import Resource, resources
 from harness.simulator.kube_objects import usage
 from harness.simulator.kube_objects.config_maps import render_config_map
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Computed(NamedTuple):
-    """What is not stored, but read off the model by whoever asks."""
+    """Listings that are computed from the model on every read."""
 
     leases: Callable[[], Listed]
     endpoint_slices: Callable[[], Listed]
@@ -35,7 +35,7 @@ class Computed(NamedTuple):
 
 
 def resource_types(calendar: Calendar, priorities: Mapping[int, str], computed: Computed) -> list[Resource]:
-    """All types; `priorities` are the names of the PriorityClasses by their values."""
+    """All types; `priorities` are the names of the PriorityClasses by value."""
     stamp, shown = calendar.stamp, resources.shown
     events = resources.events(
         render=_reads(lambda event: render_event(event, calendar)),
@@ -80,12 +80,12 @@ def resource_types(calendar: Calendar, priorities: Mapping[int, str], computed: 
 
 
 def _reads(read: Callable[[Any], T]) -> Callable[[object], T]:
-    """A reader of one kind of snapshot: the store knows all of them as objects."""
+    """Adapt a reader of one kind of snapshot to the store, which types all of them as objects."""
     return read
 
 
 def render_workflow(workflow: WorkflowSnapshot, calendar: Calendar) -> dict[str, Any]:
-    """The custom resource, without the compiled templates."""
+    """The manifest of a workflow, without the compiled templates."""
     stamp = calendar.stamp
     status: dict[str, Any] = {"phase": workflow.phase, "progress": f"{workflow.done}/{workflow.total}"}
     for name, value in (("startedAt", workflow.started), ("finishedAt", workflow.finished)):

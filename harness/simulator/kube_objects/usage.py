@@ -1,4 +1,4 @@
-"""What pods and nodes use: read off the model as kubelets read it off their machines, shown as metrics-server does."""
+"""Resource usage of pods and nodes, measured on the model and rendered as by metrics-server."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from harness.simulator.cluster import Node, Pod
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.hetida import Replica
-from harness.simulator.kfp.view import Calendar
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_objects.components import RUNTIME
 from harness.simulator.kube_objects.pod_status import WAIT
@@ -17,11 +17,11 @@ from harness.simulator.platform import Platform
 
 _MI = 2**20
 _NODE_CPU, _NODE_MEMORY = 0.08, 900 * _MI  # of the node's own daemons
-_WAIT_CPU, _WAIT_MEMORY = 0.005, 15 * _MI  # of the container that waits for the main one
+_WAIT_CPU, _WAIT_MEMORY = 0.005, 15 * _MI  # of the ``wait`` container
 
 
 class ContainerUsage(NamedTuple):
-    """Cores and bytes in use, and core-seconds since the container's start."""
+    """A container's cores and bytes in use, and core-seconds since its start."""
 
     name: str
     cpu: float
@@ -30,7 +30,7 @@ class ContainerUsage(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Cores, bytes and core-seconds of a pod or node at `at` (simulated seconds)."""
+    """Usage of a pod or node at `at` (simulated seconds)."""
 
     namespace: str
     name: str
@@ -43,20 +43,20 @@ class Usage(NamedTuple):
 
 
 class Meter:
-    """Reads one platform. Core-seconds of a pod or node never become less.
+    """Measures one platform. Core-seconds of a pod or node never decrease.
 
-    Main containers of workflows are measured by their nodes' processors; the rest uses none of the model, and is as
-    much in each second. It must be told when a main container ended (`main_ended`) and when a pod leaves its node.
+    The nodes' processors measure the main containers of workflows; everything else has constant usage outside of the
+    model. `main_ended` must be called when a main container ends, and `leaves` when a pod leaves its node.
 
     Args:
-        platform: what is measured.
-        replicas: the pods of each deployment; those of hetida designer's runtime in the order of its replicas.
+        platform: the platform to measure.
+        replicas: the pods of each deployment; for hetida designer's runtime in the order of its replicas.
     """
 
     def __init__(self, platform: Platform, replicas: Mapping[str, Sequence[Pod]] = MappingProxyType({})) -> None:
         self._platform = platform
         self._replicas = replicas
-        # Core-seconds: by node, what `_aside` was of pods that left; by pod, those of its main container that ended.
+        # Core-seconds: by node, of pods that left (`_aside`); by pod, of its ended main container.
         self._left: defaultdict[str, float] = defaultdict(float)
         self._mains: dict[str, float] = {}
 
@@ -65,7 +65,7 @@ class Meter:
         return ((pod, self.pod(pod)) for pod in _running(node))
 
     def pod(self, pod: Pod) -> Usage:
-        """A pod that was started."""
+        """The usage of a started pod."""
         now = self._platform.loop.now
         containers = tuple(self._containers(pod, now))
         return Usage(
@@ -80,7 +80,7 @@ class Meter:
         )
 
     def node(self, node: Node) -> Usage:
-        """A node that is ready: its pods and its daemons."""
+        """The usage of a ready node: its pods and daemons."""
         now = self._platform.loop.now
         aside = self._left[node.name] + sum(self._aside(pod, now) for pod in node.pods.values())
         core_s = _NODE_CPU * (now - (node.ready or 0.0)) + node.processor.work + aside
@@ -95,11 +95,11 @@ class Meter:
         )
 
     def main_ended(self, pod: Pod) -> None:
-        """A pod's main container has just ended."""
+        """Record that a pod's main container has just ended."""
         self._mains[pod.name] = self._computed(pod)[1]
 
     def leaves(self, pod: Pod) -> None:
-        """A pod is about to leave its node."""
+        """Record that a pod is about to leave its node."""
         self._mains.pop(pod.name, None)
         if pod.node is not None:
             self._left[pod.node.name] += self._aside(pod, self._platform.loop.now)
@@ -116,13 +116,13 @@ class Meter:
 
     @staticmethod
     def _computed(pod: Pod) -> tuple[float, float]:
-        """Cores and core-seconds of a workflow's main container: none while it waits for its inputs."""
+        """Cores and core-seconds of a workflow's main container, 0 while it waits for its inputs."""
         if pod.node is None or pod.station is not pod.node.processor or pod.job is None:
             return 0.0, 0.0
         return pod.usage_cpu * pod.station.speed, pod.station.work_of(pod.job)
 
     def _aside(self, pod: Pod, now: float) -> float:
-        """Core-seconds of a pod that no processor of the model gave."""
+        """Core-seconds of a pod outside of the model's processors."""
         if pod.started is None:
             return 0.0
         replica = self._replica(pod)
@@ -156,11 +156,11 @@ def _measured(usage: Usage, calendar: Calendar) -> dict[str, Any]:
 
 
 def render_node(usage: Usage, calendar: Calendar) -> dict[str, Any]:
-    """NodeMetrics."""
+    """The NodeMetrics manifest of a node's usage."""
     return _measured(usage, calendar) | {"usage": _amounts(usage)}
 
 
 def render_pod(usage: Usage, calendar: Calendar) -> dict[str, Any]:
-    """PodMetrics."""
+    """The PodMetrics manifest of a pod's usage."""
     containers = [{"name": each.name, "usage": _amounts(each)} for each in usage.containers]
     return _measured(usage, calendar) | {"containers": containers}

@@ -1,11 +1,11 @@
-"""The model as the Kubernetes API shows it: every change becomes an object's next version and the events it makes."""
+"""The Kubernetes view of the model: every change becomes a new object version and its events."""
 
 from collections import deque
 from typing import cast
 
 from harness.simulator.cluster import Change, Node, Pod
 from harness.simulator.cluster.quota import NAME as QUOTA
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_api import ObjectStore
 from harness.simulator.kube_objects import settings, usage
@@ -49,7 +49,7 @@ _EVENTS_KEPT_S = 3600.0  # kube-apiserver's --event-ttl
 
 
 class KubernetesView:
-    """A witness of the cluster that keeps `store` up to date. `follow` gives it the platform it shows."""
+    """A listener of the cluster that keeps `store` up to date. `follow` sets the platform."""
 
     def __init__(self, calendar: Calendar) -> None:
         self.calendar = calendar
@@ -70,19 +70,19 @@ class KubernetesView:
 
     @property
     def platform(self) -> Platform:
-        """What is shown."""
+        """The platform that is shown."""
         assert self._platform is not None
         return self._platform
 
     @property
     def deployments(self) -> Deployments:
-        """Those of the installation."""
+        """The deployments of the installation."""
         assert self._deployments is not None
         return self._deployments
 
     @property
     def meter(self) -> usage.Meter:
-        """What measures it."""
+        """The meter of the platform's resource usage."""
         assert self._meter is not None
         return self._meter
 
@@ -91,7 +91,7 @@ class KubernetesView:
         return self._platform.loop.now if self._platform is not None else 0.0
 
     def follow(self, platform: Platform) -> None:
-        """Show this platform: its installation runs from now on."""
+        """Show this platform and start its installation."""
         self._platform = platform
         self._deployments = Deployments(platform, self.store, self._deployment_changed)
         self._meter = usage.Meter(platform, self._deployments.pods)
@@ -133,30 +133,30 @@ class KubernetesView:
         if name == RUNTIME and platform.hetida is not None:
             platform.hetida.scale(deployment.ready)
         if deployment.revision > 1 and deployment.rolled_out:
-            settings.turn(platform, name, deployment.container, deployment.replicas)
+            settings.apply(platform, name, deployment.container, deployment.replicas)
 
     def configure(self, data: dict[str, str]) -> None:
-        """Show the workflow controller's configuration as it is now."""
+        """Update the workflow controller's configuration."""
         self.configuration = data
         namespace = self.platform.profile.namespace
         self.store.put("configmaps", namespace, CONFIGURATION, ConfigMap(CONFIGURATION, namespace, data))
 
     def _limited(self, workflows: int) -> None:
-        """The controller lets so many run at once, whoever saw to that."""
+        """The controller's limit changed: show it in the configuration."""
         if settings.parallelism(self.configuration) != workflows:
             kept = {name: value for name, value in self.configuration.items() if name not in settings.LIMITS}
             self.configure({**kept, "parallelism": str(workflows)} if workflows else kept)
 
     def set_claim(self, claim: Claim) -> None:
-        """Show a volume claim as it is now."""
+        """Update a volume claim."""
         self.claims[claim.name] = claim
         self.store.put("persistentvolumeclaims", claim.namespace, claim.name, claim)
 
-    # --- witness ------------------------------------------------------------------------------------------------
+    # --- changes of the cluster -----------------------------------------------------------------------------------
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
-        """A pod changed."""
-        if change is Change.REFUSED:  # there is no pod: the event is about the workflow
+        """Store the pod's new state, and the events of its change."""
+        if change is Change.REFUSED:  # no pod was created: the event is about the workflow
             workflow = cast("Workflow", pod.owner)
             about = Subject("Workflow", pod.namespace, workflow.name, uid("workflow", pod.namespace, workflow.name))
             for worded in pod_events(pod, change, detail):
@@ -173,7 +173,7 @@ class KubernetesView:
         if change is Change.GONE:
             self._explanations.pop(pod.name, None)
             if ("pods", pod.namespace, pod.name) in self:
-                # The end of a pod is its deletion without a grace, a change like others before it is gone.
+                # A pod first gets a grace period of 0, which is a change of its own, and is then removed.
                 self.store.put("pods", pod.namespace, pod.name, snapshot)
                 self.store.delete("pods", pod.namespace, pod.name, snapshot)
         else:
@@ -185,7 +185,7 @@ class KubernetesView:
             self._event(Subject("Pod", pod.namespace, pod.name, pod_uid(snapshot)), worded, host)
 
     def node_changed(self, node: Node, reason: str = "", message: str = "") -> None:
-        """A node changed."""
+        """Store the node's new state, and the event of its change."""
         if node.gone is None:
             self.store.put("nodes", "", node.name, node_snapshot(node, self._now))
         else:
@@ -211,7 +211,7 @@ class KubernetesView:
                 self.store.put("configmaps", POOLS, AUTOSCALER_STATUS, status)
 
     def workflow_changed(self, workflow: Workflow) -> None:
-        """A workflow's status was written."""
+        """Store the workflow's new state, or remove it."""
         if workflow.name in self.platform.controller.workflows:
             self.store.put("workflows", workflow.namespace, workflow.name, workflow_snapshot(workflow))
         elif ("workflows", workflow.namespace, workflow.name) in self:
@@ -234,10 +234,10 @@ class KubernetesView:
             _, old_namespace, old_name = self._kept.popleft()
             self.store.delete("events", old_namespace, old_name)
 
-    # --- what is computed when it is read --------------------------------------------------------------------------
+    # --- computed on every read -----------------------------------------------------------------------------------
 
     def leases(self) -> Listed:
-        """The leases that the nodes' kubelets renew."""
+        """The leases renewed by the nodes' kubelets."""
         for node in self.platform.cluster.nodes.values():
             yield LEASES, node.name, node_snapshot(node, self._now)
 
@@ -252,13 +252,13 @@ class KubernetesView:
             yield service.namespace, slice_.name, slice_
 
     def node_usage(self) -> Listed:
-        """What the nodes that are ready use."""
+        """The usage of the ready nodes."""
         for node in self.platform.cluster.nodes.values():
             if node.ready is not None:
                 yield "", node.name, self.meter.node(node)
 
     def pod_usage(self) -> Listed:
-        """What the pods that run use."""
+        """The usage of the running pods."""
         for node in self.platform.cluster.nodes.values():
             for pod, measured in self.meter.pods(node):
                 yield pod.namespace, pod.name, measured

@@ -6,7 +6,7 @@ from harness.analysis.capacity.scaling import AMDAHL, LINEAR
 from harness.cli import main
 from harness.model.phases import PULLING, REQUESTED_CPU_CORES, REQUESTED_MEMORY_BYTES, RUNNING, UNSCHEDULABLE
 from harness.planning import simulated_burst
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
 from harness.store.tables import load
 from tests.analysis.capacity.test_steady_state import stairs

@@ -7,10 +7,9 @@ from harness.analysis.cost.requested import requested
 from harness.analysis.timeline import Timeline
 from harness.model import Event, Node, Plan, Scenario, Span
 from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, RUNNING, UNSCHEDULABLE
-from harness.simulator import fast
-from harness.simulator.fast import Arrival, simulate
+from harness.simulator.fast import Arrival, simulate, simulation
 from harness.simulator.platform import Platform
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
 from harness.store.tables import load
 from tests.support.timelines import Story
@@ -29,7 +28,7 @@ def platform() -> Platform:
             made.append(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fast, "Platform", Remembered)
+        patch.setattr(simulation, "Platform", Remembered)
         arrivals = [Arrival(5.0 + k, Scenario(str(k), "planted", {}, {})) for k in range(RUNS)]
         records = list(simulate(load_profile("gpu-pool"), on_gpus(), arrivals, seed=3, origin_at=ORIGIN_AT))
     (platform,) = made

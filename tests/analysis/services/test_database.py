@@ -8,7 +8,7 @@ from harness.analysis.services.database import Work, database_work
 from harness.model.phases import MYSQL_CONNECTIONS, MYSQL_MOST_CONNECTIONS, MYSQL_QUERIES, MYSQL_THREADS
 from harness.simulator.kfp.records import Run
 from harness.simulator.platform import Platform
-from harness.simulator.profile_file import parse_profile
+from harness.simulator.profile.file import parse_profile
 from tests.support.platforms import UNCACHED, upload
 from tests.support.timelines import Story
 

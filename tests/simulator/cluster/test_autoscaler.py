@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.simulator.cluster import Change, Cluster, Pod, Shape
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Pool
 from tests.support.platforms import Journal, pool, profile, slower_autoscaler
 
@@ -42,7 +42,7 @@ def test_as_many_nodes_come_as_the_pods_need(pods: int, most: int, nodes: int) -
     assert len(cluster.nodes) == nodes
 
 
-def test_a_node_is_asked_for_at_the_next_look_and_ready_after_its_provisioning_time() -> None:
+def test_a_node_is_requested_at_the_next_scan_and_ready_after_its_provisioning_time() -> None:
     loop, cluster, journal, pods = grow(pool(max=3), pods=5)
     loop.run(200)
     new = max(cluster.nodes.values(), key=lambda node: node.index)
@@ -53,7 +53,7 @@ def test_a_node_is_asked_for_at_the_next_look_and_ready_after_its_provisioning_t
     assert details == ["pod triggered scale-up: [{pool 1->2 (max: 3)}]"]
 
 
-def test_nodes_that_are_on_their_way_are_not_asked_for_again() -> None:
+def test_upcoming_nodes_are_not_requested_again() -> None:
     loop, cluster, _, _ = grow(pool(max=10), pods=5)
     loop.run(65)  # six looks later
     assert cluster.autoscaler is not None
@@ -89,7 +89,7 @@ def test_the_expander_chooses_between_pools(expander: str, chosen: str) -> None:
     assert {node.pool.name for node in cluster.nodes.values()} == {chosen}
 
 
-def test_a_machine_that_never_comes_is_asked_for_again() -> None:
+def test_a_failed_node_request_is_repeated() -> None:
     loop, cluster, _, pods = grow(pool(max=3), pods=5, failing=1.0)
     loop.run(100)
     assert len(cluster.nodes) == 1

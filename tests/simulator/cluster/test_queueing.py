@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.simulator.cluster import Change, Cluster, Pod, Shape
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Profile
 from tests.support.platforms import Journal, pool, profile
 
@@ -119,7 +119,7 @@ def test_a_pod_that_fits_is_never_kept_waiting_by_the_ranking(jobs: list[tuple[f
             if change is Change.UNSCHEDULABLE:
                 assert not any(node.fits(pod.shape) for node in cluster.nodes.values())
 
-    cluster.scheduler._witness = Watching()
+    cluster.scheduler._listener = Watching()
     for number, (at, shape, seconds) in enumerate(jobs):
         pod = Pod(
             f"pod-{number}",

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.simulator.cluster import Change, Cluster, Pod, Requirement, Shape, Toleration
-from harness.simulator.distributions import fixed
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.distributions import fixed
+from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Kubelet, Pool, Profile, Scheduler, Taint
 from tests.support.platforms import GI, Journal, pool, profile
 
@@ -88,7 +88,7 @@ def test_blocked_pods_are_placed_oldest_first_when_room_appears() -> None:
     assert waiting[1].unschedulable == 2.0
 
 
-def test_a_cordoned_node_takes_no_pod_until_it_is_uncordoned() -> None:
+def test_a_cordoned_node_gets_no_pods_until_it_is_uncordoned() -> None:
     loop = EventLoop()
     cluster = Cluster(loop, profile(pool()), "0", Journal())
     node = next(iter(cluster.nodes.values()))
@@ -125,7 +125,7 @@ def test_a_spot_node_is_tainted_and_labelled_as_the_cloud_does_it() -> None:
     assert node.taints == (Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),)
 
 
-def test_allocatable_is_what_the_machine_has_without_what_it_keeps() -> None:
+def test_allocatable_is_capacity_minus_reserved() -> None:
     cluster = Cluster(EventLoop(), profile(Pool("real", initial=1)), "0", Journal())
     assert [(node.cpu, node.memory) for node in cluster.nodes.values()] == [(3860, int(13.75 * GI))]
 
@@ -154,7 +154,7 @@ def test_the_back_off_doubles_up_to_its_maximum_and_newcomers_may_be_quicker() -
     loop.run(0.0)
     tried: list[float] = []
     for number in range(8):
-        # Whenever there is room, somebody else takes it just before the back-off is over.
+        # Whenever there is room, another pod takes it just before the back-off ends.
         newcomer = Pod(f"newcomer-{number}", "default", Shape(1000), ())
         cluster.kubelet.finish(holder)
         loop.run(unlucky.retry_at - 0.01)
@@ -201,14 +201,14 @@ def test_a_pod_preempts_the_least_important_and_of_those_the_youngest() -> None:
 
 
 @pytest.mark.parametrize("priority", [0, 5])
-def test_nobody_of_equal_or_higher_priority_is_preempted(priority: int) -> None:
+def test_no_pod_of_equal_or_higher_priority_is_preempted(priority: int) -> None:
     loop, cluster, journal, _ = filled(2, 5, 5)
     pod = comes(loop, cluster, 1000, priority)
     assert pod.node is None
     assert not journal.saw(Change.PREEMPTED)
 
 
-def test_nobody_is_preempted_in_vain() -> None:
+def test_no_pod_is_preempted_if_that_does_not_help() -> None:
     loop, cluster, journal, _ = filled(2, 0, 9)
     assert comes(loop, cluster, 2000, 5).node is None
     assert not journal.saw(Change.PREEMPTED)
@@ -243,7 +243,7 @@ def test_room_that_is_made_for_a_pod_is_kept_for_it() -> None:
     assert all(other.node is None for other in others)
 
 
-def test_the_important_is_placed_before_what_came_earlier() -> None:
+def test_pods_of_higher_priority_are_scheduled_first() -> None:
     loop, journal = EventLoop(), Journal()
     cluster = Cluster(loop, profile(pool(cpu=1), scheduler=Scheduler(pod_s=1.0)), "0", journal)
     pods = [Pod(f"pod-{n}", "default", Shape(1000, priority=p), ()) for n, p in enumerate((0, 0, 7))]

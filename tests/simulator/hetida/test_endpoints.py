@@ -126,7 +126,7 @@ def test_an_operator_that_raises_is_a_failure_with_traceback_and_without_steps(u
 
 
 @pytest.mark.parametrize(("outcome", "adapter", "value"), [("unknown adapter", "nowhere", "1"), ("wrong type of value", "direct_provisioning", "abc")])  # fmt: skip
-def test_what_the_runtime_finds_wrong_is_a_failure(url, outcome, adapter, value):
+def test_requests_that_the_runtime_refuses_are_failures(url, outcome, adapter, value):
     request = recorded("runtime_request")
     request["workflow_wiring"]["input_wirings"][1] |= {"adapter_id": adapter, "filters": {"value": value}}
     status, found = call(url, "POST", "/engine/runtime", request)

@@ -1,13 +1,13 @@
-"""Each planted fault shows in what it is meant to break, and not without it."""
+"""Each injected fault has its symptom, which is absent without it."""
 
 import pytest
 
 from harness.model.errors import ConfigError
-from harness.simulator.faults import HETIDA_FAULTS, parse_fault, plant
+from harness.simulator.faults import HETIDA_FAULTS, inject, parse_fault
 from harness.simulator.hetida import Ending
 from harness.simulator.hetida.execution import COMPUTING, LOADING
 from harness.simulator.platform import Platform
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 
 SYMPTOMS = {
     "adapter-slow": lambda jobs: sum(job.duration(LOADING) for job in jobs if LOADING in job.ended),
@@ -21,7 +21,7 @@ def executed(fault, profile="hetida-pattern-3"):
     platform = Platform(load_profile(profile), 1)
     plan = parse_fault(fault)
     if plan is not None:
-        plant(platform, plan)
+        inject(platform, plan)
     over = []
     for k in range(200):
         work = platform.hetida.work("Anomaly detection", ["plants"], ["plants"], {})
@@ -47,7 +47,7 @@ def test_a_fault_shows(fault, healthy):
 
 def test_a_fault_of_hetida_designer_needs_one():
     with pytest.raises(ConfigError, match="hetida-pattern-1"):
-        plant(Platform(load_profile("demo"), 1), parse_fault("adapter-slow@30s"))
+        inject(Platform(load_profile("demo"), 1), parse_fault("adapter-slow@30s"))
 
 
 @pytest.mark.parametrize("pattern", ["hetida-pattern-1", "hetida-pattern-2", "hetida-pattern-3"])

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.hetida.execution import Job, Work
-from harness.simulator.kfp.view import Calendar
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.components import RUNTIME
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
-from harness.simulator.profile_file import load_profile
+from harness.simulator.profile.file import load_profile
 
 
 def shown(profile: str) -> tuple[Platform, KubernetesView]:
@@ -51,7 +51,7 @@ def cores(measured: dict[str, Any]) -> float:
     return int(usage["cpu"].removesuffix("n")) / 1e9
 
 
-def test_metrics_tell_which_pods_and_nodes_compute() -> None:
+def test_metrics_show_which_pods_and_nodes_compute() -> None:
     platform, view = shown("hetida-pattern-1")
     assert platform.hetida is not None
     idle = listed(view, "nodes", "NodeMetrics")

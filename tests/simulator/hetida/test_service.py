@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.simulator.distributions import Lognormal, fixed
-from harness.simulator.events import EventLoop
+from harness.simulator.engine.distributions import Amount, Lognormal, fixed
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import MultiServerQueue
 from harness.simulator.hetida import Ending, Service
 from harness.simulator.hetida.execution import COMPUTING, HANDLING, LOADING, SENDING, Work
-from harness.simulator.hetida.queues import Servers
-from harness.simulator.profile import Amount, DataAdapter, Execution, Hetida, Runtime
+from harness.simulator.profile import DataAdapter, Execution, Hetida, Runtime
 
 PLANTS = (DataAdapter("plants"),)
 
@@ -90,7 +90,7 @@ def test_loading_for_another_execution_may_come_before_ones_own_computing():
     assert second.began[COMPUTING] == 3.5, "the third's loading was ready first"
 
 
-def test_what_releases_the_gil_uses_the_nodes_cores_and_shares_them():
+def test_operators_that_release_the_gil_share_the_nodes_cores():
     work = Work(compute_s=4.0, cores=4.0)
     loop, service = installation(cores=4.0)
     burst(loop, service, [work])
@@ -127,7 +127,7 @@ def test_many_short_turns_in_a_row_do_not_kill_a_worker():
     assert {job.ending for job in over} == {Ending.OK}
 
 
-def test_an_adapter_with_little_capacity_is_what_all_wait_for():
+def test_executions_queue_at_an_adapter_with_little_capacity():
     times = {}
     for capacity in (0, 2):
         loop, service = installation(adapters=(DataAdapter("plants", capacity),), replicas=12, balancing="round-robin")
@@ -172,7 +172,7 @@ def test_the_remaining_slow_worker_appears_with_two_balancings_and_goes_away_wit
     assert least < 1.02
 
 
-def test_distributed_over_time_the_same_executions_wait_for_almost_nobody():
+def test_the_same_executions_hardly_wait_when_spread_over_time():
     def waited(spacing_s):
         loop, service = installation(nodes=3, cores=4.0, replicas=3, workers=4, balancing="random")
         over = burst(loop, service, DAY, spacing_s=spacing_s)
@@ -232,7 +232,7 @@ def test_servers_are_those_of_queueing_theory(count, requests):
         heappushpop(free, begins + takes)
         expected.append(begins + takes)
     loop, ends = EventLoop(), []
-    servers = Servers(loop, count)
+    servers = MultiServerQueue(loop, count)
     for came, takes in requests:
         loop.at(came, servers.serve, takes, lambda: ends.append(loop.now))
     loop.run()

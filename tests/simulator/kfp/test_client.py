@@ -69,7 +69,7 @@ def test_a_pipeline_has_versions(client: kfp.Client, training: Path) -> None:
     assert client.get_pipeline_id(name) is None
 
 
-def test_a_pipeline_goes_with_its_versions_where_that_is_asked_for(client: kfp.Client, training: Path) -> None:
+def test_deleting_a_pipeline_with_cascade_deletes_its_versions(client: kfp.Client, training: Path) -> None:
     name = f"pipeline-{uuid4()}"
     pipeline = client.upload_pipeline(str(training), name)
     by_name = client._pipelines_api.pipeline_service_get_pipeline_by_name(name)
@@ -227,7 +227,7 @@ def test_at_most_200_runs_are_listed_at_once(served: Served) -> None:
     assert len(body.get("runs", [])) <= 200
 
 
-def test_a_list_tells_of_tasks_as_a_single_run_does(client: kfp.Client, training: Path) -> None:
+def test_a_list_shows_tasks_as_a_single_run_does(client: kfp.Client, training: Path) -> None:
     experiment = client.create_experiment(f"e-{uuid4()}").experiment_id
     made = client.run_pipeline(experiment, "listed", pipeline_package_path=str(training), enable_caching=False)
     alone = ends(client, made.run_id)

@@ -9,7 +9,7 @@ import yaml
 from kfp import dsl
 
 from harness.simulator.cluster import Change
-from harness.simulator.distributions import fixed
+from harness.simulator.engine.distributions import fixed
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Step
 from tests.support.kfp_sdk import branches, compiled, failing, flip, ran, step
@@ -44,7 +44,7 @@ def tossed():
         step(number=3)
 
 
-def test_a_condition_on_a_result_that_the_profile_tells_is_decided_by_it(tmp_path: Any) -> None:
+def test_a_condition_on_a_result_in_the_profile_is_decided_by_it(tmp_path: Any) -> None:
     still = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
     coin = replace(still, match="flip", results={"face": ("tails",)})
     _, pods = ran(tmp_path, tossed, 4, under=profile(steps=(coin, still)))
@@ -55,7 +55,7 @@ def test_a_condition_on_a_result_that_the_profile_tells_is_decided_by_it(tmp_pat
 
 
 @pytest.mark.parametrize(("likely", "taken"), [(1.0, "step"), (0.0, "step-3")])
-def test_a_condition_on_what_nobody_knows_holds_as_often_as_the_profile_says(
+def test_a_condition_on_an_unknown_value_holds_with_the_profiles_probability(
     tmp_path: Any, likely: float, taken: str
 ) -> None:
     quick = profile()
@@ -72,7 +72,7 @@ def test_undecided_branches_are_taken_in_the_drawn_shares_one_in_each_run(tmp_pa
         assert abs(counts[task] / 400 - share) < 4 * (share * (1 - share) / 400) ** 0.5
 
 
-def test_what_comes_after_a_skipped_condition_is_omitted_and_the_run_succeeds(tmp_path: Any) -> None:
+def test_tasks_after_a_skipped_condition_are_omitted_and_the_run_succeeds(tmp_path: Any) -> None:
     @dsl.pipeline
     def followed(flag: bool = False):
         with dsl.If(flag == True):  # noqa: E712  # the SDK records the comparison

@@ -1,4 +1,4 @@
-"""Conditions of pipelines as expressions: what they mean, and what is drawn where nobody knows."""
+"""Conditions of pipelines as expressions: their meaning, and draws for unknown values."""
 
 import pytest
 from hypothesis import given
@@ -45,7 +45,7 @@ def x(sign: str, other: str) -> str:
         (x("==", "null"), None, True),
     ],
 )
-def test_an_expression_means_what_it_means_in_cel(text: str, value: object, *, holds: bool) -> None:
+def test_an_expression_has_its_meaning_in_cel(text: str, value: object, *, holds: bool) -> None:
     assert evaluate(text, x=value) is holds
 
 
@@ -60,7 +60,7 @@ def unknown(_: Source) -> object:
 
 
 @given(st.dictionaries(st.integers(0, 1), st.booleans(), min_size=2))
-def test_of_if_elif_else_over_what_nobody_knows_exactly_one_is_taken(outcomes: dict[int, bool]) -> None:
+def test_exactly_one_branch_of_if_elif_else_over_an_unknown_value_is_taken(outcomes: dict[int, bool]) -> None:
     branches = ["{0}", "!({0}) && {1}", "!({0}) && !({1})"]
     comparisons = [x("==", "'heads'"), x("==", "'tails'")]
     drawn: dict[object, bool] = {}
@@ -76,7 +76,7 @@ def test_of_if_elif_else_over_what_nobody_knows_exactly_one_is_taken(outcomes: d
 
 
 @pytest.mark.parametrize("text", ["", "x in [1, 2]", x("==", ""), x("==", "'a"), "size('a') == 1", x("==", "'a') b")])
-def test_what_is_not_understood_is_drawn_as_a_whole(text: str) -> None:
+def test_an_unparsable_condition_is_drawn_as_a_whole(text: str) -> None:
     asked: list[object] = []
 
     def draw(key: object) -> bool:

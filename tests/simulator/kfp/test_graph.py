@@ -80,7 +80,7 @@ def test_with_a_parallelism_limit_an_iteration_waits_for_the_one_so_many_before(
     assert [plan.waits for plan in drivers] == [1, 1, 2, 2]
 
 
-def test_a_loop_over_what_a_step_computes_has_the_profiles_length(tmp_path: Any) -> None:
+def test_a_loop_over_an_output_has_the_profiles_length(tmp_path: Any) -> None:
     @dsl.pipeline
     def loop():
         with dsl.ParallelFor(listing().outputs["items"]) as item:
@@ -103,7 +103,7 @@ def test_nested_pipelines_and_conditions_have_a_driver_each(tmp_path: Any) -> No
     assert graph_of(outer, tmp_path).pods == 1 + (1 + 2) + (1 + 2)
 
 
-def test_an_exit_handlers_task_runs_whatever_happened(tmp_path: Any) -> None:
+def test_an_exit_handlers_task_always_runs(tmp_path: Any) -> None:
     @dsl.pipeline
     def guarded():
         with dsl.ExitHandler(step()):

@@ -21,7 +21,7 @@ def test_an_exit_task_runs_after_a_failure_and_the_run_has_failed(tmp_path: Any)
     assert run.state == "FAILED"
 
 
-def test_a_failure_inside_a_nested_pipeline_omits_what_comes_after_it(tmp_path: Any) -> None:
+def test_a_failure_inside_a_nested_pipeline_omits_later_tasks(tmp_path: Any) -> None:
     @dsl.pipeline
     def inner():
         flip()
@@ -52,7 +52,7 @@ def test_a_nested_pipelines_node_ends_as_argo_ends_it(tmp_path: Any) -> None:
     assert states(run) == {"root.condition-1": "Skipped", "root.exit-handler-2": "Failed", "root": "Failed"}
 
 
-def test_what_comes_after_a_pipeline_with_a_skipped_condition_runs(tmp_path: Any) -> None:
+def test_tasks_after_a_pipeline_with_a_skipped_condition_run(tmp_path: Any) -> None:
     @dsl.pipeline
     def inner(flag: bool):
         with dsl.If(flag == True):  # noqa: E712  # the SDK records the comparison
@@ -67,7 +67,7 @@ def test_what_comes_after_a_pipeline_with_a_skipped_condition_runs(tmp_path: Any
     assert run.state == "SUCCEEDED"
 
 
-def test_what_a_driver_does_itself_has_no_executor(tmp_path: Any) -> None:
+def test_tasks_done_by_the_driver_have_no_executor(tmp_path: Any) -> None:
     @dsl.pipeline
     def claiming():
         first = step()

@@ -14,14 +14,14 @@ from tests.support.kfp_api import UNKNOWN, call, ends
 from tests.support.serving import Served
 
 
-def test_there_are_no_schedules_and_that_is_said(client: kfp.Client, training: Path, experiment: str) -> None:
+def test_recurring_runs_are_refused_with_a_reason(client: kfp.Client, training: Path, experiment: str) -> None:
     assert client.list_recurring_runs(sort_by="created_at desc").recurring_runs is None
     with pytest.raises(kfp_server_api.ApiException) as refused:
         client.create_recurring_run(
             experiment, "nightly", interval_second=60, pipeline_package_path=str(training), enable_caching=False
         )
     assert refused.value.status == 501
-    assert "has no schedules" in json.loads(refused.value.body)["message"]
+    assert "has no recurring runs" in json.loads(refused.value.body)["message"]
     for act in (client.get_recurring_run, client.enable_recurring_run, client.delete_recurring_run):
         with pytest.raises(kfp_server_api.ApiException) as refused:
             act(UNKNOWN)
@@ -47,17 +47,19 @@ def test_a_run_that_went_well_or_is_over_is_neither_retried_nor_terminated(
         "Workflow must be Failed/Error to retry",
     )
     status, error = call(served, "POST", f"/runs/{run}:terminate", {})
-    told = f"Failed to terminate a run {run}. Row not found"
+    message = f"Failed to terminate a run {run}. Row not found"
     assert status == 400
-    assert error["message"] == f"Failed to terminate a run: Failed to terminate run {run}: Invalid input error: {told}"
+    assert (
+        error["message"] == f"Failed to terminate a run: Failed to terminate run {run}: Invalid input error: {message}"
+    )
 
 
-def test_errors_tell_all_steps_and_their_details_the_last_one(served: Served) -> None:
+def test_errors_name_all_steps_and_their_details_the_last_one(served: Served) -> None:
     status, error = call(served, "GET", f"/runs/{UNKNOWN}")
-    told = f"Run {UNKNOWN} not found"
+    message = f"Run {UNKNOWN} not found"
     assert status == 404
-    assert error["message"] == f"Failed to get a run: Failed to fetch run {UNKNOWN}: ResourceNotFoundError: {told}"
-    assert error["details"][0]["message"] == told
+    assert error["message"] == f"Failed to get a run: Failed to fetch run {UNKNOWN}: ResourceNotFoundError: {message}"
+    assert error["details"][0]["message"] == message
     _, error = call(served, "GET", "/runs?page_size=abc")  # refused by the gateway, which gives no details
     assert error["details"] == []
 
@@ -153,7 +155,7 @@ def test_a_required_parameter_must_be_given(served: Served, training: Path, expe
         ("/nowhere", 404),
     ],
 )
-def test_what_is_not_there_or_not_understood_is_refused(path: str, status: int, served: Served) -> None:
+def test_unknown_objects_and_malformed_requests_are_refused(path: str, status: int, served: Served) -> None:
     answered, body = call(served, "GET", path)
     assert answered == status
     assert body["code"] == {400: 3, 404: 5}[status]
@@ -178,7 +180,7 @@ def test_messages_of_another_shape_are_malformed(
 
 
 @pytest.mark.parametrize("root", [{"dag": 1}, {"dag": {"tasks": {"a": 1}}}, {"inputDefinitions": []}], ids=str)
-def test_what_is_no_pipeline_is_refused_not_tripped_over(root: object, served: Served) -> None:
+def test_malformed_pipelines_are_refused_without_a_crash(root: object, served: Served) -> None:
     spec = {"pipelineInfo": {"name": "broken"}, "root": root}
     status, error = call(served, "POST", "/runs", {"display_name": "r", "pipeline_spec": spec})
     assert (status, error["code"]) in {(400, 3), (500, 13)}
@@ -186,7 +188,7 @@ def test_what_is_no_pipeline_is_refused_not_tripped_over(root: object, served: S
 
 
 @pytest.mark.parametrize("token", [{"sort": 1}, {"sort": "none"}, {"value": "x"}, {"id": None}], ids=str)
-def test_page_tokens_that_nobody_gave_are_refused(token: dict[str, object], served: Served, experiment: str) -> None:
+def test_forged_page_tokens_are_refused(token: dict[str, object], served: Served, experiment: str) -> None:
     whole = {"sort": "created_at", "desc": False, "filter": "", "value": 1, "id": "x", **token}
     text = quote(b64encode(json.dumps(whole).encode()).decode())
     status, error = call(served, "GET", f"/experiments?page_token={text}")

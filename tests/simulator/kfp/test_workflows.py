@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.simulator.cluster import Change
-from harness.simulator.distributions import Amount, Uniform, fixed
+from harness.simulator.engine.distributions import Amount, Uniform, fixed
 from harness.simulator.kfp.errors import Code, RpcError
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Agent, Api, ArtifactStore, Step
-from harness.simulator.store_products import StoreProduct
+from harness.simulator.profile.store_products import StoreProduct
 from tests.support.platforms import GI, TRAINING, UNCACHED, Journal, pool, profile, submit, upload
 
 ONE_SECOND = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
@@ -27,7 +27,7 @@ def test_a_run_takes_as_long_as_its_steps_when_nothing_else_takes_time() -> None
 
 def test_every_run_makes_two_n_plus_one_pods() -> None:
     journal = Journal()
-    platform = Platform(profile(), witness=journal)
+    platform = Platform(profile(), listener=journal)
     submit(platform, upload(platform), 20)
     platform.loop.run(100)
     assert len(journal.saw(Change.CREATED)) == len(journal.saw(Change.OVER)) == 20 * 7
@@ -98,7 +98,7 @@ def test_a_parallelism_cap_lets_so_many_workflows_run_at_once() -> None:
 
 
 @pytest.mark.parametrize("end", ["delete_run", "terminate"])
-def test_whoever_waits_for_a_slot_gets_it_when_others_are_deleted_or_terminated(end: str) -> None:
+def test_postponed_workflows_start_when_others_are_deleted_or_terminated(end: str) -> None:
     quick = profile().controller
     platform = Platform(profile(controller=replace(quick, parallelism=1)))
     running, postponed, last = submit(platform, upload(platform), 3)
@@ -114,7 +114,7 @@ def test_whoever_waits_for_a_slot_gets_it_when_others_are_deleted_or_terminated(
 def test_pods_are_made_at_the_rate_of_the_controllers_client() -> None:
     quick = profile().controller
     journal = Journal()
-    platform = Platform(profile(controller=replace(quick, qps=10.0, burst=1)), witness=journal)
+    platform = Platform(profile(controller=replace(quick, qps=10.0, burst=1)), listener=journal)
     submit(platform, upload(platform), 50)
     platform.loop.run()
     made = sorted(pod.created for pod in journal.saw(Change.CREATED))
@@ -135,7 +135,7 @@ def test_a_full_store_fails_the_step_with_the_sentence_of_the_executor(
     store = ArtifactStore(product, capacity=GI, used=used * GI, timeout_s=20.0, request_s=0.0)
     step = replace(ONE_SECOND, output=fixed(10 * 2**20))
     journal = Journal()
-    platform = Platform(profile(step=step, store=store), witness=journal)
+    platform = Platform(profile(step=step, store=store), listener=journal)
     run = submit(platform, upload(platform))[0]
     platform.loop.run(100)
     assert run.state == state
@@ -158,7 +158,7 @@ def test_retries_of_the_pipeline_make_new_pods_with_a_growing_delay() -> None:
     step = Step(
         match="prepare", duration=fixed(1.0), output=fixed(0.0), memory=fixed(1.0), cpu=fixed(0.01), failing=1.0
     )
-    platform = Platform(profile(steps=(step,)), witness=journal)
+    platform = Platform(profile(steps=(step,)), listener=journal)
     run = submit(platform, upload(platform, package))[0]
     platform.loop.run(100)
     made = [pod.created for pod in journal.saw(Change.CREATED) if pod.role == "executor"]
@@ -176,7 +176,7 @@ def _retry(count: int) -> bytes:
 
 def test_a_lost_pod_is_made_again_and_the_run_succeeds() -> None:
     journal = Journal()
-    platform = Platform(profile(pool(initial=2)), witness=journal)
+    platform = Platform(profile(pool(initial=2)), listener=journal)
     run = submit(platform, upload(platform))[0]
     platform.loop.run(0.5)
     (running,) = [pod for pod in platform.cluster.pods.values() if pod.role == "executor"]
@@ -190,7 +190,7 @@ def test_a_lost_pod_is_made_again_and_the_run_succeeds() -> None:
 def test_memory_above_the_limit_is_killed() -> None:
     step = replace(ONE_SECOND, memory=fixed(2.0 * GI))
     journal = Journal()
-    platform = Platform(profile(step=step), witness=journal)
+    platform = Platform(profile(step=step), listener=journal)
     run = submit(platform, upload(platform))[0]
     platform.loop.run(100)
     pod = journal.saw(Change.OVER)[-1]
@@ -222,9 +222,9 @@ def test_steps_that_want_more_cores_than_the_node_has_slow_each_other_down() -> 
     )
 
 
-def test_with_the_cache_on_the_second_run_skips_what_the_first_computed() -> None:
+def test_with_the_cache_on_the_second_run_skips_computed_steps() -> None:
     journal = Journal()
-    platform = Platform(profile(), witness=journal)
+    platform = Platform(profile(), listener=journal)
     version = upload(platform, TRAINING)
     first = submit(platform, version)[0]
     platform.loop.run(10)
@@ -251,11 +251,11 @@ def test_terminating_a_run_ends_its_pods_and_cancels_it() -> None:
     assert refused.value.code is Code.INVALID_ARGUMENT
 
 
-def test_a_failed_run_can_be_retried_and_keeps_what_went_well() -> None:
+def test_a_retried_run_keeps_its_successful_steps() -> None:
     journal = Journal()
     store = ArtifactStore(capacity=GI, used=0.985 * GI, timeout_s=1.0, request_s=0.0)
     steps = (replace(ONE_SECOND, match="train", output=fixed(50 * 2**20)), ONE_SECOND)
-    platform = Platform(profile(steps=steps, store=store), witness=journal)
+    platform = Platform(profile(steps=steps, store=store), listener=journal)
     run = submit(platform, upload(platform))[0]
     platform.loop.run(10)
     assert run.state == "FAILED"
@@ -288,7 +288,7 @@ def test_a_run_may_be_deleted_before_its_workflow_is() -> None:
     assert not platform.controller.workflows
 
 
-def test_the_ttl_of_a_run_that_is_retried_begins_anew() -> None:
+def test_a_retry_restarts_the_ttl_of_a_run() -> None:
     quick = profile().controller
     steps = (replace(ONE_SECOND, match="train", failing=1.0, duration=fixed(20.0)), ONE_SECOND)
     platform = Platform(profile(controller=replace(quick, ttl_s=30.0), steps=steps))
@@ -304,7 +304,7 @@ def test_the_ttl_of_a_run_that_is_retried_begins_anew() -> None:
     assert not platform.controller.workflows
 
 
-def test_the_agents_lag_is_the_time_until_the_api_knows() -> None:
+def test_the_api_learns_of_changes_after_the_agents_lag() -> None:
     platform = Platform(profile(agent=Agent(workers=1, report_s=0.0, lag_s=30.0)))
     run = submit(platform, upload(platform))[0]
     platform.loop.run(29.9)

@@ -73,7 +73,7 @@ def test_selectors_narrow_lists_and_pages(core: client.CoreV1Api) -> None:
     assert not page.metadata._continue
 
 
-def test_a_watch_begins_with_what_exists_and_ends_by_itself(core: client.CoreV1Api) -> None:
+def test_a_watch_begins_with_existing_objects_and_ends_at_its_timeout(core: client.CoreV1Api) -> None:
     assert _events(core) == [("ADDED", f"p{index}") for index in range(5)]
 
 
@@ -88,7 +88,7 @@ def test_a_watch_resumes_from_the_version_of_a_list(core: client.CoreV1Api, serv
     assert _events(core, resource_version=str(int(version) + 1)) == expected[1:]
 
 
-def test_a_watch_sees_what_happens_while_it_is_open(core: client.CoreV1Api, server: Server) -> None:
+def test_a_watch_reports_changes_while_it_is_open(core: client.CoreV1Api, server: Server) -> None:
     seen = []
     stream = watch.Watch()
     for event in stream.stream(core.list_namespaced_pod, "default", field_selector="metadata.name=p9"):
@@ -106,7 +106,7 @@ def test_a_watch_sees_what_happens_while_it_is_open(core: client.CoreV1Api, serv
 
 @pytest.fixture(autouse=True)
 def _a_pod_for_the_open_watch(request: pytest.FixtureRequest, server: Server) -> None:
-    if request.node.name == "test_a_watch_sees_what_happens_while_it_is_open":
+    if request.node.name == "test_a_watch_reports_changes_while_it_is_open":
         server.do(lambda cluster: cluster.add("pods", pod("p9")))
 
 
@@ -128,7 +128,7 @@ def test_entering_and_leaving_a_selection_look_like_creation_and_deletion(
     ]
 
 
-def test_bookmarks_come_when_asked_for(core: client.CoreV1Api, server: Server) -> None:
+def test_bookmarks_are_sent_on_request(core: client.CoreV1Api, server: Server) -> None:
     server.do(lambda cluster: cluster.add("nodes", {"metadata": metadata("late"), "status": {}}))
     stream = watch.Watch().stream(
         core.list_namespaced_pod,

@@ -80,7 +80,7 @@ def _pod_in_state(name: str, status: dict[str, Any]) -> dict[str, object]:
     return {"metadata": {"name": name}, "spec": {**spec, "nodeName": "differ-0"}}
 
 
-def test_what_is_printed_of_a_pod_in_each_state(pair: Pair) -> None:
+def test_the_row_of_a_pod_in_each_state(pair: Pair) -> None:
     namespace = "states"
     pods = f"/api/v1/namespaces/{namespace}/pods"
     pair.real.ask("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
@@ -96,7 +96,7 @@ def test_what_is_printed_of_a_pod_in_each_state(pair: Pair) -> None:
     pair.compare("GET", pods, accept=TABLE)
 
 
-def test_what_is_printed_of_a_node_in_each_state(pair: Pair) -> None:
+def test_the_row_of_a_node_in_each_state(pair: Pair) -> None:
     states = {
         "control": ({"node-role.kubernetes.io/master": "", "kubernetes.io/role": "boss"}, "True", False),
         "cordoned": ({}, "True", True),
@@ -129,7 +129,7 @@ def test_what_is_printed_of_a_node_in_each_state(pair: Pair) -> None:
         pair.real.ask("DELETE", f"/api/v1/nodes/state-{name}")
 
 
-def test_what_is_printed_of_a_quota_and_of_priority_classes(pair: Pair) -> None:
+def test_the_rows_of_quotas_and_priority_classes(pair: Pair) -> None:
     namespace = "quotas"
     path = f"/api/v1/namespaces/{namespace}/resourcequotas"
     pair.real.ask("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
@@ -153,7 +153,7 @@ def test_what_is_printed_of_a_quota_and_of_priority_classes(pair: Pair) -> None:
     pair.compare("GET", classes, accept=TABLE)
 
 
-def test_what_is_printed_of_config_maps_and_of_storage_classes(pair: Pair) -> None:
+def test_the_rows_of_config_maps_and_storage_classes(pair: Pair) -> None:
     namespace = "settings"
     maps, classes = f"/api/v1/namespaces/{namespace}/configmaps", "/apis/storage.k8s.io/v1/storageclasses"
     pair.real.ask("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})

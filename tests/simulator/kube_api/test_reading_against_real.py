@@ -29,7 +29,7 @@ from tests.support.kube_pair import (
         "/readyz", "/livez",
     ],
 )  # fmt: skip
-def test_what_is_there_and_what_is_not(pair: Pair, path: str) -> None:
+def test_known_and_unknown_paths(pair: Pair, path: str) -> None:
     pair.compare("GET", path)
 
 
@@ -98,7 +98,7 @@ def test_a_continue_token_excludes_a_version(pair: Pair) -> None:
         token = side.get(f"{PODS}?limit=1")["metadata"]["continue"]
         answers.append(comparable(side.ask("GET", f"{PODS}?limit=1&resourceVersion=5&continue={token}")))
     assert_same(answers[1], answers[0])
-    # Why a token can't be read is told in the words of each one's decoder.
+    # The reason for an unreadable token is in the words of each decoder.
     for side in (pair.real, pair.ours):
         status, _, body = side.ask("GET", f"{PODS}?continue=abc")
         assert (status, body["reason"]) == (400, "BadRequest")
@@ -163,7 +163,7 @@ ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
         {"nonResourceAttributes": {"verb": "get", "path": "/metrics"}},
     ],
 )
-def test_who_may_do_everything_is_told_so(pair: Pair, spec: dict[str, object]) -> None:
+def test_every_permission_is_granted(pair: Pair, spec: dict[str, object]) -> None:
     review = {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "spec": spec}
     pair.compare("POST", ACCESS, review)
 

@@ -43,7 +43,7 @@ def test_a_refusal_is_a_status(server: Server, request_line: str, code: int, rea
     assert message in status["message"]
 
 
-def test_a_group_that_nobody_serves_is_told_in_text(server: Server) -> None:
+def test_an_unknown_group_is_answered_with_plain_text(server: Server) -> None:
     answer = http.request("GET", f"{server.url}/apis/none/v1")
     assert (answer.status, answer.data) == (404, b"404 page not found\n")
 
@@ -71,7 +71,7 @@ def test_a_long_list_is_sent_in_pieces_that_make_one_document(server: Server) ->
 
 
 @pytest.mark.parametrize("version", ["v2", "v2beta1"])
-def test_aggregated_discovery_tells_the_same_as_the_other(server: Server, version: str) -> None:
+def test_aggregated_discovery_equals_plain_discovery(server: Server, version: str) -> None:
     accept = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList,application/json"
     for root in ("api", "apis"):
         answer = http.request("GET", f"{server.url}/{root}", headers={"Accept": accept})

@@ -61,7 +61,7 @@ def test_a_label_selector_selects(selector: str, selected: bool) -> None:
         ("a,", "found '', expected: identifier after ','"),
     ],
 )
-def test_an_unreadable_label_selector_is_told_as_a_real_server_tells_it(selector: str, message: str) -> None:
+def test_a_malformed_label_selector_gets_the_error_of_a_real_server(selector: str, message: str) -> None:
     with pytest.raises(ApiError) as refusal:
         parse_labels(selector)
     assert refusal.value.message == message
@@ -119,7 +119,7 @@ def test_a_field_selector_selects(selector: str, selected: bool) -> None:
         ("metadata.name=a,x>5", "invalid selector: 'metadata.name=a,x>5'; can't understand 'x>5'"),
     ],
 )
-def test_an_unreadable_field_selector_is_told_as_a_real_server_tells_it(selector: str, message: str) -> None:
+def test_a_malformed_field_selector_gets_the_error_of_a_real_server(selector: str, message: str) -> None:
     with pytest.raises(ApiError) as refusal:
         parse_fields(selector, ("metadata.name",))
     assert refusal.value.message == message

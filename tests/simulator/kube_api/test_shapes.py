@@ -47,7 +47,7 @@ def _restarts(statuses: list[dict[str, Any]]) -> object:
     return column.value({"metadata": {}, "status": {"containerStatuses": statuses}})
 
 
-def test_restarts_tell_when_the_last_one_was() -> None:
+def test_restarts_show_the_age_of_the_last_one() -> None:
     assert _restarts([{"restartCount": 0}]) == "0"
     assert _restarts([{"restartCount": 1}, {"restartCount": 2}]) == "3"
     ended = [
@@ -57,7 +57,7 @@ def test_restarts_tell_when_the_last_one_was() -> None:
     assert _restarts(ended) == Since("2026-01-01T00:03:00Z", before="3 (", after=" ago)")
 
 
-def test_a_cell_tells_time_relative_to_now() -> None:
+def test_a_cell_shows_an_age() -> None:
     resource = next(each for each in types() if each.plural == "namespaces")
     snapshot = {"metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z"}, "status": {"phase": "Active"}}
     at = 1_767_225_600  # that instant

@@ -59,7 +59,7 @@ def test_a_namespace_is_a_stretch_of_the_order(steps: Steps, namespace: str, sta
 
 
 @given(_steps, st.integers(1, 8))
-def test_the_history_is_complete_or_says_that_it_is_not(steps: Steps, history: int) -> None:
+def test_the_history_is_complete_or_reports_a_gap(steps: Steps, history: int) -> None:
     store, states = _written(steps, history)
     versions = sorted(states)
     for version in versions:
@@ -127,7 +127,7 @@ def test_events_of_both_groups_are_views_of_the_same_objects() -> None:
     }
 
 
-def test_a_change_wakes_who_waits_for_that_type_only() -> None:
+def test_a_change_wakes_only_waiters_for_its_type() -> None:
     async def wait() -> tuple[bool, bool]:
         store = ObjectStore(types())
         pods = asyncio.ensure_future(store.changed("pods"))

@@ -28,7 +28,7 @@ def _pods(store: ObjectStore) -> Resource:
 
 
 class Follower:
-    """A client as client-go's reflector is one: lists page by page, watches, and lists anew when told 410."""
+    """A client like client-go's reflector: lists page by page, watches, and lists again after a 410."""
 
     def __init__(self, store: ObjectStore, query: dict[str, str], limit: int) -> None:
         self._store = store
@@ -114,7 +114,7 @@ _steps = st.lists(
     history=st.sampled_from([4, 12, 1000]),
     query=st.sampled_from([{}, {"labelSelector": "app=x"}, {"fieldSelector": "metadata.name!=p1"}]),
 )
-def test_a_client_ends_with_what_the_store_holds(
+def test_a_client_ends_with_the_objects_in_the_store(
     before: list[tuple[int, str, int]],
     during: list[tuple[int, str, int]],
     limit: int,
@@ -146,7 +146,7 @@ def _open_watch(server: Server, query: str) -> socket.socket:
     return connection
 
 
-def test_a_watcher_that_does_not_read_is_told_that_it_missed_changes(tmp_path: Path) -> None:
+def test_a_watcher_that_falls_behind_gets_an_error(tmp_path: Path) -> None:
     cluster = Cluster(history=200)
     with serve(cluster, tmp_path) as server:
         connection = _open_watch(server, "resourceVersion=1&timeoutSeconds=60")

@@ -63,7 +63,7 @@ def test_watches_see_the_same_changes(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("version", ["", "0"])
-def test_a_watch_without_a_version_begins_with_what_exists(pair: Pair, version: str) -> None:
+def test_a_watch_without_a_version_begins_with_existing_objects(pair: Pair, version: str) -> None:
     theirs, ours = _watched(pair, (version, version))
     for _, _, events in (theirs, ours):
         events.sort(key=lambda each: each["object"]["metadata"]["name"])  # no order is promised
@@ -92,7 +92,7 @@ def _forget(pair: Pair) -> None:
     pair.copy()
 
 
-def test_what_is_forgotten_is_gone(pair: Pair) -> None:
+def test_dropped_history_is_gone(pair: Pair) -> None:
     sides = (pair.real, pair.ours)
     begun = _versions(pair)
     tokens = [side.get(f"{PODS}?limit=2")["metadata"]["continue"] for side in sides]

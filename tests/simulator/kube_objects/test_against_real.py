@@ -16,7 +16,7 @@ import urllib3
 from kubernetes import client, watch
 
 from harness.simulator.cluster import Pod, Shape
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
@@ -275,7 +275,7 @@ def gone(side: Side) -> bool:
     return side.pod("younger") is None
 
 
-def test_the_same_pod_makes_way_and_the_same_is_told_of_it(real: RealCluster) -> None:
+def test_the_same_pod_is_preempted_with_the_same_message(real: RealCluster) -> None:
     ours, theirs = both(real, 3, preempted)
     assert theirs["victims"] == ["younger"]
     assert ours == theirs

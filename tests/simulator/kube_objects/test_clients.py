@@ -32,7 +32,7 @@ def test_a_runs_pods_are_found_by_its_label_and_named_as_argo_names_them(core: k
     assert train.metadata.owner_references[0].kind == "Workflow"
 
 
-def test_a_finished_pods_status_tells_its_whole_life_in_order(core: kubernetes.CoreV1Api, run: str) -> None:
+def test_a_finished_pods_status_has_all_phases_in_order(core: kubernetes.CoreV1Api, run: str) -> None:
     for pod in pods_of(core, run):
         conditions = {each.type: each for each in pod.status.conditions}
         assert conditions["PodScheduled"].status == "True"
@@ -180,7 +180,7 @@ def test_the_client_reads_logs_services_scales_and_its_own_rights(core: kubernet
 
 
 @pytest.mark.parametrize("replicas", [-1, 10**9, "many", None])
-def test_nobody_scales_to_what_is_no_number_of_replicas(core: kubernetes.CoreV1Api, replicas: object) -> None:
+def test_an_invalid_number_of_replicas_is_refused(core: kubernetes.CoreV1Api, replicas: object) -> None:
     with pytest.raises(kubernetes.ApiException) as refused:
         kubernetes.AppsV1Api(core.api_client).patch_namespaced_deployment(
             "mysql", "kubeflow", [{"op": "replace", "path": "/spec/replicas", "value": replicas}]

@@ -15,7 +15,7 @@ from tests.support.kubectl import pods_of, started
 from tests.support.serving import Served
 
 
-def test_kubectl_reads_what_operators_read(kubectl: Any, core: kubernetes.CoreV1Api, run: str) -> None:
+def test_kubectl_reads_the_objects_that_operators_need(kubectl: Any, core: kubernetes.CoreV1Api, run: str) -> None:
     pod = pods_of(core, run)[0].metadata.name
     assert "Ready" in kubectl("get", "nodes", "-o", "wide")
     assert re.search(rf"{pod}\s+0/2\s+Completed", kubectl("get", "pods"))
@@ -35,7 +35,7 @@ def test_kubectl_reads_what_operators_read(kubectl: Any, core: kubernetes.CoreV1
     assert "started" in kubectl("logs", pod, "-c", "main")
 
 
-def test_kubectl_describes_what_bounds_and_holds_the_platform(kubectl: Any, run: str) -> None:
+def test_kubectl_describes_quotas_claims_and_priority_classes(kubectl: Any, run: str) -> None:
     assert re.search(r"workflows\s+\S+\s+pods: \d+/500", kubectl("get", "quota"))
     assert re.search(r"pods\s+\d+\s+500", kubectl("describe", "quota", "workflows"))
     namespace = kubectl("describe", "namespace", "kubeflow")
@@ -75,7 +75,7 @@ def refused(platform: Served, *arguments: str) -> str:
     return done.stderr
 
 
-def test_kubectl_shows_events_and_pods_as_it_is_told_to(kubectl: Any, core: kubernetes.CoreV1Api, run: str) -> None:
+def test_kubectl_shows_events_and_pods_with_its_options(kubectl: Any, core: kubernetes.CoreV1Api, run: str) -> None:
     stamps = kubectl("get", "events", "--sort-by=.metadata.creationTimestamp", "-o", "jsonpath={..creationTimestamp}")
     assert stamps.split() == sorted(stamps.split())
     label = f"pipeline/runid={run}"
@@ -89,7 +89,7 @@ def test_kubectl_shows_events_and_pods_as_it_is_told_to(kubectl: Any, core: kube
     assert "No resources found" not in kubectl("top", "pods", "-l", "app=mysql", "--containers")
 
 
-def test_kubectl_knows_what_it_may_do_and_what_there_is(kubectl: Any) -> None:
+def test_kubectl_lists_permissions_and_types(kubectl: Any) -> None:
     assert kubectl("auth", "can-i", "delete", "nodes", "-A").strip() == "yes"
     assert "simulated" in kubectl("auth", "whoami")
     assert re.search(r"pods\s.*\[delete .*watch\]", kubectl("auth", "can-i", "--list"))
@@ -184,7 +184,7 @@ def test_mysql_answers_in_its_pod(platform: Served, core: kubernetes.CoreV1Api, 
     assert asked("ls")[1] == 127
 
 
-def test_kubectl_reads_logs_as_it_is_told_to(
+def test_kubectl_reads_logs_with_its_options(
     kubectl: Any, platform: Served, core: kubernetes.CoreV1Api, run: str
 ) -> None:
     pod = next(pod.metadata.name for pod in pods_of(core, run) if "impl" in pod.metadata.name)
@@ -213,14 +213,14 @@ def test_kubectl_follows_a_log_to_its_end(
     assert kubectl("logs", "-f", alive[0].metadata.name).splitlines()[-1].endswith('msg="exit code 0"')
 
 
-def test_kubectl_is_told_what_can_not_be(kubectl: Any, platform: Served) -> None:
+def test_kubectl_gets_an_error_for_impossible_requests(kubectl: Any, platform: Served) -> None:
     for arguments, said in (
         (("get", "pod", "none"), 'pods "none" not found'),
         (("get", "nothing"), "doesn't have a resource type"),
         (("get", "pods", "--field-selector=colour=red"), "field label not supported: colour"),
         (("get", "pods", "-l", "a in"), "unable to parse requirement"),
-        (("delete", "deployment", "mysql"), "keeps its own installation"),
-        (("set", "image", "deployment/mysql", "mysql=mysql:9"), "keeps its own installation"),
+        (("delete", "deployment", "mysql"), "cannot change it"),
+        (("set", "image", "deployment/mysql", "mysql=mysql:9"), "cannot change it"),
         (("set", "env", "deployment/ml-pipeline", "CLIENTQPS=many"), "could not convert string"),
         (("patch", "cm", "workflow-controller-configmap", "-p", '{"data":{"parallelism":"x"}}'), "invalid literal"),
         (("annotate", "deployment", "mysql", "a=b"), "can't change metadata.annotations"),

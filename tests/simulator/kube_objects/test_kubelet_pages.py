@@ -10,8 +10,8 @@ import pytest
 from harness.collectors.metrics.profiles_file import load
 from harness.collectors.metrics.scraping import Scrape, parse, samples
 from harness.simulator.cluster import Node, Pod
-from harness.simulator.distributions import fixed
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.engine.distributions import fixed
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.kubelet_pages import Kubelet
 from harness.simulator.kube_objects.usage import render_node, render_pod
@@ -41,7 +41,7 @@ def series(text: str, name: str) -> Mapping[tuple[tuple[str, str], ...], float]:
     return parse(text).get(name, {})
 
 
-def test_counters_grow_by_what_metrics_server_says_is_in_use() -> None:
+def test_counters_grow_by_the_usage_in_metrics_server() -> None:
     platform, view, node = shown()
     kubelet, seen = Kubelet(view, node), 0
     for second in range(1, 120):
@@ -87,7 +87,7 @@ def test_a_nodes_counter_is_the_sum_of_all_that_ever_ran_on_it() -> None:
     assert view.meter.node(node).core_s == pytest.approx(expected)
 
 
-def test_a_container_that_ended_is_no_longer_told_of_but_its_pod_keeps_what_it_used() -> None:
+def test_an_ended_container_is_not_reported_but_its_usage_stays_with_the_pod() -> None:
     platform, view, node = shown()
     storing: list[Pod] = []
     while not storing and platform.loop.now < 300:
@@ -100,7 +100,7 @@ def test_a_container_that_ended_is_no_longer_told_of_but_its_pod_keeps_what_it_u
     assert pods[name] > 20.0 * 0.8
 
 
-def test_the_pages_have_the_kubelets_labels_and_say_what_they_are() -> None:
+def test_the_pages_have_the_kubelets_labels_and_help_texts() -> None:
     platform, view, node = shown()
     platform.loop.run(15.0)
     text = Kubelet(view, node).resource()
@@ -141,7 +141,7 @@ def test_the_profile_of_containers_finds_the_platforms_own() -> None:
     assert {dict(each.labels)["pod"] for each in memory} == cores.keys()
 
 
-def test_metrics_server_tells_the_labels_and_containers_of_a_pod() -> None:
+def test_metrics_server_shows_the_labels_and_containers_of_a_pod() -> None:
     platform, view, node = shown()
     platform.loop.run(15.0)
     computing = [used for pod, used in view.meter.pods(node) if pod.role == "executor"]

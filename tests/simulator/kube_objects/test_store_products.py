@@ -14,7 +14,7 @@ from harness.simulator.cluster import Pod, Shape
 from harness.simulator.kube_objects import metrics
 from harness.simulator.platform import Platform
 from harness.simulator.profile import ArtifactStore, Profile
-from harness.simulator.store_products import StoreProduct
+from harness.simulator.profile.store_products import StoreProduct
 from tests.support.serving import QUICK, Serve, Served
 
 SERVICE = "/api/v1/namespaces/kubeflow/services/{}/proxy{}"
@@ -92,7 +92,7 @@ def test_the_shipped_profiles_read_how_long_requests_take(
 @pytest.mark.parametrize(
     ("service", "path"), [("seaweedfs:9000", "/metrics"), ("mysql:3306", "/minio/v2/metrics/cluster")]
 )
-def test_what_is_not_installed_is_not_found(platform: Served, service: str, path: str) -> None:
+def test_components_that_are_not_installed_are_not_found(platform: Served, service: str, path: str) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
         fetch(platform, SERVICE.format(service, path))
     assert refused.value.code == 404

@@ -7,9 +7,9 @@ import pytest
 from harness.model.errors import ConfigError
 from harness.model.units import parse_quantity
 from harness.simulator.cluster import Pod
-from harness.simulator.distributions import fixed
-from harness.simulator.faults import parse_fault, plant
-from harness.simulator.kfp.view import Calendar
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.engine.distributions import fixed
+from harness.simulator.faults import inject, parse_fault
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.deployments import render_deployment
 from harness.simulator.kube_objects.nodes import LEASES
@@ -114,14 +114,14 @@ def objects(view: KubernetesView, plural: str) -> list[dict[str, Any]]:
     return [resource.render(each.snapshot) for each in view.store.objects(resource)]
 
 
-def test_a_quota_is_an_object_from_when_it_is_there_and_tells_what_is_used() -> None:
+def test_a_quota_becomes_an_object_that_shows_its_use() -> None:
     platform, view, _ = shown(1)
     assert objects(view, "resourcequotas") == []
     version = upload(platform)
     submit(platform, version, 3)
     plan = parse_fault("quota@2s:2")
     assert plan is not None
-    plant(platform, plan)
+    inject(platform, plan)
     used = []
     while platform.loop.pending and platform.loop.now < 60:
         platform.loop.run(platform.loop.next_at)
@@ -152,7 +152,7 @@ def test_pods_name_their_priority_class_and_the_cluster_has_it() -> None:
 
 
 def test_a_step_can_only_have_a_class_that_there_is() -> None:
-    with pytest.raises(ConfigError, match=r"steps\[0\].priority_class: there is no class 'urgent'"):
+    with pytest.raises(ConfigError, match=r"steps\[0\].priority_class: unknown class 'urgent'"):
         Platform(profile(step=Step(priority_class="urgent")), 1)
 
 

@@ -1,1 +1,1 @@
-"""A generic REST adapter of hetida designer: synthetic plants, served fast, with limits that are planted on purpose."""
+"""A generic REST adapter of hetida designer: synthetic plants, served fast, with configurable limits."""

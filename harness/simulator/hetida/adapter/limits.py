@@ -1,34 +1,34 @@
-"""The limits of an adapter: how many requests it serves at once, how long each takes, how many it fails."""
+"""The limits of an adapter: concurrent requests, latency, and share of errors."""
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from random import Random
 
-from harness.simulator.distributions import Amount, fixed
-from harness.simulator.prometheus import Histogram
+from harness.model.exposition import Family, Histogram, written
+from harness.simulator.engine.distributions import Amount, fixed
 
 _NO_PARAMETERS: dict[str, object] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is planted: a capacity of 0 is no limit, `errors` is a share of the requests."""
+    """A capacity of 0 is no limit; `errors` is a share of the requests."""
 
     capacity: int = 0
     latency: Amount = fixed(0.0)
     errors: float = 0.0
 
 
-class PlantedError(Exception):
-    """This request is one of those that fail."""
+class InjectedError(Exception):
+    """This request was chosen to fail."""
 
 
 class Gate:
-    """Lets requests through within the limits, and counts what it did. Who finds no room waits in order of arrival."""
+    """Admits requests within the limits, first come first served, and counts them."""
 
     def __init__(self, limits: Limits, seed: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
@@ -42,10 +42,10 @@ class Gate:
 
     @asynccontextmanager
     async def request(self, path: str) -> AsyncIterator[None]:
-        """One data request.
+        """Admit one data request, for as long as the context lasts.
 
         Raises:
-            PlantedError: it is one of those that fail; its time was taken all the same.
+            InjectedError: the request was chosen to fail; it takes its time nevertheless.
         """
         begun = self._clock()
         self.waiting += 1
@@ -58,8 +58,8 @@ class Gate:
         try:
             await asyncio.sleep(self._limits.latency.sample(self._random, _NO_PARAMETERS))
             if self._random.random() < self._limits.errors:
-                self.requests[path, "planted error"] += 1
-                raise PlantedError
+                self.requests[path, "injected error"] += 1
+                raise InjectedError
             yield
             self.requests[path, "ok"] += 1
         finally:
@@ -68,13 +68,15 @@ class Gate:
                 self._room.release()
             self.durations.observe(self._clock() - begun)
 
-    def exposition(self) -> Iterable[str]:
-        """Its counters, as Prometheus reads them."""
-        yield "# TYPE pipeswarm_adapter_requests_total counter"
-        for (path, result), count in sorted(self.requests.items()):
-            yield f'pipeswarm_adapter_requests_total{{path="{path}",result="{result}"}} {count}'
-        for name, value in (("serving", self.serving), ("waiting", self.waiting), ("capacity", self._limits.capacity)):
-            yield f"# TYPE pipeswarm_adapter_{name} gauge"
-            yield f"pipeswarm_adapter_{name} {value}"
-        yield "# TYPE pipeswarm_adapter_request_seconds histogram"
-        yield from self.durations.lines("pipeswarm_adapter_request_seconds", {})
+    def metrics(self) -> str:
+        """The counters as Prometheus scrapes them."""
+        prefix = "pipeswarm_adapter_"
+        results = [({"path": path, "result": result}, n) for (path, result), n in sorted(self.requests.items())]
+        families: list[Family] = [
+            (f"{prefix}requests_total", "counter", "Data requests by path and result.", results),
+            (f"{prefix}serving", "gauge", "Requests being served.", [({}, self.serving)]),
+            (f"{prefix}waiting", "gauge", "Requests waiting for capacity.", [({}, self.waiting)]),
+            (f"{prefix}capacity", "gauge", "Requests served at once; 0 is no limit.", [({}, self._limits.capacity)]),
+            (f"{prefix}request_seconds", "histogram", "Request durations, waiting included.", [({}, self.durations)]),
+        ]
+        return written(families)

@@ -1,4 +1,4 @@
-"""Synthetic plants: whatever is asked for is there, and the same question has the same answer."""
+"""Synthetic plants: every series exists, and the same request gives the same data."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,17 +10,17 @@ METRICS = ("temperature", "pressure", "flow")
 ALERTS = "anomalies"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_S = 86_400.0
-# Every so many points one lies far off: something for an anomaly detection to find.
+# One point in so many is an outlier, for an anomaly detection to find.
 _OUTLIER_EVERY = 500
 
 
 def instant(text: str) -> datetime:
-    """An ISO 8601 stamp in UTC; digits beyond microseconds are cut off, a missing zone is UTC.
+    """Parse an ISO 8601 timestamp; digits beyond microseconds are dropped, the default zone is UTC.
 
     Raises:
-        ValueError: it is none, or not of the years 1 to 9999.
+        ValueError: not a timestamp, or outside the years 1 to 9999.
     """
-    at = datetime.fromisoformat(text.replace(" ", "+"))  # a "+" that was not quoted in the query
+    at = datetime.fromisoformat(text.replace(" ", "+"))  # an unquoted "+" in the query
     try:
         return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except OverflowError as error:
@@ -28,7 +28,7 @@ def instant(text: str) -> datetime:
 
 
 def stamp(at: datetime) -> str:
-    """As hetida designer writes stamps: nanoseconds, Z."""
+    """A timestamp as hetida designer writes it: nanoseconds and Z."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f") + "000Z"
 
 
@@ -41,7 +41,7 @@ class Plants:
         self._seed = seed
 
     def series(self, name: str, begin: datetime, end: datetime) -> Iterator[tuple[str, float]]:
-        """(stamp, value) from `begin` up to and including `end`, at whole multiples of the step."""
+        """(timestamp, value) from `begin` to `end` inclusive, at whole multiples of the step."""
         level, phase = self._character(name)
         for index in self._steps(begin, end):
             at_s = index * self.step_s
@@ -51,7 +51,7 @@ class Plants:
             yield stamp(at), round(value + (8.0 if index % _OUTLIER_EVERY == 0 else 0.0), 4)
 
     def points(self, begin: datetime, end: datetime) -> int:
-        """How many points a series has there."""
+        """The number of points of a series in that range."""
         return len(self._steps(begin, end))
 
     def _steps(self, begin: datetime, end: datetime) -> range:
@@ -74,25 +74,15 @@ class Plants:
         """The series of one plant, or of all."""
         for name in self._names(plant):
             for metric in METRICS:
-                yield self.source(f"{name}/{metric}")
+                yield endpoint(f"{name}/{metric}")
 
     def sinks(self, plant: str | None = None) -> Iterator[dict[str, Any]]:
         """The sink of one plant, or of all."""
         for name in self._names(plant):
-            yield self.sink(f"{name}/{ALERTS}")
-
-    @staticmethod
-    def source(name: str) -> dict[str, Any]:
-        """One source; any name is one."""
-        return _end(name)
-
-    @staticmethod
-    def sink(name: str) -> dict[str, Any]:
-        """One sink; any name is one."""
-        return _end(name)
+            yield endpoint(f"{name}/{ALERTS}")
 
     def plant(self, number: int) -> str:
-        """A plant's id: ``plant-0007``."""
+        """The id of a plant by its number, from 0: 6 is ``plant-0007``."""
         return f"plant-{number + 1:04d}"
 
     def _names(self, plant: str | None) -> Iterator[str]:
@@ -102,7 +92,8 @@ class Plants:
         yield from map(self.plant, range(self.count))
 
 
-def _end(name: str) -> dict[str, Any]:
+def endpoint(name: str) -> dict[str, Any]:
+    """A source or sink; any name is one."""
     plant, _, metric = name.rpartition("/")
     return {
         "id": name,
@@ -111,5 +102,5 @@ def _end(name: str) -> dict[str, Any]:
         "type": "timeseries(float)",
         "visible": True,
         "path": plant or name,
-        "filters": {},  # whoever asks gives the time range of a series unasked
+        "filters": {},  # the time range of a series is always part of the request
     }

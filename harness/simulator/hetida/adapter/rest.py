@@ -1,4 +1,4 @@
-"""The contract of generic REST adapters: what the user interface browses, and the data that runtimes load and send."""
+"""The contract of generic REST adapters: browsing for the user interface, data for runtimes."""
 
 import base64
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -8,14 +8,14 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from harness.simulator.hetida.adapter.limits import Gate, PlantedError
-from harness.simulator.hetida.adapter.plants import METRICS, Plants, instant
+from harness.simulator.hetida.adapter.limits import Gate, InjectedError
+from harness.simulator.hetida.adapter.plants import METRICS, Plants, endpoint, instant
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _LINES = "application/x-ndjson"
 _ATTRIBUTES = "Data-Attributes"
 _MOST_BYTES = 256 * 2**20
-_MOST_POINTS = 2_000_000  # in an answer: of one series, almost four years
+_MOST_POINTS = 2_000_000  # per response: almost four years of one series
 _SERIES = "/timeseries"
 _KINDS = ("sources", "sinks", "thingNodes")
 
@@ -27,7 +27,7 @@ def application(plants: Plants, gate: Gate, name: str = "plants") -> web.Applica
     _Data(plants, gate).mount(app)
 
     async def metrics(_: web.Request) -> web.Response:
-        return web.Response(text="\n".join(gate.exposition()) + "\n", content_type="text/plain")
+        return web.Response(text=gate.metrics(), content_type="text/plain")
 
     app.router.add_get("/metrics", metrics)
     return app
@@ -74,7 +74,7 @@ class _Browsing:
         kind, name = _kind(request), request.match_info["id"]
         if kind == "thingNodes":
             return _json({"id": name, "parentId": None, "name": name, "description": ""})
-        return _json(self._plants.source(name) if kind == "sources" else self._plants.sink(name))
+        return _json(endpoint(name))
 
     async def _list_metadata(self, request: web.Request) -> web.Response:
         owner = self._owner(request)
@@ -83,7 +83,7 @@ class _Browsing:
     async def _get_metadata(self, request: web.Request) -> web.Response:
         key = request.match_info["key"]
         found = self._metadata.get((self._owner(request), key))
-        return _json(found) if found else _json({"detail": f"there is no metadatum {key}"}, 404)
+        return _json(found) if found else _json({"detail": f"unknown metadatum {key}"}, 404)
 
     async def _post_metadata(self, request: web.Request) -> web.Response:
         body = _parsed(await request.read())
@@ -97,7 +97,7 @@ class _Browsing:
 
 
 def _kind(request: web.Request) -> str:
-    """Which of the kinds a path is of, wherever the adapter is mounted."""
+    """The kind in a path, wherever the adapter is mounted."""
     return next(part for part in request.path.split("/") if part in _KINDS)
 
 
@@ -107,7 +107,7 @@ class _Data:
     def __init__(self, plants: Plants, gate: Gate) -> None:
         self._plants = plants
         self._gate = gate
-        self._sent: dict[str, tuple[list[dict[str, Any]], str]] = {}  # what was posted, and its attributes
+        self._sent: dict[str, tuple[list[dict[str, Any]], str]] = {}  # posted rows and their attributes
 
     def mount(self, app: web.Application) -> None:
         for path, read in (
@@ -123,8 +123,8 @@ class _Data:
             try:
                 async with self._gate.request(path):
                     return await handler(request)
-            except PlantedError:
-                return _json({"detail": "a planted error"}, 503)
+            except InjectedError:
+                return _json({"detail": "an injected error"}, 503)
 
         return handle
 
@@ -178,21 +178,21 @@ class _Data:
             raise _unprocessable("id is required")
         rows = _parsed(await request.read(), list)
         if not all(isinstance(row, dict) for row in rows):
-            raise _unprocessable("a row is no object")
+            raise _unprocessable("a row is not an object")
         if request.path.endswith(_SERIES):
             _check_stamps(rows)
         self._sent[name] = (rows, request.headers.get(_ATTRIBUTES, ""))
         return _json({})
 
     def _range(self, request: web.Request, series: int) -> tuple[datetime, datetime]:
-        """From when to when so many series are asked for."""
+        """The requested time range, for this many series."""
         try:
             begin, end = instant(request.query["from"]), instant(request.query["to"])
         except (KeyError, ValueError) as error:
             raise _unprocessable(f"from and to are required, as ISO 8601: {error}") from error
         points = series * self._plants.points(begin, end)
         if points > _MOST_POINTS:
-            raise _unprocessable(f"these are {points:,} points: ask for {_MOST_POINTS:,} at most")
+            raise _unprocessable(f"{points:,} points requested: at most {_MOST_POINTS:,} are allowed")
         return begin, end
 
 
@@ -217,7 +217,7 @@ def _parsed(raw: bytes, kind: type = dict) -> Any:
     except ValueError:
         body = None
     if not isinstance(body, kind):
-        raise _unprocessable("the body is not what is expected here")
+        raise _unprocessable("the body is not of the expected type")
     return body
 
 

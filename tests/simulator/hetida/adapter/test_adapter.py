@@ -1,4 +1,4 @@
-"""The adapter as a runtime uses it: the contract, what comes back, and the limits that are planted."""
+"""The adapter as used by a runtime: the contract, the data, and the limits."""
 
 import asyncio
 import base64
@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from harness.simulator.distributions import fixed
+from harness.simulator.engine.distributions import fixed
 from harness.simulator.hetida.adapter.limits import Gate, Limits
 from harness.simulator.hetida.adapter.plants import Plants, instant, stamp
 from harness.simulator.hetida.adapter.rest import application
@@ -83,7 +83,7 @@ def test_stamps_are_read_as_clients_write_them(text):
         ("/multitsframe", "id", [{"timestamp": "2026-01-01T00:10:00Z", "metric": "m", "value": 2}]),
     ],
 )
-def test_what_was_sent_can_be_loaded_again(path, name, rows):
+def test_sent_data_can_be_loaded_again(path, name, rows):
     attributes = base64.b64encode(b'{"unit": "K"}').decode()
 
     async def talk(client):
@@ -155,7 +155,7 @@ def test_metadata_is_kept_for_each_thing_by_its_key():
         ("POST", "/dataframe?id=a", b"nope"),
     ],
 )  # fmt: skip
-def test_what_can_not_be_understood_is_422(method, path, body):
+def test_malformed_requests_get_a_422(method, path, body):
     async def talk(client):
         return (await client.request(method, path, data=body)).status
 
@@ -183,19 +183,19 @@ def test_a_capacity_is_never_exceeded_and_those_without_room_wait():
     assert gate.requests["/timeseries", "ok"] == 10
 
 
-def test_planted_errors_come_in_their_share_and_are_counted():
+def test_injected_errors_have_their_share_and_are_counted():
     async def talk(client):
         for _ in range(200):
             await client.get("/dataframe", params={"id": "plants"})
         return await (await client.get("/metrics")).text()
 
     text = use(talk, errors=0.3)
-    errors = sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if 'result="planted error"' in line)
+    errors = sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if 'result="injected error"' in line)
     assert 35 <= errors <= 85
     assert "pipeswarm_adapter_request_seconds_count 200" in text.replace("{}", "")
 
 
-def test_the_command_serves_and_says_how_the_backend_is_told(tmp_path):
+def test_the_command_serves_and_prints_the_backends_configuration(tmp_path):
     command = [
         sys.executable,
         "-P",
@@ -221,6 +221,6 @@ def test_the_command_serves_and_says_how_the_backend_is_told(tmp_path):
         assert asyncio.run(ask())["name"] == "plants"
     finally:
         process.terminate()
-        _, told = process.communicate(timeout=20)
-    assert f'HETIDA_DESIGNER_ADAPTERS="plants|plants|{url}|{url}"' in told
+        _, message = process.communicate(timeout=20)
+    assert f'HETIDA_DESIGNER_ADAPTERS="plants|plants|{url}|{url}"' in message
     assert process.returncode == 0

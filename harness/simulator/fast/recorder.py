@@ -1,0 +1,197 @@
+"""Records of pods, nodes and runs, made from the changes in the cluster."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, make_dataclass
+from typing import Any
+
+from harness.model import Event, Node, Sample, Span
+from harness.model.phases import (
+    PULLING,
+    REQUESTED_CPU_CORES,
+    REQUESTED_GPUS,
+    REQUESTED_MEMORY_BYTES,
+    RUN,
+    RUNNING,
+    SCHEDULING,
+    STARTING,
+    STORING,
+    UNSCHEDULABLE,
+)  # fmt: skip
+from harness.simulator import cluster
+from harness.simulator.cluster import Change, Pod, Shape
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.fast.records import SOURCE, Record
+from harness.simulator.kfp.graph import EXECUTOR
+from harness.simulator.kfp.records import OVER, Run
+from harness.simulator.kfp.workflow import Workflow
+from harness.simulator.platform import Platform
+
+_EXPLANATION_S = 1.0  # how long equal pods share the scheduler's explanation
+_PHASES: tuple[str, ...] = (SCHEDULING, PULLING, STARTING, RUNNING, STORING)
+_ALWAYS_SHOWN = {SCHEDULING, UNSCHEDULABLE, RUNNING}  # even with a length of 0
+# Reason and type of the events recorded for changes of pods.
+_REASONS: Mapping[Change, tuple[str, str]] = {
+    Change.UNSCHEDULABLE: ("FailedScheduling", "Warning"),
+    Change.SCALE_UP: ("TriggeredScaleUp", "Normal"),
+    Change.NO_SCALE_UP: ("NotTriggerScaleUp", "Normal"),
+    Change.REFUSED: ("FailedCreate", "Warning"),
+    Change.PREEMPTED: ("Preempted", "Normal"),
+}
+# A frozen dataclass sets each field through `object.__setattr__`, which takes four times as long as all the rest. There
+# are millions of spans: each is made as an unfrozen twin with the same slots and then changes its class.
+_Unfrozen = make_dataclass("_Unfrozen", [(each.name, each.type, each) for each in fields(Span)], slots=True)
+_CREATED, _ENDS = Change.CREATED, {Change.OVER, Change.GONE}
+_NOTED = {_CREATED, *_ENDS, *_REASONS}  # most changes are others, which only show in the spans
+
+
+class Recorder:
+    """A listener that turns changes into records, to be fetched with `take`."""
+
+    platform: Platform  # whose changes it records; set by `follow`
+
+    def __init__(self, origin_at: int) -> None:
+        self._calendar = Calendar(origin_at)
+        self._nodes: dict[str, cluster.Node] = {}
+        self._events: list[Event] = []
+        self._going: dict[str, Pod] = {}
+        self._over: list[Pod] = []
+        self._runs: list[Run] = []  # that are over
+        self._explained: dict[Shape, tuple[float, str]] = {}
+        self._usual: dict[str, Shape] = {}  # the requests of each task's first pod
+
+    def follow(self, platform: Platform) -> None:
+        """Record this platform, whose clock stamps the records."""
+        self.platform = platform
+        self._calendar.skew = platform.skew
+
+    def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
+        """Record why a pod waits, and its end."""
+        if change not in _NOTED:
+            return
+        if change is _CREATED:
+            self._going[pod.name] = pod
+        elif change in _ENDS:
+            if self._going.pop(pod.name, None) is not None:  # a pod that had ended may be deleted later
+                self._over.append(pod)
+        else:
+            reason, kind = _REASONS[change]
+            if change is Change.UNSCHEDULABLE:
+                detail = self._why(pod.shape)
+            elif change is Change.REFUSED:
+                detail = f"Error creating: {detail}"
+            run = pod.owner.run_id if isinstance(pod.owner, Workflow) else None
+            self._events.append(Event(self._now_at, "Pod", pod.name, reason, detail, SOURCE, run, type=kind))
+
+    def node_changed(self, node: cluster.Node, reason: str = "", message: str = "") -> None:
+        """Record the node and its events."""
+        self._nodes[node.name] = node
+        if reason and reason != "NodeReady":
+            kind = "Warning" if reason == "PreemptScheduled" else "Normal"
+            self._events.append(Event(self._now_at, "Node", node.name, reason, message, SOURCE, type=kind))
+
+    def run_over(self, run: Run) -> None:
+        """Record a run's end, once the API server has."""
+        self._runs.append(run)
+
+    @property
+    def _now_at(self) -> int:
+        return self._calendar.ns(self.platform.loop.now)
+
+    def _why(self, shape: Shape) -> str:
+        """The scheduler's explanation, shared by equal pods for a while because it scans every node."""
+        now, known = self.platform.loop.now, self._explained.get(shape)
+        if known is None or now - known[0] > _EXPLANATION_S:
+            known = self._explained[shape] = (now, self.platform.cluster.scheduler.ranks.explain(shape))
+        return known[1]
+
+    # --- records ------------------------------------------------------------------------------------------------
+
+    def take(self) -> Iterator[Record]:
+        """The records since the last call."""
+        calendar = self._calendar
+        events, self._events = self._events, []
+        yield from events
+        pods, self._over = self._over, []
+        for pod in pods:
+            yield from self._pod(pod, calendar)
+        runs, self._runs = self._runs, []
+        for run in runs:
+            yield from _run(run, calendar)
+
+    def rest(self) -> Iterator[Record]:
+        """All nodes, and the runs and pods that have not ended."""
+        calendar = self._calendar
+        for node in self._nodes.values():
+            yield _node(node, calendar)
+        for run in self.platform.server.runs.values():
+            if run.state not in OVER:
+                yield from _run(run, calendar)
+        for pod in self._going.values():
+            yield from self._pod(pod, calendar)
+
+    def _pod(self, pod: Pod, calendar: Calendar) -> list[Record]:
+        """A pod's spans, and its requests: once per task, and again for each pod whose requests differ."""
+        assert isinstance(pod.owner, Workflow)
+        task = pod.task if pod.role == EXECUTOR else f"{pod.task or 'root'}-driver"
+        found = _life(pod, task, pod.owner.run_id, calendar)
+        shape, usual = pod.shape, self._usual.get(task)
+        if usual is None or shape[:3] != usual[:3]:
+            self._usual.setdefault(task, shape)
+            labels = {"task": task} if usual is None else {"pod": pod.name}
+            requested = (
+                (REQUESTED_CPU_CORES, shape.cpu / 1000),
+                (REQUESTED_MEMORY_BYTES, float(shape.memory)),
+                (REQUESTED_GPUS, float(shape.gpu)),
+            )
+            found.extend(Sample(metric, calendar.ns(pod.created), value, labels) for metric, value in requested)
+        return found
+
+
+def _node(node: cluster.Node, calendar: Calendar) -> Node:
+    return Node(
+        node.name, node.pool.name, calendar.ns(node.created), calendar.when(node.ready), calendar.when(node.gone),
+        node.cpu / 1000, float(node.memory), float(node.gpu), node.pool.pods, node.pool.spot, node.pool.price, SOURCE,
+    )  # fmt: skip
+
+
+def _run(run: Run, calendar: Calendar) -> Iterator[Record]:
+    """A run's span, and the event of its end once the API server has recorded it."""
+    over = run.state in OVER
+    ended_at = calendar.when(run.finished) if over else None
+    yield Span(run.id, "", RUN, calendar.ns(run.created), ended_at, task=run.name, source=SOURCE)
+    if over:
+        kind = "Normal" if run.state == "SUCCEEDED" else "Warning"
+        learned_at = calendar.ns(run.history[-1][0])
+        yield Event(learned_at, "Run", run.id, run.state, run.error, SOURCE, run.id, type=kind)
+
+
+def _span(*values: Any) -> Span:
+    span: Any = _Unfrozen(*values)
+    span.__class__ = Span
+    return span  # type: ignore[no-any-return]
+
+
+def _life(pod: Pod, task: str, run_id: str, calendar: Calendar) -> list[Record]:
+    """The spans of a pod's phases so far; a lost pod ends in its current phase."""
+    found: list[Record] = []
+    at, over, name, node = calendar.ns, pod.finished, pod.name, pod.node.name if pod.node is not None else None
+    ends: tuple[float | None, ...]
+    phases, ends = _PHASES, (pod.scheduled, pod.pulled, pod.started, pod.main_ended, over)
+    if pod.unschedulable is not None:
+        phases, ends = (SCHEDULING, UNSCHEDULABLE, *phases[1:]), (pod.unschedulable, *ends)
+    # A phase begins where the previous one ends: each instant is converted once.
+    begun, begun_at = pod.created, at(pod.created)
+    for phase, end in zip(phases, ends, strict=True):
+        until = over if end is None else end
+        if until is None:
+            found.append(_span(run_id, name, phase, begun_at, None, task, 0, node, SOURCE))
+        elif until > begun or phase in _ALWAYS_SHOWN:
+            until_at = at(until)
+            found.append(_span(run_id, name, phase, begun_at, until_at, task, 0, node, SOURCE))
+            begun, begun_at = until, until_at
+        if end is None:
+            break
+    if pod.exit_code and over is not None:
+        text = pod.message or f"container main ended with exit code {pod.exit_code}"
+        found.append(Event(calendar.ns(over), "Pod", name, pod.reason, text, SOURCE, run_id, type="Warning"))
+    return found

@@ -1,0 +1,17 @@
+"""Input and output of a simulated test: arrivals, and the records of a run folder."""
+
+from dataclasses import dataclass
+
+from harness.model import Event, Node, Sample, Scenario, Span, Submission
+
+SOURCE = "simulator"
+
+Record = Submission | Span | Event | Node | Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A scenario, due `due_s` seconds after the start."""
+
+    due_s: float
+    scenario: Scenario

@@ -1,0 +1,131 @@
+"""Runs of a pipeline in simulated time: arrivals in, the records of a run folder out."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from harness.model import Outcome, Sample, Submission
+from harness.model.phases import (
+    LIST_SECONDS,
+    NODE_CPU_CORES,
+    RUNS_IN_FLIGHT,
+    STORE_AVAILABLE_BYTES,
+    STORE_CAPACITY_BYTES,
+)  # fmt: skip
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.fast.recorder import Recorder
+from harness.simulator.fast.records import Arrival, Record
+from harness.simulator.kfp.errors import RpcError
+from harness.simulator.kfp.records import Run
+from harness.simulator.kube_objects.usage import Meter
+from harness.simulator.platform import Platform
+
+_SAMPLE_S = 15.0  # interval between samples, and between checks for the end
+_MOST_METERED = 100  # nodes; adding up the pods of more would cost more than simulating them
+_ACCEPTED = 200
+_LIST_S = 0.02  # to render a page of runs
+
+
+def simulate_runs(
+    recorder: Recorder, package: bytes, arrivals: Sequence[Arrival], calendar: Calendar, horizon: float
+) -> Iterator[Record]:
+    """Submit runs of the pipeline in `package` to the recorder's platform.
+
+    Args:
+        recorder: a listener of the platform, after `follow`, with all faults injected.
+        package: the compiled pipeline (IR YAML).
+        arrivals: sorted by due time.
+        calendar: of the submitter, whose clock is right.
+        horizon: simulated seconds; runs that have not ended by then stay open.
+
+    Raises:
+        RpcError: the package is not a pipeline.
+    """
+    platform = recorder.platform
+    loop, meter = platform.loop, Meter(platform)
+    pipeline = platform.server.catalogue.create_pipeline("", "", "", package)
+    ledger = _Ledger(platform, pipeline.id, arrivals, calendar)
+    platform.run_watchers += (recorder.run_over, ledger.run_over)
+    for seq, arrival in enumerate(arrivals):
+        loop.at(arrival.due_s, ledger.submit, seq)
+    while True:
+        yield from _samples(platform, meter, calendar)
+        yield Sample(RUNS_IN_FLIGHT, calendar.ns(loop.now), float(ledger.in_flight))
+        if not ledger.unsettled or loop.now >= horizon or not loop.pending:
+            break
+        loop.run(min(horizon, loop.now + _SAMPLE_S))
+        yield from recorder.take()
+    yield from ledger.rows()
+    yield from recorder.rest()
+
+
+def _samples(platform: Platform, meter: Meter, calendar: Calendar) -> Iterator[Sample]:
+    """The samples that a collector would take now."""
+    store, nodes = platform.store, platform.cluster.nodes
+    at, volume = (
+        calendar.ns(platform.loop.now),
+        {"volume": store.installed.claim, "namespace": platform.profile.namespace},
+    )
+    yield Sample(STORE_CAPACITY_BYTES, at, store.capacity, volume)
+    yield Sample(STORE_AVAILABLE_BYTES, at, store.free, volume)
+    yield Sample(LIST_SECONDS, at, _LIST_S + platform.server.listing_s(), {"endpoint": "ListRuns"})
+    for node in nodes.values() if len(nodes) <= _MOST_METERED else ():
+        yield Sample(NODE_CPU_CORES, at, meter.cores(node), {"node": node.name})
+
+
+class _Ledger:
+    """Submits the arrivals and records their outcomes.
+
+    Attributes:
+        in_flight: accepted runs that have not ended according to the API server.
+        unsettled: arrivals that were not rejected and whose run has not ended.
+    """
+
+    def __init__(self, platform: Platform, pipeline_id: str, arrivals: Sequence[Arrival], calendar: Calendar) -> None:
+        self._platform = platform
+        self._pipeline_id = pipeline_id
+        self._arrivals = arrivals
+        self._calendar = calendar
+        self._answered: dict[int, Submission] = {}
+        self.in_flight = 0
+        self.unsettled = len(arrivals)
+
+    def submit(self, seq: int) -> None:
+        """Submit the arrival with this number."""
+        server, scenario = self._platform.server, self._arrivals[seq].scenario
+        try:
+            version = server.catalogue.version(self._pipeline_id, "")
+            run = server.prepare_run(scenario.run_name, "", version, scenario.values, by_reference=True)
+        except RpcError as error:
+            self._learn(seq, error)
+        else:
+            server.start_run(run, partial(self._learn, seq))
+
+    def _learn(self, seq: int, answer: Run | RpcError) -> None:
+        self._answered[seq] = self._row(seq, answer)
+        if isinstance(answer, Run):
+            self.in_flight += 1
+        else:
+            self.unsettled -= 1
+
+    def run_over(self, _: Run) -> None:
+        """Count a run's end, once the API server has recorded it."""
+        self.in_flight -= 1
+        self.unsettled -= 1
+
+    def rows(self) -> Iterator[Submission]:
+        """The submissions of all arrivals, in order."""
+        for seq in range(len(self._arrivals)):
+            yield self._answered.get(seq) or self._row(seq, None)
+
+    def _row(self, seq: int, answer: Run | RpcError | None) -> Submission:
+        arrival, calendar = self._arrivals[seq], self._calendar
+        due_at = calendar.ns(arrival.due_s)
+        answered_at = calendar.ns(self._platform.loop.now) if answer is not None else None
+        what: tuple[Outcome, str | None, int, int | None, str | None]
+        if isinstance(answer, Run):
+            what = Outcome.ACCEPTED, answer.id, 0, _ACCEPTED, None
+        elif answer is not None:
+            what = Outcome.REJECTED, None, 0, answer.code.http, answer.message
+        else:
+            what = Outcome.REJECTED, None, 0, None, "no answer before the end"
+        return Submission(seq, arrival.scenario.id, arrival.scenario.run_name, due_at, due_at, answered_at, *what)

@@ -1,0 +1,28 @@
+"""Profiles: the settings of a simulated platform (`settings`), read from YAML (`file`)."""
+
+from harness.simulator.profile.settings import (
+    Agent,
+    Api,
+    ArtifactStore,
+    Autoscaler,
+    Backend,
+    Controller,
+    DataAdapter,
+    Database,
+    Execution,
+    FaultPlan,
+    Hetida,
+    Kubelet,
+    Pool,
+    Profile,
+    Quota,
+    Runtime,
+    Scheduler,
+    Step,
+    Taint,
+)  # fmt: skip
+
+__all__ = [
+    "Agent", "Api", "ArtifactStore", "Autoscaler", "Backend", "Controller", "DataAdapter", "Database", "Execution",
+    "FaultPlan", "Hetida", "Kubelet", "Pool", "Profile", "Quota", "Runtime", "Scheduler", "Step", "Taint",
+]  # fmt: skip

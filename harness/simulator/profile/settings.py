@@ -1,0 +1,290 @@
+"""The settings of one simulated platform, with the defaults of a plain installation.
+
+A profile YAML has these fields by these names. Durations are read from ``90s`` or ``10m``, sizes and cores from
+Kubernetes quantities (``500m``, ``16Gi``), and an `Amount` from any form of `harness.simulator.engine.distributions`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from harness.model.units import parse_duration, parse_quantity
+from harness.simulator.engine.distributions import Amount, Lognormal, Uniform, fixed
+from harness.simulator.profile.store_products import StoreProduct
+
+Seconds = Annotated[float, parse_duration]
+Cores = Annotated[float, parse_quantity]
+Bytes = Annotated[float, parse_quantity]
+DurationAmount = Annotated[Amount, parse_duration]  # draws seconds
+Scalar = str | int | float | bool  # as YAML has it
+QuantityAmount = Annotated[Amount, parse_quantity]  # draws cores or bytes
+
+_MI = 2**20
+_GI = 2**30
+
+# Default durations and sizes of a KFP platform, in the order of the settings below.
+_STARTING = Amount(Lognormal(1.5, 4.0))
+_PROVISIONING = Amount(Lognormal(90.0, 180.0))
+_LATENCY = Amount(Lognormal(0.02, 0.08))
+_DRIVING = Amount(Uniform(0.6, 1.6))
+_COMPUTING = Amount(Lognormal(30.0, 90.0))
+_OUTPUT = Amount(Lognormal(20 * _MI, 100 * _MI))
+_CPU = fixed(0.5)
+_MEMORY = fixed(200 * _MI)
+# Default durations of a hetida designer execution.
+_LOADING = Amount(Lognormal(0.15, 0.4))
+_OPERATING = Amount(Lognormal(0.4, 1.2))
+_SENDING = Amount(Lognormal(0.1, 0.3))
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """Keeps pods off a pool's nodes unless they tolerate it."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A node pool: a group of equal machines."""
+
+    name: str
+    cpu: Cores = 4.0  # of the machine
+    memory: Bytes = 16 * _GI
+    gpu: int = 0
+    reserved_cpu: Cores = 0.14  # reserved for the node itself: allocatable = machine - reserved
+    reserved_memory: Bytes = 2.25 * _GI
+    pods: int = 110
+    initial: int = 3  # nodes at the start
+    min: int = 0
+    max: int = 3
+    spot: bool = False
+    evictions_per_hour: float = 0.0  # of one spot node
+    price: float | None = None  # of one node, per hour
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    instance_type: str = "Standard_D4s_v5"
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """Settings of kube-scheduler."""
+
+    pod_s: Seconds = 0.004  # to schedule one pod; pods are scheduled one at a time
+    packing: bool = False  # fill nodes up (MostAllocated) instead of spreading (LeastAllocated)
+    backoff_s: Seconds = 1.0  # before an unschedulable pod is retried; doubles with every attempt
+    backoff_max_s: Seconds = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kubelet:
+    """What happens on a node between binding a pod and its main container."""
+
+    start: DurationAmount = _STARTING  # sandbox, volumes, init containers
+    pull_overhead_s: Seconds = 0.8  # per pull: registry round trips
+    pull_bytes_per_s: Bytes = 60 * _MI  # of one node; images are pulled one after the other
+    images: Mapping[str, Bytes] = field(default_factory=dict)  # compressed sizes by image name
+    image_bytes: Bytes = 350 * _MI  # of images not named above
+    termination_s: Seconds = 1.0  # from a pod's deletion to its end, if its grace period is no shorter
+
+
+@dataclass(frozen=True, slots=True)
+class Autoscaler:
+    """Settings of cluster-autoscaler."""
+
+    scan_s: Seconds = 10.0
+    provisioning: DurationAmount = _PROVISIONING  # from the request to a ready node
+    unneeded_s: Seconds = 600.0  # an idle node is removed after this time
+    after_add_s: Seconds = 600.0  # no scale-down for this long after a scale-up
+    expander: str = "least-waste"  # or price, random
+    failing: float = 0.0  # share of node requests that fail
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """The KFP API server and its database."""
+
+    qps: float = 5.0  # of its Kubernetes client; CreateRun waits for a token
+    burst: int = 10
+    latency: DurationAmount = _LATENCY  # of a write, without the wait for tokens
+    tokens_per_report: int = 2  # taken from the same bucket when a run's end is reported (since KFP 2.17)
+    error_rate: float = 0.0  # share of CreateRun calls answered 500
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The database behind the API server."""
+
+    connections: int = 0  # concurrent connections; 0 is no limit (MySQL's max_connections is 151)
+    parallel: int = 32  # calls served at full speed; more calls share it and slow down
+    capacity: Bytes = 20 * _GI
+    used: Bytes = 0.4 * _GI  # at the start
+    run_bytes: Bytes = 40_000.0  # of one run: its specification and its workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A ResourceQuota on the runs' namespace: total requests of unfinished pods. 0 is no limit."""
+
+    cpu: Cores = 0.0
+    memory: Bytes = 0.0
+    gpu: int = 0
+    pods: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """Settings of the Argo workflow controller."""
+
+    workers: int = 32
+    operation_s: Seconds = 0.02  # of one reconciliation of one workflow
+    qps: float = 20.0
+    burst: int = 30
+    requeue_s: Seconds = 10.0  # DEFAULT_REQUEUE_TIME: from a change of a pod to the next reconciliation
+    parallelism: int = 0  # maximum of running workflows; 0 is no limit
+    error_retries: int = 2  # for a lost pod, not for a failed one
+    ttl_s: Seconds = 3600.0  # how long finished workflows and their pods are kept
+    driver: DurationAmount = _DRIVING  # a driver pod's main container
+    driver_cpu: Cores = 0.1
+    driver_memory: Bytes = 64 * _MI
+    loop_iterations: int = 3  # of a loop over the output of an earlier step
+    condition_holds: float = 0.5  # probability that a comparison with an unknown output is true
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """The persistence agent, which reports the state of workflows to the API server."""
+
+    workers: int = 2
+    report_s: Seconds = 0.05  # of one report
+    lag_s: Seconds = 0.5  # from a change to the report's beginning
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactStore:
+    """The object store that steps write their outputs to."""
+
+    product: StoreProduct = StoreProduct.SEAWEEDFS  # seaweedfs or minio: determines names, metrics and error texts
+    capacity: Bytes = 20 * _GI
+    min_free: float = 0.01  # share of the capacity below which writes are refused
+    bytes_per_s: Bytes = 400 * _MI  # shared by all transfers
+    stream_bytes_per_s: Bytes = 100 * _MI  # maximum of one transfer
+    request_s: Seconds = 0.02  # overhead of one transfer
+    timeout_s: Seconds = 20.0  # how long a refused write is retried
+    used: Bytes = 0.0  # at the start
+    # Above 0, outputs are shared in memory (as with Vineyard): writing is a copy at this speed, reading takes
+    # `request_s` for any size, and the volume is not used.
+    memory_bytes_per_s: Bytes = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Behaviour of the steps whose task name matches `match` (a shell pattern; the first match counts)."""
+
+    match: str = "*"
+    duration: DurationAmount = _COMPUTING
+    output: QuantityAmount = _OUTPUT  # bytes written at the end
+    cpu: QuantityAmount = _CPU  # cores used while unconstrained
+    memory: QuantityAmount = _MEMORY  # peak bytes
+    failing: float = 0.0  # share of attempts that fail
+    requests_cpu: Cores = 0.0  # where the pipeline requests nothing
+    requests_memory: Bytes = 0.0
+    priority_class: str = ""  # of its pods; one of the profile's
+    # Outputs that conditions read, by name; each run draws one of the values: {Output: [heads, tails]}.
+    results: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Behaviour of the hetida designer executions whose transformation's name matches `match` (a shell pattern)."""
+
+    match: str = "*"
+    load: DurationAmount = _LOADING  # of one input from an idle adapter
+    compute: DurationAmount = _OPERATING  # seconds of one core
+    send: DurationAmount = _SENDING  # of one output to an idle adapter
+    cores: Cores = 1.0  # used by the operators; more than 1 means that they release the GIL
+    operators: int = 1  # between two, the worker's event loop serves other executions
+    failing: float = 0.0  # share of executions whose operator raises
+
+
+@dataclass(frozen=True, slots=True)
+class DataAdapter:
+    """An adapter and the database behind it."""
+
+    id: str
+    capacity: int = 0  # requests served at once, the others queue; 0 is no limit
+    error_rate: float = 0.0  # share of requests answered with an error
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The runtime service of hetida designer: replicas on nodes, worker processes in each replica."""
+
+    nodes: int = 3
+    cores: Cores = 4.0  # per node, shared by its replicas
+    replicas: int = 3
+    workers: int = 4  # per replica (gunicorn's MAX_WORKERS, WORKERS_PER_CORE)
+    balancing: str = "random"  # between replicas: random (kube-proxy), round-robin, least-connections (nginx, IPVS)
+    names_replicas: bool = True  # the balancer adds X-Upstream-Addr to responses
+    parse_s: Seconds = 0.004  # to read a request
+    timeout_s: Seconds = 900.0  # gunicorn's TIMEOUT: a worker blocked for longer is killed
+    boot_s: Seconds = 6.0  # of a new worker process
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Settings of hetida designer's backend service."""
+
+    workers: int = 4
+    prepare_s: Seconds = 0.03  # from a request to the call of the runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Hetida:
+    """An installation of hetida designer."""
+
+    runtime: Runtime = Runtime()
+    backend: Backend = Backend()
+    adapters: tuple[DataAdapter, ...] = (DataAdapter("plants"),)
+    executions: tuple[Execution, ...] = (Execution(),)
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPlan:
+    """A fault to inject: its name, when it begins, and how strong it is."""
+
+    name: str
+    at_s: Seconds = 0.0
+    strength: float = 1.0
+
+    def __str__(self) -> str:
+        """``name[@when][:strength]``, as `harness.simulator.faults.parse_fault` reads it."""
+        when = f"@{self.at_s:g}s" if self.at_s else ""
+        return f"{self.name}{when}" + (f":{self.strength:g}" if self.strength != 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Everything that defines one simulated platform."""
+
+    name: str
+    title: str = ""
+    pools: tuple[Pool, ...] = (Pool("default"),)
+    scheduler: Scheduler = Scheduler()
+    kubelet: Kubelet = Kubelet()
+    autoscaler: Autoscaler | None = None
+    api: Api = Api()
+    database: Database = Database()
+    quota: Quota = Quota()
+    controller: Controller = Controller()
+    agent: Agent = Agent()
+    store: ArtifactStore = ArtifactStore()
+    steps: tuple[Step, ...] = (Step(),)
+    caching: bool = True  # the server's execution cache; pipelines have to enable it too
+    namespace: str = "kubeflow"
+    # PriorityClasses besides Kubernetes' own: name → value. Pods without one have the priority 0.
+    priority_classes: Mapping[str, int] = field(default_factory=dict)
+    hetida: Hetida | None = None
+    faults: tuple[FaultPlan, ...] = ()

@@ -1,0 +1,85 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.model.errors import ConfigError
+from harness.simulator.engine.distributions import Amount, Exponential, Fixed, Lognormal, Uniform
+from harness.simulator.profile import Profile
+from harness.simulator.profile.file import built_in, load_profile, parse_profile
+
+
+@pytest.mark.parametrize("name", sorted(built_in()))
+def test_built_in_profiles_can_be_read_and_have_a_title(name: str) -> None:
+    profile = load_profile(name)
+    assert profile.name == name
+    assert profile.title
+    assert profile.pools
+
+
+def test_an_empty_profile_is_a_plain_installation() -> None:
+    assert parse_profile("", "x.yaml", "x") == Profile("x")
+
+
+def test_durations_quantities_and_distributions_are_read() -> None:
+    profile = parse_profile(
+        """
+        pools: [{name: a, cpu: 3500m, memory: 8Gi, taints: [{key: k, value: v}], labels: {x: y}}]
+        autoscaler: {provisioning: {exponential: {mean: 2m}}}
+        controller: {ttl_s: 1h}
+        steps: [{match: "train*", duration: {uniform: [1s, 2m], parameter: rows, per: 100}, output: 5Mi}]
+        """,
+        "x.yaml",
+        "x",
+    )
+    (pool,) = profile.pools
+    assert (pool.cpu, pool.memory, pool.taints[0].key, pool.labels) == (3.5, 8 * 2**30, "k", {"x": "y"})
+    assert profile.autoscaler is not None
+    assert profile.autoscaler.provisioning.distribution == Exponential(120.0)
+    assert profile.controller.ttl_s == 3600
+    assert profile.steps[0].duration == Amount(Uniform(1.0, 120.0), "rows", 100.0, 1.0)
+    assert profile.steps[0].output.distribution == Fixed(5 * 2**20)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "what", "hint"),
+    [
+        ("store: {product: ceph}", "x.yaml:1: store.product", "'ceph' is not a valid value", "seaweedfs, minio"),
+        ("pools:\n  - name: a\n    cpus: 3", "x.yaml:3: pools[0].cpus", "unknown key", "did you mean 'cpu'?"),
+        ("api: {qps: fast}", "x.yaml:1: api.qps", "not a number", "a number"),
+        ("api:\n  latency: {lognormal: {median: 5s, p95: 1s}}", "x.yaml:2: api.latency", "median <= p95", "lognormal"),
+        ("kubelet: {start: {uniform: [1s]}}", "x.yaml:1: kubelet.start", "uniform", "uniform: [1s, 4s]"),
+        ("kubelet: {start: {per: 3, fixed: 1s}}", "x.yaml:1: kubelet.start", "need a 'parameter'", "write"),
+        ("pools: 3", "x.yaml:1: pools", "not a list", "-"),
+        ("pools: [{cpu: 3}]", "x.yaml:1: pools[0].name", "missing", "add it"),
+        ("store: {capacity: lots}", "x.yaml:1: store.capacity", "not a Kubernetes quantity", "500m"),
+        ("store: {capacity: -1Gi}", "x.yaml:1: store.capacity", "below 0", "0 or more"),
+        ("scheduler: {packing: 1}", "x.yaml:1: scheduler.packing", "not true or false", "true"),
+        ("- a", "x.yaml:1: the profile", "not a mapping", "keys: "),
+        ("a: [", "x.yaml", "not YAML", "built-in"),
+    ],
+)
+def test_errors_name_line_and_key(text: str, where: str, what: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_profile(text, "x.yaml", "x")
+    assert error.value.message.startswith(where)
+    assert what in error.value.message
+    assert hint in error.value.hint
+
+
+@given(st.floats(0.01, 1e3), st.floats(1, 10))
+def test_a_lognormal_has_the_given_95th_percentile(median: float, factor: float) -> None:
+    from random import Random
+
+    distribution, random = Lognormal(median, median * factor), Random(1)
+    draws = [distribution.sample(random) for _ in range(4000)]
+    assert sum(draw <= median * factor * (1 + 1e-9) for draw in draws) / 4000 == pytest.approx(
+        0.95, abs=0.02 if factor > 1.01 else 0.06
+    )
+
+
+def test_a_parameter_scales_an_amount_where_it_is_a_number() -> None:
+    from random import Random
+
+    amount = Amount(Fixed(2.0), "rows", 100.0, 0.5)
+    draws = [amount.sample(Random(0), {"rows": rows}) for rows in (400, "400", True, None, -1)]
+    assert draws == [4.0, 2.0, 2.0, 2.0, 2.0]
