@@ -1,12 +1,12 @@
 """Throughput in windows, beside the nodes and the runs in flight that made it."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.analysis.timeline.curves import mean_active
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import POD_PHASES, RUNNING, SUCCEEDED, UNSCHEDULABLE
 
 _WIDTHS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
@@ -53,7 +53,7 @@ class Throughput:
         return np.asarray((self.edges_s[1:] + self.edges_s[:-1]) / 2, dtype=np.float64)
 
 
-@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+@remembered
 def throughput(timeline: Timeline) -> Throughput:
     """Count and average by window, about sixty windows of a round width over the whole test."""
     runs, nodes, pods = timeline.runs, timeline.run_nodes, timeline.pods

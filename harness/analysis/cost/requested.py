@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import orjson
@@ -11,6 +10,7 @@ import pandas as pd
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Bools, Floats, Timeline, floats
 from harness.analysis.timeline.curves import mean_active
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, REQUESTED_MEMORY_BYTES, SCHEDULING, UNSCHEDULABLE
 
 
@@ -33,7 +33,7 @@ class Requested:
     room: Floats
 
 
-@lru_cache(maxsize=1)  # the charges and a figure ask; a timeline never changes
+@remembered
 def requested(timeline: Timeline) -> tuple[Requested, ...]:
     """Join pods with what their tasks request; empty when those of a task were not seen. GPUs where there are."""
     found = (

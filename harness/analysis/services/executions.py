@@ -1,11 +1,11 @@
 """Executions by a service that answers with the result: how long each phase took, and at which replica."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from harness.analysis.timeline import Floats, Ints, Timeline, floats
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import COMPUTING, LOADING, QUEUED, SENDING
 
 
@@ -42,7 +42,7 @@ class Executions:
         return {name: values for name, values in groups if values.size >= least}
 
 
-@lru_cache(maxsize=1)  # several detectors ask; a timeline never changes
+@remembered
 def executions(timeline: Timeline) -> Executions:
     """The executions of the ledger's runs; empty where the target's runs are made of pods."""
     pods = timeline.pods

@@ -4,9 +4,9 @@ Instants become float seconds after the test's start (t0), so that every later s
 instant is NaN. Names end in ``_s`` as in ``schedule.csv``.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ import pandas as pd
 from harness.analysis.timeline.clocks import ahead
 from harness.analysis.timeline.columns import Bools, Floats, Ints, beginnings, distinct, floats, position, shifted
 from harness.analysis.timeline.joining import joined_pods, joined_runs, observed_runs
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import COMPUTING, POD_PHASES, RUN
 from harness.model.plan import Plan
 from harness.model.records import Outcome
@@ -44,6 +45,7 @@ class Timeline:
         samples: metric, at_s, value, labels (a JSON text).
         nodes: name, pool, created_s, ready_s, gone_s, cpu, memory, gpu, pods, spot, price.
         skew_s: what the platform's clock was found to be ahead; its stamps above are set back by it already.
+        memory: results of `remembered` functions.
     """
 
     plan: Plan
@@ -57,6 +59,7 @@ class Timeline:
     samples: pd.DataFrame
     nodes: pd.DataFrame
     skew_s: float = 0.0
+    memory: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def from_frames(cls, plan: Plan, frames: Mapping[str, pd.DataFrame]) -> "Timeline":
@@ -129,9 +132,14 @@ class Timeline:
         return str(self.plan.target_options.get("namespace") or "kubeflow")
 
     @property
+    @remembered
     def run_nodes(self) -> pd.DataFrame:
         """The nodes of the pools that the runs' pods ran on; all nodes when that was not seen."""
-        return _run_nodes(self)
+        nodes, homes = self.nodes, self.pods["node"].cat
+        of_runs = homes.codes.to_numpy()[self.pods["row"].to_numpy() >= 0]
+        hosts = homes.categories[np.bincount(of_runs, minlength=len(homes.categories)) > 0]
+        pools = set(nodes["pool"][nodes["name"].isin(hosts)])
+        return nodes[nodes["pool"].isin(pools)] if pools else nodes
 
     @property
     def answers_are_results(self) -> bool:
@@ -154,15 +162,6 @@ class Timeline:
     def is_open(self) -> Bools:
         """Per row of `runs`: accepted, and not over when the observation ended (censored)."""
         return (self.runs["outcome"] == Outcome.ACCEPTED.value).to_numpy(dtype=bool) & ~self.is_over
-
-
-@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
-def _run_nodes(timeline: Timeline) -> pd.DataFrame:
-    nodes, homes = timeline.nodes, timeline.pods["node"].cat
-    of_runs = homes.codes.to_numpy()[timeline.pods["row"].to_numpy() >= 0]
-    hosts = homes.categories[np.bincount(of_runs, minlength=len(homes.categories)) > 0]
-    pools = set(nodes["pool"][nodes["name"].isin(hosts)])
-    return nodes[nodes["pool"].isin(pools)] if pools else nodes
 
 
 def _start(plan: Plan, submissions: pd.DataFrame, spans: pd.DataFrame, events: pd.DataFrame) -> int:

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import CANCELED, FAILED
 
 # Pod events that say that a container or pod did not end well.
@@ -50,7 +50,7 @@ class Group:
     example: str
 
 
-@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+@remembered
 def failures(timeline: Timeline) -> tuple[Failure, ...]:
     """The runs that failed or were cancelled, in the order of their ends."""
     runs = timeline.runs

@@ -3,12 +3,12 @@
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from harness.analysis.capacity.autoscaling import NOT_TRIGGERED_SCALE_UP, provisioning_times, scale_ups
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import (
     PROVISIONING,
@@ -69,7 +69,7 @@ class SchedulingWait:
         return 1.0 - self.pulling - self.storing
 
 
-@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+@remembered
 def scheduling_wait(timeline: Timeline) -> SchedulingWait:
     """Fold phases and events."""
     shares = waits_so_far(timeline).shares()

@@ -1,12 +1,12 @@
 """How runs get going: the wait for the first pod, the waits between pods, and how many runs work at once."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from harness.analysis.timeline import Floats, Timeline, beginnings, floats
 from harness.analysis.timeline.curves import active
+from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import CONTROLLER
 
@@ -32,7 +32,7 @@ class StartupDelay:
     unhindered_s: float
 
 
-@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+@remembered
 def startup_delay(timeline: Timeline) -> StartupDelay:
     """Fold first pods and the controller's waits."""
     split = waits_so_far(timeline)

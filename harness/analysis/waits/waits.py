@@ -10,13 +10,13 @@ clamping it would break the sum.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
 from harness.analysis.capacity.autoscaling import provisioning
 from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, floats
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import (
     CONTROLLER,
     DISPATCH,
@@ -70,13 +70,13 @@ class Waits:
         return {name: total / whole if whole else 0.0 for name, total in zip(RUN_PHASES, sums, strict=True)}
 
 
-@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+@remembered
 def waits(timeline: Timeline) -> Waits:
     """Split the wait of every run that is over."""
     return _split(timeline, timeline.is_over & np.isfinite(floats(timeline.runs, "over_s")))
 
 
-@lru_cache(maxsize=1)
+@remembered
 def waits_so_far(timeline: Timeline) -> Waits:
     """Split the wait of every run that is over, and of those that go on up to the end of the observation.
 

@@ -1,11 +1,11 @@
 """Work that was lost and done again: pods that failed, were evicted, or went with their node."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from harness.analysis.timeline import Ints, Timeline, distinct, floats
+from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.failures import BAD_ENDS
 from harness.model.phases import RUNNING
 
@@ -46,7 +46,7 @@ def wasted_work(timeline: Timeline) -> WastedWork | None:
     return WastedWork(distinct(pod[lost]), float(length[lost].sum()), float(length.sum()))
 
 
-@lru_cache(maxsize=1)  # a table and figures ask; a timeline never changes
+@remembered
 def lost_pods(timeline: Timeline) -> tuple[Ints, Ints]:
     """Numbers of the pods that failed by themselves, and of those that were taken: evicted, or gone with their node."""
     with_node = timeline.pods["pod"].to_numpy()[lost_with_node(timeline)]
