@@ -103,9 +103,9 @@ def _measure(work: Callable[[Path], Answers], path: Path) -> int:
 
 def report(path: Path) -> Answers:
     """Everything."""
-    import reports
+    from harness.cli.report import rebuild
 
-    reports.rebuild(RunFolder.open(path))
+    rebuild(RunFolder.open(path))
     return {}
 
 

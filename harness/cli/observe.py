@@ -125,7 +125,8 @@ def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> "Plan"
 
 def new_folder(arguments: argparse.Namespace, plan: "Plan", what: str, size: int) -> "RunFolder":
     """A run folder with this plan; `what` and `size` are the schedule's place in its name."""
-    from harness.store.folder import RunFolder, run_name
+    from harness.model.run_name import run_name
+    from harness.store.folder import RunFolder
 
     folder = RunFolder.create(
         arguments.runs_dir, arguments.run_name or run_name(plan.target, what, size, time.time_ns())

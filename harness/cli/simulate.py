@@ -141,7 +141,8 @@ def _folder(
 ) -> "tuple[RunFolder, list[float]]":
     """The run folder with its plan and schedule, and the schedule's due times."""
     from harness.model.concurrency import Concurrency
-    from harness.store.folder import PIPELINE, SCENARIOS, RunFolder, run_name
+    from harness.model.run_name import run_name
+    from harness.store.folder import PIPELINE, SCENARIOS, RunFolder
 
     given, package = checked.settings, checked.prepared.package
     schedule = given.schedule_for(scenarios)

@@ -19,13 +19,14 @@ from harness.model.errors import ConfigError
 from harness.model.plan import Plan
 from harness.model.records import Event
 from harness.model.redaction import Redaction, column_of, hide_columns, values_of
+from harness.model.run_name import run_name
 from harness.model.scenario import Scenario
 from harness.model.schedule import Schedule, to_mapping
 from harness.plan.assignment import Assignment
 from harness.plan.options import Settings
 from harness.plan.validate import Checked, guard, scenarios_for, versions
 from harness.store.baselines import keep_baseline
-from harness.store.folder import PIPELINE, SCENARIOS, Recorder, RunFolder, Tail, run_name, schedule_digest
+from harness.store.folder import PIPELINE, SCENARIOS, Recorder, RunFolder, Tail, schedule_digest
 from harness.targets.bearer import VARIABLE
 from harness.targets.cleaning import Cleaning, Cleanup
 from harness.targets.scenarios import Input, as_cell

@@ -36,7 +36,8 @@ SCHEDULE = "schedule.csv"
 SCENARIOS = "scenarios.csv"
 PIPELINE = "pipeline.yaml"
 LIVE, _LIVE_LOCK = "live.json", ".live.lock"
-REPORT = "report.json"
+REPORT, REPORT_HTML, REPORT_MARKDOWN, JUNIT = "report.json", "report.html", "report.md", "junit.xml"
+INDEX = "index.html"  # of a folder of runs
 TABLES = "tables"
 
 R = TypeVar("R")
@@ -291,9 +292,3 @@ def _schedule_lines(offsets: Iterable[float]) -> Iterator[bytes]:
     yield b"seq,due_s\n"
     for seq, due_s in enumerate(offsets):
         yield f"{seq},{due_s!r}\n".encode()
-
-
-def run_name(target: str, schedule: str, runs: int, now_at: int) -> str:
-    """The default name of a run folder: ``<utc>-<target>-<schedule>-<runs>``."""
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now_at / 1e9))
-    return f"{stamp}-{target}-{schedule}-{runs}"

@@ -5,9 +5,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-import reports
 from harness.analysis.baseline import regression
 from harness.cli import main
+from harness.cli.report import rebuild
 from harness.model.baseline import Baseline, differences
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
@@ -19,7 +19,7 @@ from tests.support.timelines import burst
 def former(tmp_path_factory):
     """A reported run."""
     folder = burst(200).write(tmp_path_factory.mktemp("former"))
-    reports.rebuild(folder)
+    rebuild(folder)
     return folder
 
 
@@ -37,7 +37,7 @@ def test_an_equal_test_is_no_regression_and_a_slower_one_is(base, tmp_path):
 
 def test_a_faster_test_is_no_regression(tmp_path):
     slow = burst(200, step=4.5).write(tmp_path / "slow")
-    reports.rebuild(slow)
+    rebuild(slow)
     assert regression(find_baseline(slow.path)[0], burst(200).timeline(tmp_path / "d")).reasons == ()
 
 
@@ -135,7 +135,7 @@ def test_an_invalid_test_is_not_judged_by_it(former, tmp_path):
     story.records = [record for record in story.records if getattr(record, "seq", None) != 3]
     folder = story.write(tmp_path)
     keep_baseline(folder, (former.path / "report.json").read_bytes())
-    report = reports.rebuild(folder)
+    report = rebuild(folder)
     assert report.exit_code == 4
     cases = ET.parse(folder.path / "junit.xml").getroot().findall(".//testcase[skipped]")
     assert [case.get("name") for case in cases] == [f"baseline {report.regression.baseline}"]

@@ -1,14 +1,13 @@
 import re
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from harness.analysis.capacity.scaling import Curve, fit
+from harness.analysis.result import analyse
 from harness.detectors import diagnose
 from harness.model.phases import PULLING, RUNNING, UNSCHEDULABLE
-from reports import build
 from reports.figures import figures
 from reports.figures.figure import unit_of
 from reports.figures.scaling import statement
@@ -17,7 +16,7 @@ from tests.support.timelines import Story, burst
 
 def drawn(story, place):
     timeline = story.timeline(place)
-    return figures(build(timeline, diagnose(timeline)))
+    return figures(analyse(timeline, diagnose(timeline)))
 
 
 def pods_of(figure):
@@ -80,7 +79,7 @@ def test_of_a_thousand_nodes_some_are_drawn_from_the_busiest_to_the_quietest(tmp
         story.pod(run, "train", f"node-{k:03d}", (RUNNING, 0.0, 1.0 + k))
         story.run(run, 0.0, 1001.0)
     made = drawn(story, tmp_path)
-    assert made["pods"].caption.startswith("12 of 1,000 nodes, from the busiest to the quietest")
+    assert made["pods"].caption.startswith("12 of 1,000 nodes, from the busiest to the idlest")
     names = made["pods"].spec["layout"]["yaxis"]["ticktext"]
     assert len(names) == 12
     assert {names[0], names[-1]} == {"…000", "…999"}
@@ -130,10 +129,12 @@ def test_where_throughput_falls_the_sentence_says_from_which_number_of_nodes_on(
         ("nearly", Curve("amdahl", 100.0, 0.001)),
     ):
         found = fit(nodes, curve.at(nodes) * noise, np.random.default_rng(2))
-        said[name] = statement(SimpleNamespace(scaling=found))
+        said[name] = statement(found)
     assert re.search(r"beyond 7 \(\d to \d\) throughput falls", said["falls"])
     assert "Beyond 1 (1 to " in said["flat"]
-    assert re.search(r"No limit is in sight: on 16 nodes each gives 9\d% of what one alone would", said["nearly"])
+    assert re.search(
+        r"No limit is in sight: on 16 nodes each achieves 9\d% of a single node's throughput", said["nearly"]
+    )
     perfect = fit(nodes, 100.0 * nodes, np.random.default_rng(2))
-    told = "Every node added as much as the one before it, 100.0 runs an hour."
-    assert told in statement(SimpleNamespace(scaling=perfect))
+    told = "Every node added 100.0 runs/h."
+    assert told in statement(perfect)

@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-import reports
+from harness.cli.report import rebuild
+from harness.store.folder import REPORT_HTML
 from reports.figures import figures
 from tests.support.timelines import burst
 
@@ -18,7 +19,7 @@ def page_address(tmp_path_factory):
     story = burst(store_full_from=0.6)
     story.slos = ("failed_ratio < 0.01",)
     folder = story.write(tmp_path_factory.mktemp("runs"))
-    return (folder.path / reports.HTML).as_uri(), reports.rebuild(folder)
+    return (folder.path / REPORT_HTML).as_uri(), rebuild(folder)
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,11 @@ import re
 
 import pytest
 
-import reports
 from harness.cli import main
+from harness.cli.index import entries, write_index
+from harness.cli.report import rebuild
 from harness.model import ConfigError, Outcome
-from reports.index import entries, trends, write_index
+from reports.index import trends
 from tests.support.timelines import Story, burst
 
 
@@ -14,10 +15,10 @@ from tests.support.timelines import Story, burst
 def runs_dir(tmp_path_factory):
     place = tmp_path_factory.mktemp("runs")
     for name, count in (("a", 20), ("b", 20), ("c", 12)):
-        reports.rebuild(burst(count).write(place, name))
+        rebuild(burst(count).write(place, name))
     full = burst(20, store_full_from=0.5)
     full.slos = ("failed_ratio < 0.1",)
-    reports.rebuild(full.write(place, "full"))
+    rebuild(full.write(place, "full"))
     Story(intended=7).write(place, "fresh <i>")
     (place / "notes").mkdir()
     (place / "broken").mkdir()
@@ -38,7 +39,7 @@ def test_refused_runs_count_as_failed_ones(tmp_path):
     story = burst(20)
     story.intended = 21
     story.submit(20, outcome=Outcome.REJECTED, status=500, error="Error 1040: Too many connections")
-    reports.rebuild(story.write(tmp_path, "refused"))
+    rebuild(story.write(tmp_path, "refused"))
     (entry,) = entries(tmp_path)
     assert entry.failed == 1
 
@@ -59,7 +60,7 @@ def test_the_page_links_to_the_reports_and_asks_nobody(runs_dir):
 
 
 def test_no_runs_is_a_page_too(tmp_path):
-    assert "No run yet" in write_index(tmp_path).read_text()
+    assert "No runs yet" in write_index(tmp_path).read_text()
 
 
 def test_a_place_that_is_no_folder_is_a_configuration_error(tmp_path):

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model import ConfigError, Event, Node, Outcome, Plan, Sample, Span, Submission
+from harness.model.run_name import run_name
 from harness.store import RunFolder, files
-from harness.store.folder import encode, run_name
+from harness.store.folder import encode
 from harness.store.tables import load, schema, seal
 
 

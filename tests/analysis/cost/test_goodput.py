@@ -94,7 +94,7 @@ def test_a_report_sets_spot_nodes_beside_those_that_stay(tmp_path):
     # The steps take a minute each wherever they run: what was lost is what the machines that went had begun.
     assert spot["lost_s"] < 60.5 * spot["lost"]
     page = (folder / "report.html").read_text()
-    assert "Spot beside on-demand nodes" in page
+    assert "Spot and on-demand nodes" in page
 
 
 def test_the_same_load_on_spot_and_on_demand_is_compared_by_node_hour_and_money(tmp_path, capsys):
