@@ -80,7 +80,7 @@ def test_with_censored_runs_only_what_is_certain_is_said(tmp_path):
         "p50(run.duration) < 60s", "min(run.duration) < 5s", going_on=10,
     )  # fmt: skip
     assert [r.met for r in results] == [False, None, True, True, None]
-    assert "10 runs were not over" in results[1].why
+    assert "10 runs had not finished" in results[1].why
 
 
 def test_runs_that_all_failed_quickly_meet_no_objective(tmp_path):
@@ -88,7 +88,7 @@ def test_runs_that_all_failed_quickly_meet_no_objective(tmp_path):
     for seq in range(2):
         story.run(story.submit(seq), 0.0, 1.0, FAILED)
     (result,) = judge(story.timeline(tmp_path))
-    assert (result.met, result.why) == (None, "no run succeeded: how soon they failed says nothing")
+    assert (result.met, result.why) == (None, "no run succeeded: the time to failure is not a run duration")
 
 
 def test_a_run_that_was_refused_or_canceled_has_failed(tmp_path):

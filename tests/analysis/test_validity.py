@@ -55,7 +55,7 @@ def test_a_burst_that_leaves_too_slowly_is_invalid(tmp_path):
 def test_arrivals_nobody_recorded_are_named(tmp_path):
     story = clean(10)
     story.intended = 12
-    assert "2 arrivals are not accounted for: seq 10, 11" in reasons(story, tmp_path)
+    assert "2 arrivals are unaccounted for: seq 10, 11" in reasons(story, tmp_path)
 
 
 def test_missed_arrivals_say_why(tmp_path):
@@ -88,7 +88,7 @@ def test_cached_runs_lost_workers_and_interrupts_are_reasons(tmp_path):
     story.event(5.0, "Test", "a-run", "WorkerLost", "worker 2 (pod-7) is gone")
     story.event(6.0, "Test", "test", "Interrupted")
     found = reasons(story, tmp_path)
-    assert "1 runs were answered from the cache" in found
+    assert "1 runs came from the cache" in found
     assert "lost: worker 2 (pod-7) is gone" in found
     assert "interrupted" in found
 

@@ -221,7 +221,7 @@ def test_a_writer_of_live_that_is_killed_keeps_nobody_from_writing(tmp_path):
 
 def test_a_writer_of_live_that_hangs_is_waited_for_a_second_and_no_longer(tmp_path):
     folder = RunFolder.create(tmp_path, "a")
-    with files.turn(folder.path / ".live.lock"), pytest.raises(OSError, match="timed out"):
+    with files.locked(folder.path / ".live.lock"), pytest.raises(OSError, match="timed out"):
         folder.write_live("load", {})
 
 

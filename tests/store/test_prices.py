@@ -60,7 +60,7 @@ def test_a_pool_that_no_node_is_of_is_refused_with_those_that_there_are(folder, 
 
 @pytest.mark.parametrize("text", ["train=", "train=cheap", "-1", "train=nan", "inf"])
 def test_what_is_no_price_is_refused(text):
-    with pytest.raises(ConfigError, match="no price"):
+    with pytest.raises(ConfigError, match="is not a price"):
         parse_price(text)
 
 

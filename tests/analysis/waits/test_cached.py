@@ -66,7 +66,5 @@ def test_a_test_whose_scenarios_repeat_is_valid_only_without_the_cache(tmp_path,
     assert main(again) == code
     reasons = json.loads(capsys.readouterr().out)["validity"]["reasons"]
     assert [reason for reason in reasons if "cache" in reason] == (
-        [f"{cached} runs were answered from the cache in whole or in part; what they cost can't be seen"]
-        if cached
-        else []
+        [f"{cached} runs came from the cache, in whole or in part: their cost is unknown"] if cached else []
     )
