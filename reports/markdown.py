@@ -55,7 +55,7 @@ def _findings(result: Result) -> list[str]:
     if not result.diagnosis.findings:
         return []
     top, *others = result.diagnosis.findings
-    lines = ["## Bottleneck", "", *_finding(top)]
+    lines = ["## Findings", "", *_finding(top)]
     if others:
         lines += ["Also found:", "", *(f"- `{f.name}`: {cell(f.title)}. {cell(f.knob)}" for f in others), ""]
     return lines
@@ -64,7 +64,7 @@ def _findings(result: Result) -> list[str]:
 def _finding(finding: Finding) -> list[str]:
     lines = [f"**{cell(finding.title)}** (`{finding.name}`, confidence {finding.confidence:.0%})", ""]
     lines += [f"- {cell(evidence.statement)}" for evidence in finding.evidence]
-    lines += ["", f"Fix: {cell(finding.knob)}", ""]
+    lines += ["", f"**Fix:** {cell(finding.knob)}", ""]
     if finding.commands:
         lines += ["```sh", *finding.commands, "```", ""]
     return lines

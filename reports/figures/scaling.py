@@ -20,7 +20,7 @@ def scaling(result: Result) -> Figure | None:
             "x": x + x[::-1], "y": high + low[::-1], "line": {"width": 0, "color": "--wash"}, "hoverinfo": "skip",
         },
         line("linear scaling", x, curve.linear, "--quiet", dash="dash"),
-        line(_NAMES[found.curve.law], x, curve.fitted, "--accent", width=2.5),
+        line(f"fitted: {_NAMES[found.curve.law]}", x, curve.fitted, "--accent", width=2.5),
         {
             "type": "scatter", "mode": "markers", "name": "measured", "x": measured.nodes.tolist(),
             "y": measured.per_hour.tolist(), "marker": {"color": "--good", "size": 9},

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.result import analyse
-from harness.analysis.series.thinning import thinned
 from harness.analysis.timeline import Timeline
 from harness.cli.report import rebuild
 from harness.detectors import diagnose
@@ -85,7 +84,7 @@ def test_an_unsealed_folder_gives_the_same_report(full_store, tmp_path):
     assert document.document(analyse(timeline, diagnose(timeline))) == documented(folder)
 
 
-def test_the_page_is_one_small_file_that_asks_nobody(full_store):
+def test_the_page_is_one_small_file_without_external_requests(full_store):
     page = (full_store[0].path / REPORT_HTML).read_text()
     assert len(page.encode()) < 6_000_000
     own = page.replace((files("plotly") / "package_data" / "plotly.min.js").read_text(), "")
@@ -103,7 +102,7 @@ def test_the_summary_says_verdict_finding_commands_and_ledger(full_store):
     assert len(lines) <= 20
 
 
-def test_junit_has_a_case_for_validity_and_one_for_each_objective(full_store):
+def test_junit_has_a_case_for_validity_and_for_each_slo(full_store):
     suite = ET.fromstring((full_store[0].path / JUNIT).read_bytes()).find("testsuite")
     assert [case.get("name") for case in suite.findall("testcase")] == ["validity", *SLOS]
     assert [bool(case.findall("failure")) for case in suite.findall("testcase")] == [False, False, True, False]
@@ -145,7 +144,7 @@ def test_junit_has_the_shape_that_ci_servers_know(tmp_path, valid):
     datetime.fromisoformat(document[0].attrib["timestamp"])
 
 
-def test_a_test_that_does_not_count_meets_and_misses_no_objective(tmp_path):
+def test_an_invalid_test_meets_and_misses_no_slo(tmp_path):
     story = burst(20)
     story.slos = ("throughput > 1/h", "throughput > 1000000/h")
     story.intended = 21
@@ -159,7 +158,7 @@ def test_a_test_that_does_not_count_meets_and_misses_no_objective(tmp_path):
     assert page.index("INVALID: no verdict on the platform</p>") < page.index("<h1>")
 
 
-def test_every_figure_is_one_that_plotly_knows(full_store):
+def test_plotly_accepts_every_figure(full_store):
     drawn = figures(full_store[1])
     assert set(drawn) >= {"throughput", "phases", "phases-by-order", "submissions", "pending", "store-0"}
     for figure in drawn.values():
@@ -167,7 +166,7 @@ def test_every_figure_is_one_that_plotly_knows(full_store):
         go.Figure(plain)  # raises on an unknown property or value
 
 
-def test_every_figure_has_its_place_on_the_page_even_where_no_run_is_over(tmp_path):
+def test_every_figure_is_on_the_page_even_when_no_run_finished(tmp_path):
     story = burst(40)
     story.records = [r for r in story.records if not (isinstance(r, Event) and r.kind == "Run")]
     folder = story.write(tmp_path)
@@ -188,7 +187,7 @@ def test_every_figure_has_its_place_on_the_page_even_where_no_run_is_over(tmp_pa
         ("interrupted", ExitCode.INTERRUPTED, "INVALID"),
     ],
 )
-def test_the_exit_code_says_how_it_ended(tmp_path, change, code, verdict):
+def test_the_exit_code_reports_the_outcome(tmp_path, change, code, verdict):
     story = burst(20)
     story.slos = ("throughput > 1/h",)
     if change == "slo":
@@ -212,7 +211,7 @@ def test_the_exit_code_says_how_it_ended(tmp_path, change, code, verdict):
 
 
 @pytest.mark.parametrize("records", ["nothing", "submissions only", "observed only"])
-def test_whatever_is_missing_a_report_comes(tmp_path, records):
+def test_missing_records_still_give_a_report(tmp_path, records):
     story = Story(intended=0 if records == "observed only" else 2, started=records != "observed only")
     if records == "submissions only":
         story.submit(0, outcome=Outcome.REJECTED, status=503, error="busy")
@@ -227,7 +226,7 @@ def test_whatever_is_missing_a_report_comes(tmp_path, records):
     assert html.escape(report.headline) in (folder.path / REPORT_HTML).read_text()
 
 
-def test_what_a_platform_says_cannot_become_markup(tmp_path):
+def test_platform_messages_are_escaped(tmp_path):
     story = Story(intended=1, slos=("failed_ratio < 0.5",))
     story.run(story.submit(0), 0.0, 5.0, FAILED, EVIL)
     folder = story.write(tmp_path)
@@ -238,7 +237,7 @@ def test_what_a_platform_says_cannot_become_markup(tmp_path):
     assert cell("a|b\nc") == "a\\|b c"
 
 
-def test_a_run_on_several_numbers_of_nodes_says_whether_more_of_them_help(tmp_path):
+def test_a_run_on_several_numbers_of_nodes_gives_a_scaling_law(tmp_path):
     folder = stairs(lambda n: 240.0 * n / (1 + 0.2 * (n - 1))).write(tmp_path)
     report = rebuild(folder)
     law = checked(documented(folder))["scaling"]
@@ -249,19 +248,7 @@ def test_a_run_on_several_numbers_of_nodes_says_whether_more_of_them_help(tmp_pa
     assert "Fitted on 1 to 8 nodes: Amdahl's law." in drawn.caption
 
 
-def test_thinning_keeps_the_extremes():
-    import numpy as np
-
-    x = np.arange(100_000.0)
-    y = np.sin(x / 9000)
-    y[[777, 88_888]] = [50.0, -50.0]
-    kept = thinned(x, y, most=400)
-    assert kept.x.size <= 402
-    assert {kept.y.max(), kept.y.min()} == {50.0, -50.0}
-    assert (np.diff(kept.x) > 0).all()
-
-
-def test_figures_are_rounded_and_what_is_unknown_is_null():
+def test_numbers_are_rounded_and_nan_is_null():
     assert tidy({"a": [1 / 3, float("nan"), float("inf")], "b": (1, True)}) == {
         "a": [0.333333, None, None],
         "b": [1, True],
@@ -286,7 +273,7 @@ RUNS = st.tuples(
     nodes=st.lists(st.tuples(ENDS, ENDS), max_size=2),
     target=st.sampled_from(("kfp", "hetida")),
 )
-def test_whatever_was_recorded_a_report_comes_that_fits_its_schema(tmp_path_factory, runs, skew, nodes, target):
+def test_any_records_give_a_report_that_fits_the_schema(tmp_path_factory, runs, skew, nodes, target):
     """No run, one run, all failed or going on, no nodes, clocks that differ, stretches that end before they start."""
     story = Story(intended=len(runs), slos=SLOS, target=target)
     for number, (ready, gone) in enumerate(nodes):
