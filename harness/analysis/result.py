@@ -58,12 +58,12 @@ class Result:
         interrupted: the test was stopped by Ctrl-C or SIGTERM.
         answers_are_results: a run is over with the answer to its submission.
         diagnosis: validity, findings, and what could not be judged.
-        not_judged: the same, and parts that have no bound because nobody measured them.
+        not_judged: that of the diagnosis, and components without a bound for lack of measurements.
         peak_nodes: the most nodes for the runs that were ready at once; none when no node was observed.
         errors: why runs failed and submissions were rejected, the most frequent first.
         batches_s: mean durations by batch of arrivals, for a later comparison.
         regression: against the baseline, where there is one.
-        scaling, progress, scaling_curve: throughput against nodes; none when too few numbers of nodes were seen.
+        scaling, progress, scaling_curve: throughput by number of nodes; none when too few numbers of nodes were seen.
         pending, pending_pods: how long pods waited for a node.
         free_space, requested, submissions, host_work, placement, run_bars: what figures show.
         recorded, tasks, own_requests: what the tables of raw data show.
@@ -126,7 +126,7 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """VALID or INVALID."""
+        """VALID or INVALID, as reports print it."""
         return "VALID" if self.valid else "INVALID"
 
     @property

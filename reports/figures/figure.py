@@ -70,7 +70,7 @@ def spans(name: str, lane: Ints | Floats, start: Floats, end: Floats, of: str, u
 
 
 def marks(name: str, lane: Ints, at: Floats, of: str, unit: Unit, symbol: str = "x") -> Trace:
-    """Markers on lanes, at so many seconds."""
+    """Markers on lanes; `at` in seconds."""
     return {
         "type": "scatter", "mode": "markers", "name": name, "x": (at / unit.seconds).tolist(), "y": lane.tolist(),
         "marker": {"color": of, "size": 6, "symbol": symbol}, "hovertemplate": f"{name}<extra></extra>",

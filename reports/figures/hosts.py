@@ -39,7 +39,7 @@ def work(result: Result) -> Figure | None:
 
 
 def pods(result: Result) -> Figure | None:
-    """Some pods on some nodes, or executions on replicas, as bars on lanes; a node's lanes stand together."""
+    """Some pods on some nodes, or executions on replicas, as bars on lanes grouped by node."""
     found = result.placement
     if found is None:
         return None

@@ -84,7 +84,7 @@ class PhaseBreakdown:
 
 
 def phase_breakdown(timeline: Timeline) -> PhaseBreakdown:
-    """Sum up `waits`."""
+    """Sum up the phases of all finished runs (`waits`)."""
     split = waits(timeline)
     runs = int(split.row.size)
     return PhaseBreakdown(
@@ -157,7 +157,7 @@ class PendingPods:
 
 
 def pending_pods(timeline: Timeline) -> PendingPods | None:
-    """None when no pod waited; a wait that goes on counts up to the end of the observation."""
+    """None when no pod waited; an open wait counts up to the end of the observation."""
     pods, mine = timeline.pods, timeline.of_runs(UNSCHEDULABLE)
     start, end = floats(pods, "start_s")[mine], floats(pods, "end_s")[mine]
     waited = np.where(np.isfinite(end), end, timeline.end_s) - start

@@ -21,11 +21,11 @@ _MOST_ROWS = 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hosts:
-    """What carried pods: nodes in the order in which they came, or replicas by name.
+    """Carriers of pods: nodes by readiness, or replicas by name.
 
     Attributes:
         names: of all of them.
-        ready_s: from when each could carry pods, 0 or later.
+        ready_s: from when each could run pods, 0 or later.
         gone_s: until when; the end of the observation where it stayed.
         placed: phases in which a pod is on its host.
         working: phases in which it works there.
@@ -70,7 +70,7 @@ class Placement:
         lane: per bar.
         phase: per bar, index into POD_PHASES.
         start_s: per bar.
-        end_s: per bar, after its start; of what goes on, the end of the observation.
+        end_s: per bar, after its start; of open intervals, the end of the observation.
         seq: per bar, of its run.
         task: per bar, the name of its task.
         failed: pods that failed by themselves.
@@ -124,7 +124,7 @@ def host_work(timeline: Timeline, on: Hosts) -> HostWork | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Placed:
-    """Stretches of pods on the hosts that are shown.
+    """Intervals of pods on the hosts that are shown.
 
     Attributes:
         row: of `Timeline.pods`.
@@ -132,7 +132,7 @@ class _Placed:
         pod: number of the pod.
         on: position among the hosts that are shown.
         start: seconds after t0.
-        end: seconds after t0; of what goes on, the end of the observation.
+        end: seconds after t0; of open intervals, the end of the observation.
     """
 
     row: Ints
@@ -177,7 +177,7 @@ def placement(timeline: Timeline, on: Hosts) -> Placement | None:
 
 
 def _placed(timeline: Timeline, on: Hosts) -> tuple[list[int], _Placed]:
-    """Some hosts, from the busiest to the quietest, in the order in which they came; and all pods on them."""
+    """Evenly chosen hosts from the busiest to the idlest, in their order in `on`, and all pods on them."""
     homes, mine = timeline.pods["node"].cat, np.flatnonzero(timeline.of_runs(*on.placed))
     codes = homes.codes.to_numpy()[mine]
     start = floats(timeline.pods, "start_s")[mine]
@@ -195,7 +195,7 @@ def _placed(timeline: Timeline, on: Hosts) -> tuple[list[int], _Placed]:
 
 
 def _drawn(found: _Placed, count: int) -> tuple[_Placed, bool, dict[int, int], list[int]]:
-    """The pods of as many evenly chosen runs as can be read, whether that is all, the lane of each, lanes by host."""
+    """The pods of as many evenly chosen runs as fit, whether that is all, the lane by pod, and lanes by host."""
     runs = np.unique(found.run)
     some = min(runs.size, max(1, round(runs.size * _MOST_PODS / np.unique(found.pod).size)))
     while True:
@@ -207,7 +207,7 @@ def _drawn(found: _Placed, count: int) -> tuple[_Placed, bool, dict[int, int], l
 
 
 def _lanes(found: _Placed, count: int) -> tuple[dict[int, int], list[int]]:
-    """Each pod on a free lane of its host, by the order of their starts; a host's name needs two lanes."""
+    """Lane by pod, the first free one of its host in order of start, and lanes by host: two or more, for the name."""
     pod, first = np.unique(found.pod, return_index=True)
     at = np.searchsorted(pod, found.pod)
     start, end = np.full(pod.size, np.inf), np.full(pod.size, -np.inf)
@@ -229,7 +229,7 @@ def _lanes(found: _Placed, count: int) -> tuple[dict[int, int], list[int]]:
 
 
 def _lost(found: _Placed, lane: Ints, numbers: Ints) -> LostPods:
-    """The ends of those pods."""
+    """The ends of the pods with these numbers."""
     mine = np.isin(found.pod, numbers)
     pod, at = np.unique(found.pod[mine], return_inverse=True)
     end, lane_of = np.full(pod.size, -np.inf), np.zeros(pod.size, dtype=np.int64)

@@ -67,7 +67,7 @@ def run_bars(timeline: Timeline) -> RunBars | None:
 
 
 def _bars(timeline: Timeline, chosen: Ints) -> tuple[Ints, NDArray[np.str_], Floats, Floats]:
-    """(row, phase, start, end) of all stretches: what the load saw, what the pods did, what came after them."""
+    """(row, phase, start, end) of all bars: submission, pods, and the time between and after them."""
     due, sent, answered, over = (
         floats(timeline.runs, name)[chosen] for name in ("due_s", "sent_s", "answered_s", "over_s")
     )

@@ -19,7 +19,7 @@ class Points:
 
 
 def thinned(x: Floats, y: Floats, most: int = MOST_POINTS) -> Points:
-    """Keep the minimum and the maximum of each of `most / 2` equal stretches, in order; drop what is not finite."""
+    """Keep the minimum and maximum of each of `most / 2` equal sections, in order; drop points that are not finite."""
     known = np.isfinite(x) & np.isfinite(y)
     x, y = x[known], y[known]
     if x.size <= most:
@@ -27,7 +27,7 @@ def thinned(x: Floats, y: Floats, most: int = MOST_POINTS) -> Points:
     bounds = np.linspace(0, x.size, most // 2 + 1).astype(int)
     keep: set[int] = {0, x.size - 1}
     for low, high in pairwise(bounds.tolist()):
-        stretch = y[low:high]
-        keep |= {low + int(stretch.argmin()), low + int(stretch.argmax())}
+        section = y[low:high]
+        keep |= {low + int(section.argmin()), low + int(section.argmax())}
     chosen = np.array(sorted(keep))
     return Points(x[chosen], y[chosen])

@@ -15,18 +15,18 @@ def observed_runs(spans: pd.DataFrame, events: pd.DataFrame, start_at: int) -> p
     spans = spans.astype({name: "str" for name in spans if isinstance(spans[name].dtype, pd.CategoricalDtype)})
     ends = events[(events["kind"] == "Run").to_numpy(dtype=bool) & events["reason"].isin(TERMINAL_STATES).to_numpy()]
     ends = ends.drop_duplicates("object", keep="last")
-    said_s = after(ends["at"], start_at)
+    reported_s = after(ends["at"], start_at)
     runs = pd.concat([spans["run"], ends["object"]], ignore_index=True).drop_duplicates(ignore_index=True)
     of_span, of_end = position(runs, spans["run"]), position(runs, ends["object"])
-    said = _picked_floats(said_s, of_end)
+    reported = _picked_floats(reported_s, of_end)
     ended = _picked_floats(after(spans["ended_at"], start_at), of_span)
     return pd.DataFrame(
         {
             "run": runs,
             "name": _picked(spans["task"], of_span),  # of a run's span `task` is the run's name
             "created_s": _picked_floats(after(spans["started_at"], start_at), of_span),
-            "over_s": np.where(np.isfinite(said), np.where(np.isfinite(ended), ended, said), np.nan),
-            "said_s": said,
+            "over_s": np.where(np.isfinite(reported), np.where(np.isfinite(ended), ended, reported), np.nan),
+            "said_s": reported,
             "state": _picked(ends["reason"], of_end),
             "message": _picked(ends["message"], of_end),
         }

@@ -66,7 +66,7 @@ def startup_delay(timeline: Timeline) -> StartupDelay:
 
 
 def _typical(values: Floats, weights: Floats) -> int:
-    """The weighted median."""
+    """The median, each value counted with its weight."""
     order = np.argsort(values, kind="stable")
     total = np.cumsum(weights[order])
     return int(values[order][np.searchsorted(total, total[-1] / 2)])

@@ -116,7 +116,7 @@ def _split(timeline: Timeline, chosen: Bools) -> Waits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sweep:
-    first: Floats  # by row of runs: the first pod's first stretch; NaN without pods
+    first: Floats  # by row of runs: start of the first pod; NaN without pods
     last: Floats
     seconds: dict[str, Floats]
     reversed: int
