@@ -25,7 +25,7 @@ def _windows(result: Result) -> Table:
         *([f"{value:,.0f}" for value in getattr(flow, name).tolist()] for name in counts),
         *(["" if isnan(v) else f"{v:,.1f}" for v in getattr(flow, name).tolist()] for name in means),
     ]
-    rows = list(zip(*columns, strict=True)) if result.recorded.run_count else []
+    rows = list(zip(*columns, strict=True)) if result.raw_rows.run_count else []
     heads = numbers("From", *(name.capitalize() for name in counts), *means.values())
     return _table(f"Windows of {seconds_text(flow.width_s)}", heads, rows, len(rows))
 
@@ -37,14 +37,14 @@ def _runs(result: Result) -> Table:
             str(run.seq), run.name, run.run, run.outcome, run.state,
             *(seconds_text(getattr(run, f"{name}_s")) for name in instants), run.message[:160],
         )
-        for run in result.recorded.runs
+        for run in result.raw_rows.runs
     ]  # fmt: skip
     heads = (
         Column("Seq", number=True), Column("Name", whole=True), Column("Run", whole=True), Column("Outcome"),
         Column("State"), *(Column("End" if name == "over" else name.capitalize(), number=True) for name in instants),
         Column("Message", long=True),
     )  # fmt: skip
-    return _table("Runs", heads, rows, result.recorded.run_count)
+    return _table("Runs", heads, rows, result.raw_rows.run_count)
 
 
 def _tasks(result: Result) -> Table:
@@ -65,20 +65,20 @@ def _nodes(result: Result) -> Table:
             node.name, node.pool, *map(seconds_text, (node.created_s, node.ready_s, node.gone_s)), f"{node.cpu:g}",
             format_bytes(node.memory), f"{node.gpu:g}", "spot" if node.spot else "",
         )
-        for node in result.recorded.nodes
+        for node in result.raw_rows.nodes
     ]  # fmt: skip
     heads = (
         Column("Node", whole=True), Column("Pool"), Column("Created", number=True), Column("Ready", number=True),
         Column("Gone", number=True), Column("CPU", number=True), Column("Memory", number=True),
         Column("GPU", number=True), Column(""),
     )  # fmt: skip
-    return _table("Nodes", heads, rows, result.recorded.node_count)
+    return _table("Nodes", heads, rows, result.raw_rows.node_count)
 
 
 def _events(result: Result) -> Table:
     rows = [
         (each.kind, each.reason, f"{each.count:,}", seconds_text(each.first_s), seconds_text(each.last_s), each.example)
-        for each in result.recorded.events
+        for each in result.raw_rows.events
     ]
     heads = (
         Column("Kind"), Column("Reason"), Column("Count", number=True), Column("First", number=True),

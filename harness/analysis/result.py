@@ -18,7 +18,7 @@ from harness.analysis.ledger import Ledger, ledger
 from harness.analysis.series.flow import FreeSpace, Submissions, free_space, submissions
 from harness.analysis.series.phases import PendingPods, PhaseBreakdown, PhaseSummary, pending_pods, phase_breakdown
 from harness.analysis.series.placement import HostWork, LostPods, Placement, host_work, hosts, placement
-from harness.analysis.series.recorded import Recorded, recorded
+from harness.analysis.series.raw_rows import RawRows, raw_rows
 from harness.analysis.series.run_bars import RunBars, run_bars
 from harness.analysis.series.scaling_curve import ScalingCurve, scaling_curve
 from harness.analysis.series.thinning import Points
@@ -66,7 +66,7 @@ class Result:
         scaling, progress, scaling_curve: throughput by number of nodes; none when too few numbers of nodes were seen.
         pending, pending_pods: how long pods waited for a node.
         free_space, requested, submissions, host_work, placement, run_bars: what figures show.
-        recorded, tasks, own_requests: what the tables of raw data show.
+        raw_rows, tasks, own_requests: what the tables of raw data show.
     """
 
     plan: Plan
@@ -104,7 +104,7 @@ class Result:
     host_work: HostWork | None
     placement: Placement | None
     run_bars: RunBars | None
-    recorded: Recorded
+    raw_rows: RawRows
     tasks: Tasks
     own_requests: OwnRequests | None
 
@@ -208,7 +208,7 @@ def analyse(timeline: Timeline, diagnosis: Diagnosis, baseline: Baseline | None 
         host_work=host_work(timeline, carriers),
         placement=placement(timeline, carriers),
         run_bars=run_bars(timeline),
-        recorded=recorded(timeline),
+        raw_rows=raw_rows(timeline),
         tasks=tasks(timeline),
         own_requests=own_requests(timeline),
     )

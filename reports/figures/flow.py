@@ -11,7 +11,7 @@ _LONG_S = 10.0  # latencies from here on are shown in seconds
 def throughput(result: Result) -> Figure | None:
     """Throughput above, nodes and runs in flight below, on one time axis."""
     flow, peak = result.throughput, result.peak_nodes
-    if not result.recorded.run_count:
+    if not result.raw_rows.run_count:
         return None
     unit = unit_of(float(flow.edges_s[-1]))
     x, per_hour = flow.middles_s / unit.seconds, 3600 / flow.width_s

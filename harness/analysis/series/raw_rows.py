@@ -1,4 +1,4 @@
-"""Recorded rows for reading: an even sample of runs and nodes, and events by kind."""
+"""RawRows rows for reading: an even sample of runs and nodes, and events by kind."""
 
 from dataclasses import dataclass
 
@@ -54,7 +54,7 @@ class EventGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RawRows:
     """At most `MOST_ROWS` runs and nodes each, evenly chosen; `run_count` and `node_count` say how many there are."""
 
     run_count: int
@@ -64,10 +64,10 @@ class Recorded:
     events: tuple[EventGroup, ...]
 
 
-def recorded(timeline: Timeline) -> Recorded:
+def raw_rows(timeline: Timeline) -> RawRows:
     """Runs by seq, nodes by creation, events by kind and reason."""
     runs, nodes = timeline.runs, timeline.nodes
-    return Recorded(len(runs), _runs(timeline), len(nodes), _nodes(timeline), _events(timeline))
+    return RawRows(len(runs), _runs(timeline), len(nodes), _nodes(timeline), _events(timeline))
 
 
 def _runs(timeline: Timeline) -> tuple[RunRow, ...]:
