@@ -7,71 +7,64 @@ from typing import Any
 
 import orjson
 
-from harness.analysis.baseline import Regression, batches
-from harness.analysis.services.own_requests import own_requests
-from harness.analysis.slo import SloResult
-from harness.analysis.stats.quantiles import Summary
+from harness.analysis.result import Regression, Result, SloResult, Summary
 from harness.model.findings import Finding
-from harness.model.phases import RUN_PHASES
-from reports.report import Report
 
 SCHEMA_VERSION = "1.0"
 _DIGITS = 6
 
 
-def render(report: Report) -> bytes:
-    """The document as JSON: keys sorted, figures with six significant digits, so that it is the same everywhere."""
+def render(result: Result) -> bytes:
+    """JSON with sorted keys and six significant digits: the same bytes on every machine."""
     options = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
-    return orjson.dumps(document(report), option=options) + b"\n"
+    return orjson.dumps(document(result), option=options) + b"\n"
 
 
-def document(report: Report) -> dict[str, Any]:
+def document(result: Result) -> dict[str, Any]:
     """The report as plain values."""
     whole: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
-        "name": report.name,
-        "headline": report.headline,
-        "exit_code": int(report.exit_code),
-        "exit_meaning": report.exit_code.meaning,
-        "started_at": report.timeline.start_at,
-        "validity": _validity(report),
-        "slos": [_slo(result) for result in report.slos],
-        "findings": [_finding(finding) for finding in report.diagnosis.findings],
-        "not_judged": [{"name": silent.name, "reason": silent.reason} for silent in report.not_judged],
-        "ledger": _ledger(report),
-        "throughput": _throughput(report),
-        "phases": _phases(report),
-        "latencies": _latencies(report),
-        "scaling": _scaling(report),
-        "charges": _charges(report),
-        "pending": _pending(report),
-        "degradation": asdict(report.degradation) if report.degradation else None,
-        "bounds": [asdict(bound) for bound in report.bounds],
-        "knee": asdict(report.knee) if report.knee else None,
-        "batches_s": batches(report.timeline).tolist(),
-        "baseline": _baseline(report.regression),
-        "observer": _observer(report),
-        "scale_advice": asdict(report.scale_advice) if report.scale_advice else None,
-        "rework": asdict(report.wasted_work) | {"amplification": report.wasted_work.amplification}
-        if report.wasted_work
-        else None,
+        "name": result.name,
+        "headline": result.headline,
+        "exit_code": int(result.exit_code),
+        "exit_meaning": result.exit_code.meaning,
+        "started_at": result.started_at,
+        "validity": _validity(result),
+        "slos": [_slo(slo) for slo in result.slos],
+        "findings": [_finding(finding) for finding in result.diagnosis.findings],
+        "not_judged": [{"name": each.name, "reason": each.reason} for each in result.not_judged],
+        "ledger": _ledger(result),
+        "throughput": _throughput(result),
+        "phases": _phases(result),
+        "latencies": _latencies(result),
+        "scaling": _scaling(result),
+        "charges": _charges(result),
+        "pending": _pending(result),
+        "degradation": asdict(result.degradation) if result.degradation else None,
+        "bounds": [asdict(bound) for bound in result.bounds],
+        "knee": asdict(result.knee) if result.knee else None,
+        "batches_s": result.batches_s.tolist(),
+        "baseline": _baseline(result.regression),
+        "observer": _observer(result),
+        "scale_advice": asdict(result.scale_advice) if result.scale_advice else None,
+        "rework": _wasted_work(result),
         "goodput": [
-            asdict(kind) | {"per_node_hour": kind.per_node_hour, "per_money": kind.per_money} for kind in report.goodput
+            asdict(kind) | {"per_node_hour": kind.per_node_hour, "per_money": kind.per_money} for kind in result.goodput
         ],
-        "workers": asdict(report.workers) if report.workers else None,
+        "workers": asdict(result.workers) if result.workers else None,
         "errors": [
             {"message": g.message, "count": g.count, "first_s": g.first_s, "last_s": g.last_s, "example": g.example}
-            for g in report.errors
+            for g in result.errors
         ],
     }
     rounded: dict[str, Any] = tidy(whole)
-    # What was given, to the last digit: a later test is held against it.
-    rounded["plan"] = _plan(report)
+    # Not rounded: a later test compares its plan with this one.
+    rounded["plan"] = _plan(result)
     return rounded
 
 
 def tidy(value: Any) -> Any:
-    """Figures with six significant digits, NaN and infinity as null: sums may differ in the last bits of a machine."""
+    """Floats with six significant digits, NaN and infinity as null: the last bits of a sum differ between machines."""
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -81,8 +74,8 @@ def tidy(value: Any) -> Any:
     return value
 
 
-def _plan(report: Report) -> dict[str, Any]:
-    plan = report.timeline.plan
+def _plan(result: Result) -> dict[str, Any]:
+    plan = result.plan
     return {
         "target": plan.target,
         "host": plan.host,
@@ -97,13 +90,13 @@ def _plan(report: Report) -> dict[str, Any]:
     }
 
 
-def _validity(report: Report) -> dict[str, Any]:
-    validity = report.diagnosis.validity
-    return {"verdict": report.verdict, "reasons": list(validity.reasons), "figures": dict(validity.figures)}
+def _validity(result: Result) -> dict[str, Any]:
+    validity = result.diagnosis.validity
+    return {"verdict": result.verdict, "reasons": list(validity.reasons), "figures": dict(validity.figures)}
 
 
-def _latencies(report: Report) -> dict[str, Any]:
-    found = report.latencies
+def _latencies(result: Result) -> dict[str, Any]:
+    found = result.latencies
     return {
         "lag_s": _summary(found.lag),
         "latency_s": _summary(found.latency),
@@ -112,15 +105,15 @@ def _latencies(report: Report) -> dict[str, Any]:
     }
 
 
-def _slo(result: SloResult) -> dict[str, Any]:
+def _slo(slo: SloResult) -> dict[str, Any]:
     return {
-        "text": result.slo.text,
-        "met": result.met,
-        "value": result.value,
-        "limit": result.slo.limit,
-        "unit": result.slo.unit,
-        "interval": [result.low, result.high],
-        "why": result.why,
+        "text": slo.slo.text,
+        "met": slo.met,
+        "value": slo.value,
+        "limit": slo.slo.limit,
+        "unit": slo.slo.unit,
+        "interval": [slo.low, slo.high],
+        "why": slo.why,
     }
 
 
@@ -139,8 +132,8 @@ def _baseline(found: Regression | None) -> dict[str, Any] | None:
     }
 
 
-def _observer(report: Report) -> dict[str, Any] | None:
-    own = own_requests(report.timeline)
+def _observer(result: Result) -> dict[str, Any] | None:
+    own = result.own_requests
     if own is None:
         return None
     counts = [{"endpoint": name, "count": count} for name, count in sorted(own.by_endpoint.items())]
@@ -162,49 +155,38 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _ledger(report: Report) -> dict[str, Any]:
-    counts = report.ledger
+def _ledger(result: Result) -> dict[str, Any]:
+    counts = result.ledger
     names = ("intended", "succeeded", "failed", "canceled", "skipped", "in_flight", "rejected", "missed", "foreign")
     return {name: getattr(counts, name) for name in (*names, "terminal", "accepted", "unaccounted")}
 
 
-def _throughput(report: Report) -> dict[str, Any]:
-    flow = report.throughput
+def _throughput(result: Result) -> dict[str, Any]:
+    flow = result.throughput
     columns = ("due", "succeeded", "failed", "nodes", "in_flight", "running", "pending")
     windows: dict[str, Any] = {name: getattr(flow, name).tolist() for name in columns}
     return {
         "succeeded_per_hour": flow.per_hour,
         "over_per_hour": flow.over_per_hour,
         "makespan_s": flow.makespan_s,
-        "peak_nodes": report.peak_nodes,
+        "peak_nodes": result.peak_nodes,
         "windows": {"width_s": flow.width_s, "starts_s": flow.edges_s[:-1].tolist(), **windows},
     }
 
 
-def _phases(report: Report) -> dict[str, Any]:
-    split = report.waits
-    count = int(split.row.size)
-    shares = split.shares()
+def _phases(result: Result) -> dict[str, Any]:
+    found, names = result.phases, ("name", "mean_s", "share", "least_s", "most_s")
     return {
-        "runs": count,
-        "mean_total_s": float(split.total.mean()) if count else None,
-        "reversed_spans": split.reversed,
-        "phases": [
-            {
-                "name": name,
-                "mean_s": float(split.of(name).mean()) if count else None,
-                "share": shares[name],
-                "least_s": float(split.of(name).min()) if count else None,
-                "most_s": float(split.of(name).max()) if count else None,
-            }
-            for name in RUN_PHASES
-        ],
+        "runs": found.runs,
+        "mean_total_s": found.mean_total_s,
+        "reversed_spans": found.reversed,
+        "phases": [{name: getattr(phase, name) for name in names} for phase in found.phases],
     }
 
 
-def _scaling(report: Report) -> dict[str, Any] | None:
-    """Throughput against nodes within this run; null when it ran on too few different numbers of nodes to say."""
-    found, measured = report.scaling, report.progress
+def _scaling(result: Result) -> dict[str, Any] | None:
+    """Throughput by number of nodes within this run; null when it ran on too few different numbers of nodes."""
+    found, measured = result.scaling, result.progress
     if found is None or measured is None:
         return None
     curve = found.curve
@@ -221,18 +203,18 @@ def _scaling(report: Report) -> dict[str, Any] | None:
     }
 
 
-def _charges(report: Report) -> dict[str, Any] | None:
-    paid = report.cost
+def _charges(result: Result) -> dict[str, Any] | None:
+    paid = result.cost
     return None if paid is None else asdict(paid) | {"overhead": paid.overhead, "wasted": paid.wasted}
 
 
-def _wasted_work(report: Report) -> dict[str, Any] | None:
-    lost = report.wasted_work
+def _wasted_work(result: Result) -> dict[str, Any] | None:
+    lost = result.wasted_work
     return None if lost is None else asdict(lost) | {"amplification": lost.amplification}
 
 
-def _pending(report: Report) -> dict[str, Any] | None:
-    found = report.pending
+def _pending(result: Result) -> dict[str, Any] | None:
+    found = result.pending
     if found is None:
         return None
     return {

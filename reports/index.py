@@ -1,28 +1,26 @@
-"""``index.html`` of a folder of runs: what was tested when, how it ended, and how the figures move from run to run."""
+"""``index.html`` of a folder of runs: what was tested when, how it ended, and trends from run to run."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from math import nan
 from typing import Any
 
-import numpy as np
 import orjson
 
-from harness.model.errors import ConfigError, ExitCode
-from harness.store.folder import RunFolder
+from harness.model.errors import ExitCode
+from harness.model.plan import Plan
 from reports.figures.figure import FEW, Figure, axis, figure, unit_of
 from reports.figures.figure import line as drawn
 from reports.page import offline_page, when
 from reports.tables import seconds_text
 
-INDEX = "index.html"
-# What became of runs that did not do what was asked: of the report's ledger.
+# Counts of the report's ledger that are not success, in flight or answered from the cache.
 _LOST = ("failed", "canceled", "rejected", "missed", "unaccounted")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One run as the index shows it; figures are none where the run has no report or did not measure them."""
+    """One run of the index; figures are none where the run has no report or did not measure them."""
 
     folder: str
     name: str
@@ -38,7 +36,7 @@ class Entry:
 
     @property
     def tone(self) -> str:
-        """Which colour the verdict has."""
+        """The verdict's colour: plain, good, warn or bad."""
         if self.exit_code is None:
             return "plain"
         return {int(ExitCode.OK): "good", int(ExitCode.SLO_FAILED): "warn"}.get(self.exit_code, "bad")
@@ -52,24 +50,34 @@ class Entry:
         )  # fmt: skip
 
 
-def write_index(runs_dir: Path) -> Path:
-    """Write the page of all runs below `runs_dir` and return its path.
+def entry(folder: str, report: bytes, plan: Plan | None) -> Entry:
+    """A run from its ``report.json``, or from its plan where the report is missing or of another version.
 
-    Raises:
-        ConfigError: `runs_dir` is no folder, or can't be written.
+    Args:
+        folder: its name.
+        report: the content of ``report.json``; empty when there is none.
+        plan: from its manifest; none when that can't be read.
     """
-    if not runs_dir.is_dir():
-        raise ConfigError(f"there is no folder {runs_dir}", "name the folder that holds the runs, as in runs/")
     try:
-        return RunFolder(runs_dir).replace(INDEX, render(entries(runs_dir)))
-    except OSError as error:
-        raise ConfigError(f"{runs_dir / INDEX} can't be written: {error.strerror}", "check its permissions") from error
-
-
-def entries(runs_dir: Path) -> list[Entry]:
-    """The runs below a folder, the newest first; what can't be read is listed as such."""
-    found = [_entry(path) for path in sorted(runs_dir.iterdir()) if (path / "manifest.json").is_file()]
-    return sorted(found, key=lambda entry: (-entry.started_at, entry.folder))
+        document: dict[str, Any] = orjson.loads(report)
+        ledger = document["ledger"]
+        return Entry(
+            folder,
+            document["name"],
+            document["started_at"],
+            document["validity"]["verdict"],
+            document["headline"],
+            ledger["intended"],
+            sum(ledger[name] for name in _LOST),
+            document["throughput"]["succeeded_per_hour"],
+            document["latencies"]["duration_s"]["quantiles"]["p95"]["value"],
+            document["throughput"]["peak_nodes"],
+            document["exit_code"],
+        )
+    except (ValueError, KeyError, TypeError):
+        if plan is None:
+            return Entry(folder, folder, 0, "unreadable", "its manifest can't be read")
+        return Entry(folder, folder, plan.started_at, "no report", f"pipeswarm report {folder}", plan.intended)
 
 
 def render(runs: list[Entry]) -> bytes:
@@ -78,7 +86,7 @@ def render(runs: list[Entry]) -> bytes:
 
 
 def line(entry: Entry) -> str:
-    """A run in one line for a terminal: its folder, its verdict, what was found."""
+    """A run in one line for the terminal: folder, verdict, headline."""
     return f"{entry.folder:44} {entry.verdict:10} {entry.headline}"
 
 
@@ -90,20 +98,20 @@ def document(runs: list[Entry]) -> bytes:
 
 
 def trends(runs: Iterable[Entry]) -> dict[str, Figure]:
-    """Throughput and p95 over the runs that have them, by target and size: unlike runs are not joined by a line."""
+    """Throughput and p95 from run to run, a line for each target, schedule and size; invalid runs are left out."""
     groups: dict[str, list[Entry]] = {}
-    for entry in sorted(runs, key=lambda e: (e.started_at, e.folder)):
-        if entry.per_hour is not None and entry.verdict == "VALID":
-            groups.setdefault(entry.name.partition("-")[2], []).append(entry)
+    for run in sorted(runs, key=lambda run: (run.started_at, run.folder)):
+        if run.per_hour is not None and run.verdict == "VALID":
+            groups.setdefault(run.name.partition("-")[2], []).append(run)
     alike = {name: members for name, members in groups.items() if len(members) > 1}
     if not alike:
         return {}
     colors = ("--accent", "--good", "--warn", "--quiet", "--bad")
     traces, unit = [], unit_of(max((e.p95_s or 0.0 for members in alike.values() for e in members), default=0.0))
     for k, (name, members) in enumerate(sorted(alike.items())):
-        place = np.arange(1.0, len(members) + 1)
-        values = np.array([entry.per_hour or 0.0 for entry in members])
-        p95 = np.array([np.nan if entry.p95_s is None else entry.p95_s / unit.seconds for entry in members])
+        place = range(1, len(members) + 1)
+        values = [run.per_hour or 0.0 for run in members]
+        p95 = [nan if run.p95_s is None else run.p95_s / unit.seconds for run in members]
         traces += [
             drawn(name, place, values, colors[k % len(colors)], mode="lines+markers"),
             drawn(name, place, p95, colors[k % len(colors)], yaxis="y2", mode="lines+markers"),
@@ -111,42 +119,12 @@ def trends(runs: Iterable[Entry]) -> dict[str, Figure]:
     most = max(len(members) for members in alike.values())
     few = {"dtick": 1} if most < FEW else {}
     layout = {
-        "xaxis": axis("valid runs, the oldest first", anchor="y2", range=[0.5, most + 0.5], **few),
-        "yaxis": axis("succeeded per hour", domain=[0.55, 1.0], rangemode="tozero"),
-        "yaxis2": axis(f"run p95 in {unit.name}", domain=[0.0, 0.45], rangemode="tozero"),
+        "xaxis": axis("valid runs, oldest first", anchor="y2", range=[0.5, most + 0.5], **few),
+        "yaxis": axis("succeeded runs per hour", domain=[0.55, 1.0], rangemode="tozero"),
+        "yaxis2": axis(f"run duration p95 in {unit.name}", domain=[0.0, 0.45], rangemode="tozero"),
     }
-    caption = "Runs of the same target, schedule and size, in the order in which they were made."
-    return {"trends": figure("trends", "From run to run", caption, traces, layout, height=440)}
-
-
-def _entry(path: Path) -> Entry:
-    try:
-        report: dict[str, Any] = orjson.loads((path / "report.json").read_bytes())
-        ledger = report["ledger"]
-        return Entry(
-            path.name,
-            report["name"],
-            report["started_at"],
-            report["validity"]["verdict"],
-            report["headline"],
-            ledger["intended"],
-            sum(ledger[name] for name in _LOST),
-            report["throughput"]["succeeded_per_hour"],
-            report["latencies"]["duration_s"]["quantiles"]["p95"]["value"],
-            report["throughput"]["peak_nodes"],
-            report["exit_code"],
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        return _unreported(path)
-
-
-def _unreported(path: Path) -> Entry:
-    """A run that has no report yet, or one of another version."""
-    try:
-        plan = RunFolder(path).read_plan()
-    except ConfigError:
-        return Entry(path.name, path.name, 0, "unreadable", "its manifest can't be read")
-    return Entry(path.name, path.name, plan.started_at, "no report", f"pipeswarm report {path.name}", plan.intended)
+    caption = "Runs of the same target, schedule and size, by start."
+    return {"trends": figure("trends", "Trends", caption, traces, layout, height=440)}
 
 
 def _text(count: int | None) -> str:

@@ -2,114 +2,108 @@
 
 import shlex
 
+from harness.analysis.result import Result
 from harness.model.findings import Finding
-from harness.model.phases import RUN_PHASES
 from harness.model.schedules import in_words
-from reports.report import Report
-from reports.summary import baseline_word, ledger_line, machines, measured_text, slo_word
-from reports.tables import seconds_text
+from reports.summary import baseline_word, ledger_line, measured_text, slo_word
+from reports.tables import hosts_text, seconds_text
 
 _SIGNS = {"met": "✅", "FAILED": "❌", "not judged": "❔", "no verdict": "⛔"}
 
 
-def render(report: Report) -> bytes:
+def render(result: Result) -> bytes:
     """GitHub-flavoured Markdown as UTF-8."""
     parts = [
-        *_head(report),
-        *_slos(report),
-        *_baseline(report),
-        *_findings(report),
-        *_figures(report),
-        *_phases(report),
-        *_rest(report),
+        *_head(result),
+        *_slos(result),
+        *_baseline(result),
+        *_findings(result),
+        *_figures(result),
+        *_phases(result),
+        *_rest(result),
     ]
     return ("\n".join(parts) + "\n").encode()
 
 
-def _head(report: Report) -> list[str]:
-    reasons = [f"- {cell(reason)}" for reason in report.diagnosis.validity.reasons]
-    sign = "✅" if report.diagnosis.validity.valid else "⛔"
-    return [f"# {cell(report.headline)}", "", f"{sign} **{report.verdict}**: {report.exit_code.meaning}.", *reasons, ""]
+def _head(result: Result) -> list[str]:
+    reasons = [f"- {cell(reason)}" for reason in result.diagnosis.validity.reasons]
+    sign = "✅" if result.valid else "⛔"
+    return [f"# {cell(result.headline)}", "", f"{sign} **{result.verdict}**: {result.exit_code.meaning}.", *reasons, ""]
 
 
-def _slos(report: Report) -> list[str]:
-    if not report.slos:
+def _slos(result: Result) -> list[str]:
+    if not result.slos:
         return []
-    words = [slo_word(report, result) for result in report.slos]
+    words = [slo_word(result, slo) for slo in result.slos]
     rows = [
-        f"| `{result.slo.text}` | {_SIGNS[word]} {word.lower()} | {cell(measured_text(result))} |"
-        for result, word in zip(report.slos, words, strict=True)
+        f"| `{slo.slo.text}` | {_SIGNS[word]} {word.lower()} | {cell(measured_text(slo))} |"
+        for slo, word in zip(result.slos, words, strict=True)
     ]
-    return ["| Objective | | Measured |", "|---|---|---|", *rows, ""]
+    return ["| SLO | Result | Measured |", "|---|---|---|", *rows, ""]
 
 
-def _baseline(report: Report) -> list[str]:
-    found = report.regression
+def _baseline(result: Result) -> list[str]:
+    found = result.regression
     if found is None:
         return []
     sign = "❌" if found.reasons else "❔" if found.comparison is None else "✅"
-    lines = [f"{sign} Against the baseline `{found.baseline}`, {baseline_word(found)}: {cell(found.sentence)}"]
+    lines = [f"{sign} Baseline `{found.baseline}`: {baseline_word(found)}. {cell(found.sentence)}"]
     return [*lines, *(f"- the tests differ in {cell(difference)}" for difference in found.differences), ""]
 
 
-def _findings(report: Report) -> list[str]:
-    if not report.diagnosis.findings:
+def _findings(result: Result) -> list[str]:
+    if not result.diagnosis.findings:
         return []
-    top, *others = report.diagnosis.findings
-    lines = ["## What held it back", "", *_finding(top)]
+    top, *others = result.diagnosis.findings
+    lines = ["## Findings", "", *_finding(top)]
     if others:
         lines += ["Also found:", "", *(f"- `{f.name}`: {cell(f.title)}. {cell(f.fix)}" for f in others), ""]
     return lines
 
 
 def _finding(finding: Finding) -> list[str]:
-    lines = [f"**{cell(finding.title)}** (`{finding.name}`, {finding.confidence:.0%} sure)", ""]
+    lines = [f"**{cell(finding.title)}** (`{finding.name}`, confidence {finding.confidence:.0%})", ""]
     lines += [f"- {cell(evidence.statement)}" for evidence in finding.evidence]
-    lines += ["", cell(finding.fix), ""]
+    lines += ["", f"**Fix:** {cell(finding.fix)}", ""]
     if finding.commands:
         lines += ["```sh", *finding.commands, "```", ""]
     return lines
 
 
-def _figures(report: Report) -> list[str]:
-    flow = report.throughput
-    p50, p95 = report.latencies.duration.at(0.5).value, report.latencies.duration.at(0.95).value
+def _figures(result: Result) -> list[str]:
+    flow = result.throughput
+    p50, p95 = result.latencies.duration.at(0.5).value, result.latencies.duration.at(0.95).value
     return [
-        "## In figures", "",
-        f"- Runs: {ledger_line(report)}",
-        f"- Throughput: {flow.per_hour:,.0f} runs/h succeeded over {seconds_text(flow.makespan_s)}",
+        "## Key figures", "",
+        f"- Runs: {ledger_line(result)}",
+        f"- Throughput: {flow.per_hour:,.0f} runs/h over {seconds_text(flow.makespan_s)}, {hosts_text(result)}",
         f"- Run duration: p50 {seconds_text(p50) or 'unknown'}, p95 {seconds_text(p95) or 'unknown'}",
-        f"- Ran on: {machines(report)}",
-        f"- Load: {in_words(report.timeline.plan.schedule)}", "",
+        f"- Load: {in_words(result.plan.schedule)}", "",
     ]  # fmt: skip
 
 
-def _phases(report: Report) -> list[str]:
-    split, shares = report.waits, report.waits.shares()
-    rows = [
-        f"| {name} | {shares[name]:.1%} | {seconds_text(float(split.of(name).mean()))} |"
-        for name in RUN_PHASES
-        if split.row.size and split.of(name).any()
-    ]
+def _phases(result: Result) -> list[str]:
+    phases = [phase for phase in result.phases.phases if phase.seen]
+    rows = [f"| {phase.name} | {phase.share:.1%} | {seconds_text(phase.mean_s)} |" for phase in phases]
     return ["## Where the time went", "", "| Phase | Share | Mean |", "|---|---:|---:|", *rows, ""] if rows else []
 
 
-def _rest(report: Report) -> list[str]:
+def _rest(result: Result) -> list[str]:
     lines = []
-    if report.errors:
-        lines = ["## What failed", ""]
-        lines += [f"- {group.count:,} times: {cell(group.message)}" for group in report.errors[:10]]
+    if result.errors:
+        lines = ["## Errors", ""]
+        lines += [f"- {group.count:,} × {cell(group.message)}" for group in result.errors[:10]]
         lines.append("")
-    if report.not_judged:
-        lines += ["<details><summary>What could not be judged</summary>", ""]
-        lines += [f"- `{silent.name}`: {cell(silent.reason)}" for silent in report.not_judged]
+    if result.not_judged:
+        lines += ["<details><summary>Not judged</summary>", ""]
+        lines += [f"- `{silent.name}`: {cell(silent.reason)}" for silent in result.not_judged]
         lines += ["", "</details>", ""]
-    if report.timeline.plan.command:
-        lines += ["## Repeat this test", "", "```sh", shlex.join(report.timeline.plan.command), "```"]
+    if result.plan.command:
+        lines += ["## Repeat this test", "", "```sh", shlex.join(result.plan.command), "```"]
     return lines
 
 
 def cell(text: str) -> str:
-    """Text that can't break out of a table cell or become markup: it may come from a platform."""
+    """Text escaped so that it can't leave a table cell or become markup: it may come from a platform."""
     escaped = " ".join(text.split()).replace("\\", "\\\\").replace("<", "&lt;").replace("|", "\\|")
     return escaped.replace("`", "\\`").replace("*", "\\*").replace("[", "\\[")

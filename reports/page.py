@@ -11,56 +11,56 @@ import orjson
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from harness.analysis.result import Result
 from harness.model.schedules import in_words
 from harness.model.units import format_duration
 from reports.costs import cost_table, kinds_table
 from reports.figures import Figure, figures
 from reports.raw import raw_tables
-from reports.report import Report
 from reports.summary import baseline_word, measured_text, slo_word
 from reports.tables import bound_table, error_table, latency_table, phase_table, seconds_text, worker_table
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One key figure of the head of the page."""
+    """A key figure at the top of the page."""
 
     name: str
     value: str
     note: str = ""
 
 
-def render(report: Report) -> bytes:
-    """The page as UTF-8. The same report gives the same bytes: no clock, no random ids."""
-    drawn = figures(report)
-    plan = report.timeline.plan
+def render(result: Result) -> bytes:
+    """The page as UTF-8. The same result gives the same bytes: no clock, no random ids."""
+    drawn = figures(result)
+    plan = result.plan
     return offline_page(
         "report.html.j2",
         drawn,
-        report=report,
+        result=result,
         plan=plan,
-        ledger=report.ledger,
-        slos=[(result.slo.text, slo_word(report, result), measured_text(result)) for result in report.slos],
-        started=when(report.timeline.start_at),
-        tiles=tiles(report),
+        ledger=result.ledger,
+        slos=[(slo.slo.text, slo_word(result, slo), measured_text(slo)) for slo in result.slos],
+        started=when(result.started_at),
+        tiles=tiles(result),
         store_keys=[key for key in drawn if key.startswith("store-")],
-        phase_table=phase_table(report),
-        latency_table=latency_table(report),
-        error_table=error_table(report),
-        cost_table=cost_table(report),
-        kinds_table=kinds_table(report),
-        bound_table=bound_table(report),
-        worker_table=worker_table(report),
-        raw=raw_tables(report),
+        phase_table=phase_table(result),
+        latency_table=latency_table(result),
+        error_table=error_table(result),
+        cost_table=cost_table(result),
+        kinds_table=kinds_table(result),
+        bound_table=bound_table(result),
+        worker_table=worker_table(result),
+        raw=raw_tables(result),
         schedule=in_words(plan.schedule),
-        baseline_word=baseline_word(report.regression).lower() if report.regression else "",
+        baseline_word=baseline_word(result.regression).lower() if result.regression else "",
         command=shlex.join(plan.command),
         options=sorted((name, value) for name, value in plan.target_options.items() if value not in {"", None}),
     )
 
 
 def offline_page(template: str, drawn: Mapping[str, Figure], **values: object) -> bytes:
-    """A page of ours with its figures, style and scripts inside; `template` is a file beside this one."""
+    """A page with its figures, style and scripts inside; `template` is a file in ``templates``."""
     specs = orjson.dumps({key: f.spec for key, f in drawn.items()}, option=orjson.OPT_SORT_KEYS).decode()
     page = _template(template).render(
         figures=drawn,
@@ -74,36 +74,37 @@ def offline_page(template: str, drawn: Mapping[str, Figure], **values: object) -
     return page.encode()
 
 
-def tiles(report: Report) -> list[Tile]:
-    """The figures everyone asks for first."""
-    counts, flow = report.ledger, report.throughput
-    p50, p95 = report.latencies.duration.at(0.5), report.latencies.duration.at(0.95)
-    since = "from its creation to its end" if report.observed else "from due to over"
-    answer = seconds_text(report.latencies.latency.at(0.95).value) or "unknown"
-    answered = Tile("19 of 20 answers", answer, "of the API at most (p95), from due")
+def tiles(result: Result) -> list[Tile]:
+    """The key figures that everyone asks for first."""
+    counts, flow, duration = result.ledger, result.throughput, result.latencies.duration
+    p50, p95 = (seconds_text(duration.at(level).value) or "unknown" for level in (0.5, 0.95))
+    since = "from creation to end" if result.observed else "from due to end"
+    latency = seconds_text(result.latencies.latency.at(0.95).value) or "unknown"
+    observed = "observed" if result.observed else "intended"
     return [
-        Tile(
-            "Runs succeeded", f"{counts.succeeded:,}",
-            f"of {counts.intended:,} {'observed' if report.observed else 'intended'}",
-        ),
+        Tile("Runs succeeded", f"{counts.succeeded:,}", f"of {counts.intended:,} {observed}"),
         Tile("Throughput", f"{flow.per_hour:,.0f}/h", f"over {format_duration(flow.makespan_s)}"),
-        Tile("A typical run", seconds_text(p50.value) or "unknown", "half of the runs took longer"),
-        Tile("19 of 20 runs", seconds_text(p95.value) or "unknown", f"at most (p95), {since}"),
-        _machines(report),
-        *(() if report.observed or report.timeline.answers_are_results else (answered,)),
-    ]  # fmt: skip
+        Tile("Run duration p50", p50, since),
+        Tile("Run duration p95", p95, since),
+        _hosts(result),
+        *(
+            ()
+            if result.observed or result.answers_are_results
+            else (Tile("Submit latency p95", latency, "from due to answered"),)
+        ),
+    ]
 
 
-def _machines(report: Report) -> Tile:
-    if report.workers is not None:
-        return Tile("Replicas", f"{len(report.workers.workers):,}", "that named themselves in their answers")
-    if report.peak_nodes is None:
-        return Tile("Nodes", "unknown", "none was observed")
-    return Tile("Nodes", f"{report.peak_nodes:,}", "ready at once, at most")
+def _hosts(result: Result) -> Tile:
+    if result.workers is not None:
+        return Tile("Replicas", f"{len(result.workers.workers):,}", "named in responses")
+    if result.peak_nodes is None:
+        return Tile("Nodes", "unknown", "not observed")
+    return Tile("Nodes", f"{result.peak_nodes:,}", "peak, ready at once")
 
 
 def when(instant: int) -> str:
-    """An instant for people, in UTC."""
+    """An instant (UTC ns) as text; 0 is unknown."""
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(instant // 10**9)) if instant else "time unknown"
 
 
@@ -119,7 +120,7 @@ def _asset(name: str) -> Markup:
 
 @cache
 def _plotly() -> Markup:
-    """Plotly's own script, once, so that the page needs no network."""
+    """Plotly's own script, so that the page needs no network."""
     from plotly.offline import get_plotlyjs
 
     return Markup(get_plotlyjs())  # noqa: S704  # the library's script

@@ -1,117 +1,102 @@
-"""Tables of what was recorded: at most so many rows of each, and what was left out is said."""
+"""Tables of recorded data: at most 300 rows each, and how many there are in all."""
 
 from collections.abc import Sequence
-from math import isnan
+from math import isfinite, isnan
 
-import numpy as np
-
-from harness.analysis.services.own_requests import own_requests
-from harness.analysis.timeline import floats
-from harness.analysis.timeline.columns import evenly
-from harness.analysis.waits.tasks import tasks
+from harness.analysis.result import Result
 from harness.model.phases import POD_PHASES
 from harness.model.units import format_bytes
-from reports.report import Report
 from reports.tables import Column, Table, numbers, seconds_text
 
-_MOST_ROWS = 300
 
-
-def raw_tables(report: Report) -> list[Table]:
-    """The test by windows of time, runs, pods by task, nodes, events, and what the observation cost."""
-    found = (_windows(report), _runs(report), _tasks(report), _nodes(report), _events(report), _own_requests(report))
+def raw_tables(result: Result) -> list[Table]:
+    """Time windows, runs, pods by task, nodes, events, and the observer's own requests."""
+    found = (_windows(result), _runs(result), _tasks(result), _nodes(result), _events(result), _own_requests(result))
     return [table for table in found if table.rows]
 
 
-def _windows(report: Report) -> Table:
-    """What the figure of the throughput draws, for those who can't see it."""
-    flow = report.throughput
+def _windows(result: Result) -> Table:
+    """The figure of the throughput, for those who can't see it."""
+    flow = result.throughput
     counts = ("due", "succeeded", "failed")
-    means = {"in_flight": "Runs in flight", "pending": "Pods waiting for room", "nodes": "Ready nodes"}
+    means = {"in_flight": "Runs in flight", "pending": "Unschedulable pods", "nodes": "Ready nodes"}
     columns = [
         [seconds_text(start) for start in flow.edges_s[:-1].tolist()],
         *([f"{value:,.0f}" for value in getattr(flow, name).tolist()] for name in counts),
         *(["" if isnan(v) else f"{v:,.1f}" for v in getattr(flow, name).tolist()] for name in means),
     ]
-    rows = list(zip(*columns, strict=True)) if len(report.timeline.runs) else []
+    rows = list(zip(*columns, strict=True)) if result.raw_rows.run_count else []
     heads = numbers("From", *(name.capitalize() for name in counts), *means.values())
-    title = f"By windows of {seconds_text(flow.width_s)}"
-    return _table(title, heads, [rows[k] for k in evenly(len(rows), _MOST_ROWS).tolist()], len(rows))
+    return _table(f"Windows of {seconds_text(flow.width_s)}", heads, rows, len(rows))
 
 
-def _runs(report: Report) -> Table:
-    runs = report.timeline.runs
-    chosen = runs.iloc[evenly(len(runs), _MOST_ROWS)]
-    columns = ("seq", "name", "run", "outcome", "state")
-    instants = ("created", "over") if report.observed else ("due", "sent", "answered", "over")
-    stamps = [floats(chosen, f"{name}_s") for name in instants]
-    said = [str(text or error) for text, error in zip(chosen["message"], chosen["error"], strict=True)]
-    texts = zip(*(chosen[name].astype(str) for name in columns), strict=True)
+def _runs(result: Result) -> Table:
+    instants = ("created", "over") if result.observed else ("due", "sent", "answered", "over")
     rows = [
-        (*known, *map(seconds_text, times), message[:160])
-        for known, times, message in zip(texts, zip(*(s.tolist() for s in stamps), strict=True), said, strict=True)
-    ]
+        (
+            str(run.seq), run.name, run.run, run.outcome, run.state,
+            *(seconds_text(getattr(run, f"{name}_s")) for name in instants), run.message[:160],
+        )
+        for run in result.raw_rows.runs
+    ]  # fmt: skip
     heads = (
-        Column("seq", number=True), Column("Name", whole=True), Column("Run", whole=True), Column("Outcome"),
-        Column("State"),
-        *(Column(name.capitalize(), number=True) for name in instants), Column("Message", long=True),
+        Column("Seq", number=True), Column("Name", whole=True), Column("Run", whole=True), Column("Outcome"),
+        Column("State"), *(Column("End" if name == "over" else name.capitalize(), number=True) for name in instants),
+        Column("Message", long=True),
     )  # fmt: skip
-    return _table("Runs", heads, rows, len(runs))
+    return _table("Runs", heads, rows, result.raw_rows.run_count)
 
 
-def _tasks(report: Report) -> Table:
-    """Pods by task: how many, and their mean seconds in each phase."""
-    found = tasks(report.timeline)
-    seen = np.flatnonzero(np.isfinite(found.seconds).any(axis=0)).tolist()
+def _tasks(result: Result) -> Table:
+    found = result.tasks
+    seconds = found.seconds.tolist()
+    seen = [k for k in range(len(POD_PHASES)) if any(isfinite(row[k]) for row in seconds)]
     rows = [
-        (name or "(none)", f"{count:,}", *(seconds_text(total / count) for total in seconds))
-        for name, count, seconds in zip(found.names, found.pods.tolist(), found.seconds[:, seen].tolist(), strict=True)
+        (name or "(none)", f"{count:,}", *(seconds_text(row[k] / count) for k in seen))
+        for name, count, row in zip(found.names, found.pods.tolist(), seconds, strict=True)
     ]
-    columns = numbers("Task", "Pods", *(POD_PHASES[phase] for phase in seen))
-    return _table("Pods by task, mean seconds a phase", columns, rows, len(rows))
+    columns = numbers("Task", "Pods", *(POD_PHASES[k] for k in seen))
+    return _table("Pods by task, mean time per phase", columns, rows, len(rows))
 
 
-def _nodes(report: Report) -> Table:
-    nodes = report.timeline.nodes.sort_values(["created_s", "name"], kind="stable")
-    texts = (nodes["name"].astype(str), nodes["pool"].astype(str))
-    instants = (map(seconds_text, floats(nodes, f"{name}_s").tolist()) for name in ("created", "ready", "gone"))
-    memory = map(format_bytes, floats(nodes, "memory").tolist())
-    cpu, gpu = ([f"{value:g}" for value in floats(nodes, name).tolist()] for name in ("cpu", "gpu"))
-    spot = ["spot" if value else "" for value in nodes["spot"]]
-    rows = list(zip(*texts, *instants, cpu, memory, gpu, spot, strict=True))
+def _nodes(result: Result) -> Table:
+    rows = [
+        (
+            node.name, node.pool, *map(seconds_text, (node.created_s, node.ready_s, node.gone_s)), f"{node.cpu:g}",
+            format_bytes(node.memory), f"{node.gpu:g}", "spot" if node.spot else "",
+        )
+        for node in result.raw_rows.nodes
+    ]  # fmt: skip
     heads = (
         Column("Node", whole=True), Column("Pool"), Column("Created", number=True), Column("Ready", number=True),
         Column("Gone", number=True), Column("CPU", number=True), Column("Memory", number=True),
         Column("GPU", number=True), Column(""),
     )  # fmt: skip
-    return _table("Nodes", heads, [rows[k] for k in evenly(len(rows), _MOST_ROWS).tolist()], len(rows))
+    return _table("Nodes", heads, rows, result.raw_rows.node_count)
 
 
-def _events(report: Report) -> Table:
-    """Events by kind and reason."""
-    events = report.timeline.events
-    rows = []
-    for (kind, reason), group in events.groupby(["kind", "reason"], sort=True):
-        at = floats(group, "at_s")
-        example = next(iter(group["message"][group["message"] != ""].dropna()[:1]), "")
-        count = f"{int(group['count'].sum()):,}"
-        rows.append((str(kind), str(reason), count, seconds_text(at.min()), seconds_text(at.max()), example[:200]))
+def _events(result: Result) -> Table:
+    rows = [
+        (each.kind, each.reason, f"{each.count:,}", seconds_text(each.first_s), seconds_text(each.last_s), each.example)
+        for each in result.raw_rows.events
+    ]
     heads = (
         Column("Kind"), Column("Reason"), Column("Count", number=True), Column("First", number=True),
-        Column("Last", number=True), Column("For example", long=True),
+        Column("Last", number=True), Column("Example", long=True),
     )  # fmt: skip
-    return _table("Events by kind", heads, rows, len(rows))
+    return _table("Events by kind and reason", heads, rows, len(rows))
 
 
-def _own_requests(report: Report) -> Table:
-    """The observer's requests by endpoint, most first."""
-    own, columns = own_requests(report.timeline), (Column("Endpoint"), Column("Requests", number=True))
+def _own_requests(result: Result) -> Table:
+    """The observer's requests by endpoint, the most frequent first."""
+    own, title = result.own_requests, "Requests by the observer"
+    columns = (Column("Endpoint"), Column("Requests", number=True))
     if own is None:
-        return Table("What the observation cost", columns, ())
+        return Table(title, columns, ())
     counts = sorted(own.by_endpoint.items(), key=lambda each: (-each[1], each[0]))
-    share = "" if own.share is None else f", {own.share:.1%} of those that load and observer sent to it together"
+    share = "" if own.share is None else f": {own.share:.1%} of the requests that load and observer sent to it"
     note = f"{own.platform:,} of these went to the platform under test{share}."
-    return Table("What the observation cost", columns, tuple((name, f"{count:,}") for name, count in counts), note)
+    return Table(title, columns, tuple((name, f"{count:,}") for name, count in counts), note)
 
 
 def _table(title: str, columns: tuple[Column, ...], rows: Sequence[tuple[str, ...]], count: int) -> Table:

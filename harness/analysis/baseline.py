@@ -1,8 +1,8 @@
-"""Has it become slower than a former test? For `--baseline`, with one test on each side.
+"""Is a test slower than an earlier one? For `--baseline`, with one test on each side.
 
-Runs of one test share its luck, so they are not independent tests. Arrivals are cut into batches (batch means: Law,
-Simulation Modeling and Analysis, 9.5), batches of the same arrivals are paired, and what stays is held against what
-equal tests differ by anyway: a regression is significant only beyond that.
+Runs of one test are correlated, so they are not independent samples. Arrivals are cut into batches (batch means: Law,
+Simulation Modeling and Analysis, 9.5), batches of the same arrivals are paired, and only a difference beyond the usual
+variation between equal tests counts as a regression.
 """
 
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ from harness.model.baseline import BATCHES, LEAST_BATCHES, LEAST_RUNS, Baseline,
 from harness.model.phases import SUCCEEDED
 
 RUN_DURATION, FAILED_RATIO = "run.duration", "failed_ratio"
-TOLERANCE = 0.10  # equal tests differ by some 5 %: twice that is a change
+TOLERANCE = 0.10  # equal tests differ by about 5 %: twice that is a change
 _FAILED_TOLERANCE = 0.01
 _SEED = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """What a test says against a former one.
+    """A test compared with an earlier one.
 
     Attributes:
-        baseline: the former test's name.
+        baseline: the earlier test's name.
         comparison: of the runs' durations by batches; none when too few runs succeeded.
         failed: share of failed runs, before and after.
         reasons: what is significantly worse; empty when nothing is.
-        differences: settings in which the two tests differ; with any, the comparison may say something else.
+        differences: settings in which the two tests differ and which may explain a change.
     """
 
     baseline: str
@@ -42,7 +42,7 @@ class Regression:
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """The outcome in one or two sentences."""
         if self.reasons:
             return " ".join(self.reasons)
         if self.comparison is None:
@@ -69,7 +69,7 @@ def regression(baseline: Baseline, timeline: Timeline, *, tolerance: float = TOL
 
 
 def batches(timeline: Timeline) -> Floats:
-    """Mean duration by batch of arrivals, of runs that succeeded; NaN where none did, or all are too few."""
+    """Mean duration of succeeded runs by batch of arrivals; NaN where none succeeded, or too few in all."""
     succeeded = (timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool)
     if np.count_nonzero(succeeded) < LEAST_RUNS:
         return np.full(BATCHES, np.nan)

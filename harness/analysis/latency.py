@@ -1,4 +1,4 @@
-"""Latencies of the submissions and durations of the runs, from the due time: no coordinated omission."""
+"""Latencies of submissions and durations of runs, counted from the due time: no coordinated omission."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from harness.model.records import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """Seconds.
+    """Summaries, in seconds.
 
     Attributes:
-        lag: from due to sent: the generator's own.
+        lag: from due to sent: the load generator's own delay.
         latency: from due to answered.
         service: from sent to answered.
-        duration: of runs from due to over; runs that are still going on are censored, not dropped.
+        duration: of runs from due to end; unfinished runs are censored, not dropped.
     """
 
     lag: Summary
@@ -41,7 +41,7 @@ def latencies(timeline: Timeline) -> Latencies:
 
 
 def duration(timeline: Timeline) -> Floats:
-    """Per row of `runs`: seconds from due to over; for a run that goes on, to the end of the observation."""
+    """Per row of `runs`: seconds from due to end; of an unfinished run, to the end of the observation."""
     runs = timeline.runs
     until = np.where(timeline.is_over, floats(runs, "over_s"), np.where(timeline.is_open, timeline.end_s, np.nan))
     return np.asarray(until - floats(runs, "due_s"), dtype=np.float64)

@@ -9,12 +9,12 @@ from harness.analysis.timeline import Timeline
 from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
 from harness.model.records import Outcome
 
-_STRETCH = 4  # so many evenly spaced numbers are told by their ends
+_SEQUENCE = 4  # evenly spaced numbers, from this many on, are abbreviated
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Counts of arrivals. `in_flight` are the censored ones: accepted, their end not seen."""
+    """Counts of arrivals. `in_flight` are censored: accepted, and not seen to end."""
 
     intended: int
     succeeded: int
@@ -24,35 +24,35 @@ class Ledger:
     in_flight: int
     rejected: int
     missed: int
-    foreign: int = 0  # runs on the platform that are not of this test
+    foreign: int = 0  # runs on the platform that do not belong to this test
 
     @property
     def terminal(self) -> int:
-        """Runs that are over, whatever their state."""
+        """Runs that have ended, in whatever state."""
         return self.succeeded + self.failed + self.canceled + self.skipped
 
     @property
     def accepted(self) -> int:
-        """Runs the platform took on."""
+        """Runs that the platform accepted."""
         return self.terminal + self.in_flight
 
     @property
     def lost(self) -> int:
-        """What the platform was asked for and did not do: failed, canceled or refused."""
+        """Requested and not done: failed, canceled or rejected."""
         return self.failed + self.canceled + self.rejected
 
     @property
     def unaccounted(self) -> int:
-        """Arrivals nobody recorded; below 0 when more was recorded than intended."""
+        """Arrivals without a record; negative when more were recorded than intended."""
         return self.intended - self.accepted - self.rejected - self.missed
 
     def share(self, count: int) -> float:
-        """`count` as a share of what was intended."""
+        """`count` as a share of the intended arrivals."""
         return count / self.intended if self.intended else 0.0
 
 
 def ledger(timeline: Timeline) -> Ledger:
-    """Fold the arrivals into counts. Without a load of ours what was observed is what was intended."""
+    """Count the arrivals by outcome. Without a load of our own, the observed runs are the intended ones."""
     runs = timeline.runs
     outcomes = runs["outcome"].value_counts()
     of_accepted = runs["state"][runs["outcome"] == Outcome.ACCEPTED.value].value_counts()
@@ -74,15 +74,15 @@ def ledger(timeline: Timeline) -> Ledger:
 
 
 def missing(timeline: Timeline) -> list[int]:
-    """Sequence numbers of arrivals that nobody recorded."""
+    """Sequence numbers of arrivals without a record."""
     recorded = timeline.runs["seq"].to_numpy(dtype=np.int64)
     return [int(seq) for seq in np.setdiff1d(np.arange(timeline.plan.intended), recorded)]
 
 
 def in_words(seqs: Sequence[int], most: int = 20) -> str:
-    """Ascending numbers as a list; evenly spaced ones, as a lost worker leaves them, by their ends: "3, 5, …, 41".
+    """Ascending numbers as a list; evenly spaced ones, as a lost worker leaves them, are abbreviated: "3, 5, …, 41".
 
-    After `most` such stretches and single numbers the rest is left out: ", …".
+    After `most` entries the rest is left out: ", …".
     """
     parts: list[str] = []
     k = 0
@@ -90,7 +90,7 @@ def in_words(seqs: Sequence[int], most: int = 20) -> str:
         end = k
         while end + 1 < len(seqs) and seqs[end + 1] - seqs[end] == seqs[k + 1] - seqs[k]:
             end += 1
-        if end - k < _STRETCH - 1:
+        if end - k < _SEQUENCE - 1:
             parts.append(str(seqs[k]))
             k += 1
         else:

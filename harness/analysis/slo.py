@@ -1,4 +1,4 @@
-"""Were the objectives met? Grammar and parsing: `harness.model.slo`."""
+"""Were the SLOs met? Grammar and parsing: `harness.model.slo`."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ from harness.model.slo import (
 
 @dataclass(frozen=True, slots=True)
 class SloResult:
-    """`met` is none when the test can't tell, and `why` says so; `low` and `high` are a 95 % interval."""
+    """`met` is none when the SLO can't be judged; `why` gives the reason. `low` and `high` are a 95 % interval."""
 
     slo: Slo
     value: float | None
@@ -36,15 +36,15 @@ class SloResult:
 
     @property
     def decided(self) -> bool:
-        """The whole interval is on one side of the limit; what has no interval is what it is."""
+        """The whole interval is on one side of the limit; without an interval the value decides."""
         return all(self.slo.holds(end) == self.met for end in (self.low, self.high) if end is not None)
 
 
 def judge(timeline: Timeline) -> tuple[SloResult, ...]:
-    """Judge every objective of the plan.
+    """Judge every SLO of the plan.
 
     Raises:
-        ConfigError: an objective can't be understood.
+        ConfigError: an SLO can't be parsed.
     """
     return tuple(_judge(timeline, parse_slo(text)) for text in timeline.plan.slos)
 
@@ -53,7 +53,7 @@ def _judge(timeline: Timeline, slo: Slo) -> SloResult:
     if slo.quantity:
         values, over = _sample(timeline, slo.quantity)
         if slo.quantity == RUN_DURATION and values.size and over.all() and not ledger(timeline).succeeded:
-            return SloResult(slo, None, None, why="no run succeeded: how soon they failed says nothing")
+            return SloResult(slo, None, None, why="no run succeeded: the time to failure is not a run duration")
         return _statistic(slo, values, over)
     if slo.measure == THROUGHPUT:
         value = throughput(timeline).per_hour / 3600
@@ -95,12 +95,12 @@ def _sample(timeline: Timeline, quantity: str) -> tuple[Floats, Bools]:
 def _statistic(slo: Slo, values: Floats, over: Bools) -> SloResult:
     if not values.size:
         return SloResult(slo, None, None, why=f"no {slo.quantity} was observed")
-    going_on = int(np.count_nonzero(~over))
+    unfinished = int(np.count_nonzero(~over))
     if slo.percentile is not None:
         found = quantile(values, slo.percentile / 100, over)
         if found.value is not None:
             return SloResult(slo, found.value, slo.holds(found.value), found.low, found.high)
-        return _bounded(slo, found.at_least, going_on)
+        return _bounded(slo, found.at_least, unfinished)
     match slo.measure:
         case "mean":
             value = float(values.mean())
@@ -108,14 +108,14 @@ def _statistic(slo: Slo, values: Floats, over: Bools) -> SloResult:
             value = float(values.min())
         case _:
             value = float(values.max())
-    if going_on:
-        return _bounded(slo, value, going_on)
+    if unfinished:
+        return _bounded(slo, value, unfinished)
     return SloResult(slo, value, slo.holds(value))
 
 
-def _bounded(slo: Slo, at_least: float, going_on: int) -> SloResult:
-    """Only a lower bound is known: enough to break an upper limit, or to keep a lower one."""
-    why = f"{going_on:,} runs were not over: the value is only known to be at least {at_least:.6g} s"
+def _bounded(slo: Slo, at_least: float, unfinished: int) -> SloResult:
+    """Only a lower bound is known: enough to miss an upper limit, or to meet a lower one."""
+    why = f"{unfinished:,} runs had not finished: the value is at least {at_least:.6g} s"
     upper = slo.operator in {"<", "<="}
     if slo.measure == "min":
         return SloResult(slo, None, None, why=why)

@@ -1,12 +1,12 @@
-"""Throughput in windows, beside the nodes and the runs in flight that made it."""
+"""Throughput by window of time, with nodes, runs in flight and pods."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.analysis.timeline.curves import mean_active
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import POD_PHASES, RUNNING, SUCCEEDED, UNSCHEDULABLE
 
 _WIDTHS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
@@ -21,10 +21,10 @@ class Throughput:
         due: arrivals due in the window.
         succeeded: runs that succeeded in the window.
         failed: runs that ended otherwise.
-        nodes: mean number of ready nodes that can take the runs' pods; NaN where no node was observed.
-        in_flight: mean number of runs accepted and not over.
-        running: mean number of pods that work.
-        pending: mean number of pods that find no node.
+        nodes: mean number of ready nodes that can run the runs' pods; NaN where no node was observed.
+        in_flight: mean number of accepted, unfinished runs.
+        running: mean number of running pods.
+        pending: mean number of unschedulable pods.
         per_hour: runs that succeeded per hour, from the first due to the last end.
         over_per_hour: all runs that ended per hour.
         makespan_s: from the first due to the last end.
@@ -44,18 +44,18 @@ class Throughput:
 
     @property
     def width_s(self) -> float:
-        """The windows' width."""
+        """Seconds of each window."""
         return float(self.edges_s[1] - self.edges_s[0])
 
     @property
     def middles_s(self) -> Floats:
-        """The middle of each window."""
+        """The middle of each window, seconds after t0."""
         return np.asarray((self.edges_s[1:] + self.edges_s[:-1]) / 2, dtype=np.float64)
 
 
-@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+@remembered
 def throughput(timeline: Timeline) -> Throughput:
-    """Count and average by window, about sixty windows of a round width over the whole test."""
+    """Count and average in about sixty windows of a round width over the whole test."""
     runs, nodes, pods = timeline.runs, timeline.run_nodes, timeline.pods
     over = timeline.is_over
     due, over_s = floats(runs, "due_s"), floats(runs, "over_s")
@@ -98,12 +98,12 @@ def windows(end_s: float, count: int = _WINDOWS, least_s: float = 0.0) -> Floats
 
 
 def _grain_s(at: Floats) -> float:
-    """1 where instants are stamps of whole seconds: of windows shorter than that, some could count none; else 0."""
+    """1 where instants are whole seconds, since shorter windows could stay empty; else 0."""
     since = np.round(at - at[:1], 6)
     return 1.0 if at.size > 1 and not np.any(since % 1.0) else 0.0
 
 
 def _count(at: Floats, edges: Floats) -> Floats:
-    """Instants before the first edge (a platform's whole-second stamp may precede t0) count in the first window."""
+    """Counts by window; an instant before t0 (platforms round down to whole seconds) counts in the first one."""
     known = np.clip(at[np.isfinite(at)], edges[0], None)
     return np.histogram(known, bins=edges)[0].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Did the test really apply the load it promised? Without that there is no verdict on the platform (design §5)."""
+"""Did the test apply the load it promised? If not, there is no verdict on the platform."""
 
 import numpy as np
 
@@ -13,13 +13,13 @@ LAG_P50_S = 0.005
 LAG_P99_S = 0.050
 LAG_MAX_S = 0.250
 CENSORED_RATIO = 0.01
-# Arrivals due at the same instant can't leave at the same instant: one worker is asked for so many a second, and the
-# k-th of a burst is late only beyond k / SENDING_RATE.
+# Arrivals due at the same instant can't be sent at the same instant: a worker has to send this many per second, so the
+# k-th arrival of a burst is late only after k / SENDING_RATE.
 SENDING_RATE = 2000.0
 
 
 def validity(timeline: Timeline) -> Validity:
-    """Every reason why the load was not the one that was promised, and the figures it was judged by."""
+    """Every reason why the load was not the promised one, and the figures it was judged by."""
     counts = ledger(timeline)
     late = lateness(timeline)
     late = late[np.isfinite(late)]
@@ -36,19 +36,15 @@ def validity(timeline: Timeline) -> Validity:
         reasons.append(f"{counts.missed:,} of {counts.intended:,} arrivals were never sent{_why_missed(timeline)}")
     for name, value, bound in (("p50", p50, LAG_P50_S), ("p99", p99, LAG_P99_S), ("maximum", most, LAG_MAX_S)):
         if value > bound:
-            reasons.append(
-                f"arrivals left late: lag {name} {format_duration(value)}, allowed are {format_duration(bound)}"
-            )
+            reasons.append(f"arrivals left late: lag {name} {format_duration(value)}, limit {format_duration(bound)}")
     if len(lost):
-        reasons.append(f"{len(lost)} load generator worker(s) were lost: {', '.join(sorted(set(lost['message'])))}")
+        reasons.append(f"{len(lost)} load generator worker(s) lost: {', '.join(sorted(set(lost['message'])))}")
     if cached:
-        reasons.append(
-            f"{cached:,} runs were answered from the cache in whole or in part; what they cost can't be seen"
-        )
+        reasons.append(f"{cached:,} runs came from the cache, in whole or in part: their cost is unknown")
     if censored > CENSORED_RATIO:
         reasons.append(
-            f"{counts.in_flight:,} accepted runs ({censored:.1%}) were not over when the observation ended, "
-            f"allowed are {CENSORED_RATIO:.0%}"
+            f"{counts.in_flight:,} accepted runs ({censored:.1%}) had not finished when the observation ended, "
+            f"limit {CENSORED_RATIO:.0%}"
         )
     if timeline.interrupted:
         reasons.append("the test was interrupted")
@@ -57,9 +53,9 @@ def validity(timeline: Timeline) -> Validity:
 
 
 def lateness(timeline: Timeline) -> Floats:
-    """Seconds each arrival left late, by row of `runs`: the lag, less what the arrivals of one instant need to leave.
+    """Seconds each arrival left late, by row of `runs`; NaN where nothing was sent.
 
-    NaN where nothing was sent.
+    That is the lag, less the time that arrivals due at the same instant need to be sent one after the other.
     """
     runs = timeline.runs
     due, worker = floats(runs, "due_s"), floats(runs, "worker")
@@ -74,10 +70,10 @@ def lateness(timeline: Timeline) -> Floats:
 
 def _unaccounted(timeline: Timeline, count: int) -> str:
     if count < 0:
-        return f"{-count:,} arrivals more were recorded than intended"
+        return f"{-count:,} more arrivals were recorded than intended"
     listed = in_words(missing(timeline))
-    started = "" if len(timeline.test_events(TEST_STARTED)) else " (the load never said that it started)"
-    return f"{count:,} arrivals are not accounted for: seq {listed}{started}"
+    started = "" if len(timeline.test_events(TEST_STARTED)) else " (the load did not record its start)"
+    return f"{count:,} arrivals are unaccounted for: seq {listed}{started}"
 
 
 def _why_missed(timeline: Timeline) -> str:

@@ -1,4 +1,4 @@
-"""``pipeswarm diagnose RUN``: what holds a run back, from what has been recorded so far."""
+"""``pipeswarm diagnose RUN``: bottlenecks of a run, from the records so far."""
 
 import argparse
 import os
@@ -18,25 +18,28 @@ if TYPE_CHECKING:
     from harness.model.findings import Finding
     from harness.store.folder import RunFolder
 
-# A test that goes on always lacks arrivals, ends and measurements: what doubts the record is for its report.
+# A running test always lacks arrivals, ends and measurements: doubts about the records are left to its report.
 _FOR_THE_REPORT = frozenset({"censoring", "inconsistent-records", "missed-arrivals", "too-few-samples"})
-_MOST_BYTES = 300_000_000  # of records: beyond, looking would need memory and CPU that the load may need
+_MOST_BYTES = 300_000_000  # of records: with more, the analysis would compete with the load for memory and CPU
 _SHARE = 0.1  # of one core
 _NICE = 15
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
+    """Add the verb's options."""
     parser.add_argument("run", type=Path, help="a run folder, of a running test or a finished one")
     parser.add_argument(
-        "--every", type=duration_above_0, metavar="TIME", help="look again so often, as 10s, until it is over"
+        "--every",
+        type=duration_above_0,
+        metavar="TIME",
+        help="repeat at this interval, such as 10s, until the test ends",
     )
-    parser.add_argument("--die-with-parent", action="store_true", help="end when the starting process is gone")
+    parser.add_argument("--die-with-parent", action="store_true", help="exit when the parent process is gone")
     printing.configure(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look once, or again and again; each look is kept in the folder, where ``watch`` and the web UI find it."""
+    """Diagnose once or repeatedly; the result is kept in the folder, where ``watch`` and the web UI read it."""
     from harness.store.folder import RunFolder
 
     folder = RunFolder.open(arguments.run)
@@ -48,44 +51,47 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.die_with_parent:
         stop_with_parent(stop)
     os.nice(_NICE)
-    _go_on(folder, arguments.every, stop, arguments)
+    _repeat(folder, arguments.every, stop, arguments)
     return ExitCode.OK
 
 
 def look(folder: "RunFolder") -> dict[str, Any]:
-    """What the detectors find in the records of the present; kept as the folder's live "findings"."""
+    """The detectors' findings in the records so far; kept as the folder's live "findings"."""
     from harness.analysis.timeline import Timeline
     from harness.detectors import diagnose
     from harness.store.tables import load
 
     began_s, at = time.monotonic(), time.time_ns()
     diagnosis = diagnose(Timeline.from_frames(folder.read_plan(), load(folder)))
-    findings = [_told(finding) for finding in diagnosis.findings if finding.name not in _FOR_THE_REPORT]
+    findings = [_as_dict(finding) for finding in diagnosis.findings if finding.name not in _FOR_THE_REPORT]
     found = {"at": at, "took_s": time.monotonic() - began_s, "findings": findings}
     folder.write_live("findings", found)
     return found
 
 
-def _go_on(folder: "RunFolder", every_s: float, stop: threading.Event, arguments: argparse.Namespace) -> None:
+def _repeat(folder: "RunFolder", every_s: float, stop: threading.Event, arguments: argparse.Namespace) -> None:
     from harness.cli.watch import ended
 
     took_s = 0.0
     while not stop.wait(max(every_s, took_s / _SHARE)) and not ended(folder):
         size = sum(lines.stat().st_size for lines in folder.path.glob("*.jsonl"))
         if size > _MOST_BYTES:
-            print("diagnose: there are too many records to look at while the test goes on", file=sys.stderr)
+            print(
+                "diagnose: too many records to analyse beside a running test; see its report",
+                file=sys.stderr,
+            )
             return
         began_s = time.monotonic()
         try:
             found = look(folder)
-        except Exception:  # noqa: BLE001  # a moment that can't be judged must not end the looking
+        except Exception:  # noqa: BLE001  # records that can't be analysed now must not end the diagnosis
             traceback.print_exc()
         else:
             printing.show(arguments, lambda found=found: _text(found), lambda found=found: _document(found))  # type: ignore[misc]
         took_s = time.monotonic() - began_s
 
 
-def _told(finding: "Finding") -> dict[str, Any]:
+def _as_dict(finding: "Finding") -> dict[str, Any]:
     return {
         "name": finding.name,
         "title": finding.title,
@@ -97,8 +103,8 @@ def _told(finding: "Finding") -> dict[str, Any]:
 
 
 def _text(found: dict[str, Any]) -> str:
-    lines = [f"{each['name']} ({each['confidence']:.0%} sure): {each['title']}" for each in found["findings"]]
-    return "\n".join(lines) or "nothing holds it back, as far as can be told now"
+    lines = [f"{each['name']} (confidence {each['confidence']:.0%}): {each['title']}" for each in found["findings"]]
+    return "\n".join(lines) or "no bottleneck found so far"
 
 
 def _document(found: dict[str, Any]) -> str:

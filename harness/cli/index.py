@@ -1,25 +1,29 @@
-"""``pipeswarm index RUNS``: one page that lists the runs of a folder and how their figures move from run to run."""
+"""``pipeswarm index RUNS``: one page that lists the runs of a folder, with trends from run to run."""
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.cli import printing
 
+if TYPE_CHECKING:
+    from reports.index import Entry
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
+    """Add the verb's options."""
     parser.add_argument("runs", type=Path, nargs="?", default=Path("runs"), help="the folder of run folders (runs)")
     parser.add_argument("--open", action="store_true", help="show index.html in the browser")
     printing.configure(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the page from the reports that are there; nothing is analysed again."""
+    """Write the page from existing reports; nothing is analysed again."""
     from harness.model.errors import ExitCode
     from reports import index
 
-    page = index.write_index(arguments.runs)
-    listed = index.entries(arguments.runs)
+    page = write_index(arguments.runs)
+    listed = entries(arguments.runs)
     printing.show(
         arguments,
         lambda: "\n".join([*map(index.line, listed), f"index: {page}"]),
@@ -30,3 +34,45 @@ def run(arguments: argparse.Namespace) -> int:
 
         webbrowser.open(page.resolve().as_uri())
     return ExitCode.OK
+
+
+def write_index(runs_dir: Path) -> Path:
+    """Write ``index.html`` of all runs below `runs_dir` and return its path.
+
+    Raises:
+        ConfigError: `runs_dir` is not a folder, or can't be written.
+    """
+    from harness.model.errors import ConfigError
+    from harness.store.folder import INDEX, RunFolder
+    from reports import index
+
+    if not runs_dir.is_dir():
+        raise ConfigError(f"there is no folder {runs_dir}", "give the folder that holds the runs, such as runs/")
+    try:
+        return RunFolder(runs_dir).replace(INDEX, index.render(entries(runs_dir)))
+    except OSError as error:
+        raise ConfigError(f"{runs_dir / INDEX} can't be written: {error.strerror}", "check its permissions") from error
+
+
+def entries(runs_dir: Path) -> "list[Entry]":
+    """The runs below a folder, newest first; runs without a readable report are listed as such."""
+    from harness.store.folder import MANIFEST
+
+    found = [_entry(path) for path in sorted(runs_dir.iterdir()) if (path / MANIFEST).is_file()]
+    return sorted(found, key=lambda entry: (-entry.started_at, entry.folder))
+
+
+def _entry(path: Path) -> "Entry":
+    from harness.model.errors import ConfigError
+    from harness.store.folder import REPORT, RunFolder
+    from reports import index
+
+    try:
+        report = (path / REPORT).read_bytes()
+    except OSError:
+        report = b""
+    try:
+        plan = RunFolder(path).read_plan()
+    except ConfigError:
+        plan = None
+    return index.entry(path.name, report, plan)

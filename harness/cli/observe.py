@@ -154,8 +154,9 @@ def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> "Plan"
 
 
 def new_folder(arguments: argparse.Namespace, plan: "Plan", what: str, size: int) -> "RunFolder":
-    """A run folder with this plan; `what` and `size` take the schedule's place in its name."""
-    from harness.store.folder import RunFolder, run_name
+    """A run folder with this plan; `what` and `size` are the schedule's place in its name."""
+    from harness.model.run_name import run_name
+    from harness.store.folder import RunFolder
 
     name = arguments.run_name or run_name(plan.target, what, size, time.time_ns())
     folder = RunFolder.create(Path(arguments.runs_dir), name)

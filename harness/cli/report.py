@@ -1,4 +1,4 @@
-"""``pipeswarm report RUN``: the reports of a recorded run, again, on any machine, with no cluster."""
+"""``pipeswarm report RUN``: rebuild the reports of a recorded run; no cluster needed."""
 
 import argparse
 from pathlib import Path
@@ -7,25 +7,29 @@ from typing import TYPE_CHECKING
 from harness.cli import printing
 
 if TYPE_CHECKING:
+    from harness.analysis.result import Result
     from harness.store.folder import RunFolder
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
+    """Add the verb's options."""
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("--open", action="store_true", help="show report.html in the browser")
     parser.add_argument(
-        "--baseline", type=Path, metavar="RUN", help="hold it against this run from now on: a folder or its report.json"
+        "--baseline",
+        type=Path,
+        metavar="RUN",
+        help="compare with this run from now on: a folder or its report.json",
     )
     parser.add_argument(
         "--price", action="append", default=[], metavar="POOL=PRICE",
-        help="what a node of the pool costs an hour; may be repeated, without POOL for all others; kept with the run",
+        help="hourly price of a node of the pool; without POOL: of all others; may be repeated; kept with the run",
     )  # fmt: skip
     printing.configure(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Seal, diagnose, write; the exit code is the run's own."""
+    """Keep the given prices and baseline, write the reports; the exit code is the run's own."""
     from harness.model import Node
     from harness.store.baselines import find_baseline, keep_baseline
     from harness.store.folder import RunFolder
@@ -43,26 +47,55 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.open:
         import webbrowser
 
-        from reports import HTML
+        from harness.store.folder import REPORT_HTML
 
-        webbrowser.open((folder.path / HTML).resolve().as_uri())
+        webbrowser.open((folder.path / REPORT_HTML).resolve().as_uri())
     return code
 
 
 def write(folder: "RunFolder", arguments: argparse.Namespace) -> int:
-    """Seal the folder, write its reports and print the verdict as `arguments` (json, quiet) ask for; its exit code."""
-    import reports
-    from harness.analysis.waits.phases_table import phases_table
-    from harness.store.derived import write_phases
-    from harness.store.tables import seal
+    """Write the reports and print the verdict as `arguments` (json, quiet) ask for; return the run's exit code."""
+    from harness.store.folder import REPORT_HTML
     from reports import document
+    from reports.summary import summary
 
-    seal(folder)
-    report = reports.rebuild(folder)
-    write_phases(folder, phases_table(report.timeline, report.waits))
+    result = rebuild(folder)
     printing.show(
         arguments,
-        lambda: f"{reports.summary(report)}\nreport: {folder.path / reports.HTML}",
-        lambda: document.render(report).decode(),
+        lambda: f"{summary(result)}\nreport: {folder.path / REPORT_HTML}",
+        lambda: document.render(result).decode(),
     )
-    return report.exit_code
+    return result.exit_code
+
+
+def rebuild(folder: "RunFolder") -> "Result":
+    """Seal and analyse a recorded run, and write its reports into its folder.
+
+    The same folder gives the same bytes on every machine.
+
+    Raises:
+        ConfigError: the folder's manifest, an SLO in it, or its baseline can't be understood.
+    """
+    from harness.analysis.result import analyse
+    from harness.analysis.timeline import Timeline
+    from harness.analysis.waits.phases_table import phases_table
+    from harness.analysis.waits.waits import waits
+    from harness.detectors import diagnose
+    from harness.store.baselines import kept_baseline
+    from harness.store.derived import write_phases
+    from harness.store.folder import JUNIT, REPORT, REPORT_HTML, REPORT_MARKDOWN
+    from harness.store.tables import load, seal
+    from reports import document, junit, markdown, page
+
+    seal(folder)
+    timeline = Timeline.from_frames(folder.read_plan(), load(folder))
+    result = analyse(timeline, diagnose(timeline), kept_baseline(folder))
+    for name, content in (
+        (REPORT_HTML, page.render(result)),
+        (REPORT, document.render(result)),
+        (REPORT_MARKDOWN, markdown.render(result)),
+        (JUNIT, junit.render(result)),
+    ):
+        folder.replace(name, content)
+    write_phases(folder, phases_table(timeline, waits(timeline)))
+    return result

@@ -117,7 +117,8 @@ def _simulate(arguments: argparse.Namespace) -> int:
 
 def _folder(arguments: argparse.Namespace, checked: "Checked", test: "PlannedTest") -> "RunFolder":
     """The run folder with its plan, schedule and inputs."""
-    from harness.store.folder import PIPELINE, SCENARIOS, RunFolder, run_name
+    from harness.model.run_name import run_name
+    from harness.store.folder import PIPELINE, SCENARIOS, RunFolder
 
     given, package = checked.settings, checked.prepared.package
     kind = f"{test.schedule.name}-simulated"

@@ -128,10 +128,10 @@ def _document(folder: "RunFolder") -> str:
 
 def ended(folder: "RunFolder") -> bool:
     """Whether the run in `folder` will not change any more."""
-    from reports import JSON
+    from harness.store.folder import REPORT
 
     load, observed, _ = _live(folder)
-    return is_over(load, observed, reported=(folder.path / JSON).is_file(), now_at=time.time_ns())
+    return is_over(load, observed, reported=(folder.path / REPORT).is_file(), now_at=time.time_ns())
 
 
 def _facts(folder: "RunFolder") -> list[tuple[str, str]]:

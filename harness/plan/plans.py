@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from harness.model.errors import ConfigError
 from harness.model.plan import ObserverPlan, Plan
 from harness.model.redaction import values_of, without_credentials
+from harness.model.run_name import run_name
 from harness.model.scenario import Scenario
 from harness.model.schedules import Concurrency, Schedule, to_mapping
 from harness.plan.validate import Checked, guard, scenarios_for, versions
-from harness.store.folder import run_name, schedule_digest
+from harness.store.folder import schedule_digest
 from harness.targets.scenarios import Input, as_cell
 
 _EVERYTHING = {"experiment": "", "experiment_id": "", "namespace": ""}

@@ -1,4 +1,4 @@
-"""A baseline is a former run's ``report.json``; the run that is held against it keeps a copy, as of its inputs."""
+"""Baselines: an earlier run's ``report.json``, of which the run that is compared with it keeps a copy."""
 
 from pathlib import Path
 
@@ -13,20 +13,20 @@ def find_baseline(path: Path) -> tuple[Baseline, bytes]:
     """The baseline at `path`, a run folder or its ``report.json``, and its bytes.
 
     Raises:
-        ConfigError: there is none, or nothing can be held against it.
+        ConfigError: there is none, or no test can be compared with it.
     """
     file = path / REPORT if path.is_dir() else path
     try:
         content = file.read_bytes()
     except FileNotFoundError:
-        raise ConfigError(f"the baseline {path} has no {REPORT}", "pipeswarm report RUN writes it") from None
+        raise ConfigError(f"the baseline {path} has no {REPORT}", "create it with pipeswarm report RUN") from None
     except OSError as error:
         raise ConfigError(f"the baseline {file} can't be read: {error.strerror}", "give a run's folder") from error
     return Baseline.parse(content, str(path)), content
 
 
 def keep_baseline(folder: RunFolder, content: bytes) -> None:
-    """Keep a baseline in the folder of the run that is to be held against it."""
+    """Keep a baseline in the folder of the run that is compared with it."""
     folder.replace(_KEPT, content)
 
 
@@ -34,7 +34,7 @@ def kept_baseline(folder: RunFolder) -> Baseline | None:
     """The baseline that is kept in `folder`.
 
     Raises:
-        ConfigError: it has been damaged.
+        ConfigError: it is damaged.
     """
     file = folder.path / _KEPT
     return find_baseline(file)[0] if file.is_file() else None

@@ -1,4 +1,4 @@
-"""Tables that were computed from the records, beside those that hold them."""
+"""Tables computed from the records, beside those of the records."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole, also by several processes."""
+"""Atomic replacement of files, and a lock between processes."""
 
 import errno
 import fcntl
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_PATIENCE_S, _TRY_AGAIN_S = 1.0, 0.001
+_PATIENCE_S, _RETRY_S = 1.0, 0.001
 
 
 def replace(target: Path, content: bytes) -> Path:
-    """Write a file as a whole or not at all: readers see the old one or the new one."""
+    """Write a file as a whole or not at all; readers see the old or the new content."""
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         partial.write_bytes(content)
@@ -23,27 +23,27 @@ def replace(target: Path, content: bytes) -> Path:
 
 
 @contextmanager
-def turn(lock: Path) -> Iterator[None]:
-    """The turn of one process among those that name the same `lock`; it ends with the process, even a killed one.
+def locked(lock: Path) -> Iterator[None]:
+    """Hold the file lock `lock`; it is released when the process ends, even by a kill.
 
     Raises:
-        OSError: the lock can't be had, or whoever has the turn does not end it.
+        OSError: the lock can't be opened, or is held for longer than a second.
     """
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        _wait(descriptor, time.monotonic() + _PATIENCE_S)
+        _acquire(descriptor, time.monotonic() + _PATIENCE_S)
         yield
     finally:
         os.close(descriptor)
 
 
-def _wait(descriptor: int, until_s: float) -> None:
+def _acquire(descriptor: int, until_s: float) -> None:
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > until_s:
                 raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from None
-            time.sleep(_TRY_AGAIN_S)
+            time.sleep(_RETRY_S)
         else:
             return

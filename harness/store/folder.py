@@ -1,7 +1,7 @@
-"""A run is a folder. Three processes meet only there: the load, the observer, the analysis.
+"""A run is a folder: the only place where load, observer and analysis meet.
 
-Records are JSON lines, one unbuffered `write` each, on a descriptor opened for appending: what has been acknowledged
-survives ``kill -9``, and two processes may append to the same file. A torn last line is dropped by every reader.
+Records are JSON lines, one unbuffered `write` each, on a descriptor opened for appending: an acknowledged record
+survives ``kill -9``, and two processes may append to the same file. Every reader drops a torn last line.
 """
 
 import csv
@@ -10,11 +10,11 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, get_type_hints
+from typing import Any, Generic, Self, TypeVar, get_origin, get_type_hints
 
 import orjson
 
@@ -23,7 +23,7 @@ from harness.model.plan import Plan
 from harness.model.records import Event, Node, Sample, Span, Submission
 from harness.store import files
 
-# The kinds of records and the file each is kept in.
+# The kinds of records and the file of each.
 KINDS: Mapping[type, str] = {
     Submission: "submissions",
     Span: "spans",
@@ -31,12 +31,22 @@ KINDS: Mapping[type, str] = {
     Event: "events",
     Node: "nodes",
 }
+# The fields of each kind, and those whose JSON value needs a conversion: enumerations and mappings.
+_HINTS = {kind: get_type_hints(kind) for kind in KINDS}
+_ENUMS = {
+    kind: {name: hint for name, hint in hints.items() if isinstance(hint, type) and issubclass(hint, Enum)}
+    for kind, hints in _HINTS.items()
+}
+_MAPPINGS = {
+    kind: tuple(name for name, hint in hints.items() if get_origin(hint) is Mapping) for kind, hints in _HINTS.items()
+}
 MANIFEST = "manifest.json"
 SCHEDULE = "schedule.csv"
 SCENARIOS = "scenarios.csv"
 PIPELINE = "pipeline.yaml"
 LIVE, _LIVE_LOCK = "live.json", ".live.lock"
-REPORT = "report.json"
+REPORT, REPORT_HTML, REPORT_MARKDOWN, JUNIT = "report.json", "report.html", "report.md", "junit.xml"
+INDEX = "index.html"  # of a folder of runs
 TABLES = "tables"
 
 R = TypeVar("R")
@@ -53,10 +63,10 @@ class RunFolder:
 
     @classmethod
     def create(cls, runs_dir: Path, name: str) -> Self:
-        """Make a new folder `name` below `runs_dir`; a name in use gets a number.
+        """Create a folder `name` below `runs_dir`; a name in use gets a number.
 
         Raises:
-            ConfigError: the folder can't be made or written.
+            ConfigError: the folder can't be created or written.
         """
         safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
         for k in range(1, 10_000):
@@ -66,17 +76,16 @@ class RunFolder:
             except FileExistsError:
                 if runs_dir.is_dir():
                     continue
-                raise ConfigError(
-                    f"the runs folder {runs_dir} is not a folder", "give another place with --runs-dir"
-                ) from None
+                raise ConfigError(f"{runs_dir} is not a folder", "give a folder for the runs with --runs-dir") from None
             except OSError as error:
                 raise ConfigError(
-                    f"the run folder {path} can't be made: {error.strerror}", "give a writable place with --runs-dir"
+                    f"the run folder {path} can't be created: {error.strerror}",
+                    "give a writable folder with --runs-dir",
                 ) from error
             if not os.access(path, os.W_OK):
-                raise ConfigError(f"the run folder {path} can't be written", "give a writable place with --runs-dir")
+                raise ConfigError(f"the run folder {path} can't be written", "give a writable folder with --runs-dir")
             return cls(path)
-        raise ConfigError(f"{runs_dir} holds too many runs named {safe}", "give another name with --run-name")
+        raise ConfigError(f"{runs_dir} contains too many runs named {safe}", "give another name with --run-name")
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -86,19 +95,19 @@ class RunFolder:
             ConfigError: there is no run at `path`.
         """
         if not path.is_dir():
-            raise ConfigError(f"there is no run folder at {path}", "name a folder below runs/")
+            raise ConfigError(f"there is no run folder at {path}", "give a folder below runs/")
         if not (path / MANIFEST).is_file():
-            raise ConfigError(f"{path} is not a run folder: it has no {MANIFEST}", "name a folder below runs/")
+            raise ConfigError(f"{path} is not a run folder: it has no {MANIFEST}", "give a folder below runs/")
         return cls(path)
 
     # --- the plan -----------------------------------------------------------------------------------------------
 
     def write_plan(self, plan: Plan) -> None:
-        """The manifest: written first, replaced as a whole."""
+        """Write the manifest: before anything else, and atomically."""
         self.replace(MANIFEST, orjson.dumps(plan, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n")
 
     def read_plan(self) -> Plan:
-        """The manifest as a Plan; fields of a newer version are left aside.
+        """The manifest as a Plan; fields of a newer version are ignored.
 
         Raises:
             ConfigError: the manifest is not readable.
@@ -107,13 +116,14 @@ class RunFolder:
             return Plan.from_mapping(orjson.loads((self.path / MANIFEST).read_bytes()))
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise ConfigError(
-                f"{self.path / MANIFEST} can't be read: {error}", "the folder may be from another tool, or damaged"
+                f"{self.path / MANIFEST} can't be read: {error}",
+                "the folder may be damaged, or from another tool",
             ) from error
 
     def write_schedule(self, offsets: Iterable[float]) -> tuple[int, str]:
         """Write ``seq,due_s`` and return the count of arrivals and the file's SHA-256."""
         digest = hashlib.sha256()
-        count = -1  # the first line is the heading
+        count = -1  # the first line is the header
         with (self.path / SCHEDULE).open("wb") as out:
             for line in _schedule_lines(offsets):
                 digest.update(line)
@@ -129,18 +139,18 @@ class RunFolder:
             return [float(row[1]) for row in rows if len(row) == 2]
 
     def keep(self, name: str, content: bytes) -> str:
-        """Keep an input of the test (scenarios, pipeline) in the folder and return its SHA-256."""
+        """Copy an input of the test (scenarios, pipeline) into the folder and return its SHA-256."""
         self.replace(name, content)
         return hashlib.sha256(content).hexdigest()
 
     # --- records ------------------------------------------------------------------------------------------------
 
     def recorder(self) -> "Recorder":
-        """Something that appends records to this folder."""
+        """Open this folder for appending records."""
         return Recorder(self.path)
 
     def tail(self, kind: type[R]) -> "Tail[R]":
-        """A reader that returns what has been appended since it was last asked."""
+        """A reader of the records appended since its last call."""
         return Tail(self.path / f"{KINDS[kind]}.jsonl", kind)
 
     def records(self, kind: type[R]) -> list[R]:
@@ -150,19 +160,19 @@ class RunFolder:
     # --- live ---------------------------------------------------------------------------------------------------
 
     def write_live(self, part: str, values: Mapping[str, object]) -> None:
-        """Replace what `part` ("load", "observer" or "findings") says of the present; what the others said stays.
+        """Replace the live state of `part` ("load", "observer" or "findings"); the others' states stay.
 
-        Each part says in `at` (UTC ns) when it said so. Readers see old or new, never half.
+        `at` (UTC ns) is added to each. Readers see the old or the new state.
 
         Raises:
             OSError: the folder can't be written.
         """
-        with files.turn(self.path / _LIVE_LOCK):
-            said = self._read_live() | {part: {"at": time.time_ns(), **values}}
-            self.replace(LIVE, orjson.dumps(said))
+        with files.locked(self.path / _LIVE_LOCK):
+            states = self._read_live() | {part: {"at": time.time_ns(), **values}}
+            self.replace(LIVE, orjson.dumps(states))
 
     def read_live(self, part: str) -> dict[str, Any]:
-        """What `part` last said; empty when it has not said anything yet."""
+        """The last live state of `part`; empty when it has none yet."""
         return self._read_live().get(part, {})
 
     def _read_live(self) -> dict[str, dict[str, Any]]:
@@ -175,7 +185,7 @@ class RunFolder:
     # --- documents ----------------------------------------------------------------------------------------------
 
     def replace(self, name: str, content: bytes) -> Path:
-        """Write a document of the folder as a whole or not at all."""
+        """Write a file of the folder as a whole or not at all, and return its path."""
         return files.replace(self.path / name, content)
 
 
@@ -187,11 +197,11 @@ class Recorder:
         self._descriptors: dict[type, int] = {}
 
     def write(self, record: object) -> None:
-        """Append one record; when this returns, the record survives the end of the process."""
+        """Append one record; once this returns, the record survives the end of the process."""
         self.append(type(record), encode(record))
 
     def append(self, kind: type, lines: bytes) -> None:
-        """Append lines that `encode` made, here or in another process."""
+        """Append lines made by `encode`, here or in another process."""
         descriptor = self._descriptors.get(kind)
         if descriptor is None:
             name = self._path / f"{KINDS[kind]}.jsonl"
@@ -202,7 +212,7 @@ class Recorder:
             view = view[os.write(descriptor, view) :]
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Close the files; a further write opens them again."""
         for descriptor in self._descriptors.values():
             os.close(descriptor)
         self._descriptors.clear()
@@ -217,16 +227,15 @@ class Recorder:
 
 
 class Tail(Generic[R]):
-    """Reads a growing file of records; a line without its end is left for the next time."""
+    """Reads a growing file of records; an incomplete last line is left for the next call."""
 
     def __init__(self, path: Path, kind: type[R]) -> None:
         self._path = path
         self._kind = kind
         self._offset = 0
-        self._decode = _decoder(kind)
 
     def read(self) -> list[R]:
-        """The records that are new since the last call."""
+        """The records appended since the last call."""
         try:
             with self._path.open("rb") as lines:
                 lines.seek(self._offset)
@@ -242,38 +251,29 @@ class Tail(Generic[R]):
             try:
                 raw = orjson.loads(line)
             except ValueError:
-                continue  # a writer was killed in the middle of a line and another went on after it
-            yield self._decode(raw)
+                continue  # a writer was killed within a line, and another one appended to it
+            yield _decode(self._kind, raw)
 
 
 def encode(record: object) -> bytes:
     """One record as a JSON line. A mapping becomes a JSON string, so that every column of the table is a scalar."""
-    if isinstance(record, Sample):
-        raw = asdict(record)
-        raw["labels"] = orjson.dumps(raw["labels"], option=orjson.OPT_SORT_KEYS).decode()
+    if mappings := _MAPPINGS[type(record)]:
+        raw = asdict(record)  # type: ignore[call-overload]  # every kind is a dataclass
+        raw |= {name: orjson.dumps(raw[name], option=orjson.OPT_SORT_KEYS).decode() for name in mappings}
         return orjson.dumps(raw, option=orjson.OPT_APPEND_NEWLINE)
     return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _decoder(kind: type[R]) -> Any:
-    names = {f.name for f in fields(kind)}  # type: ignore[arg-type]  # every kind is a dataclass
-    enums = {
-        name: hint for name, hint in get_type_hints(kind).items() if isinstance(hint, type) and issubclass(hint, Enum)
-    }
-
-    def decode(raw: dict[str, Any]) -> R:
-        values = {name: value for name, value in raw.items() if name in names}
-        for name, hint in enums.items():
-            values[name] = hint(values[name])
-        if isinstance(values.get("labels"), str):
-            values["labels"] = orjson.loads(values["labels"])
-        return kind(**values)
-
-    return decode
+def _decode(kind: type[R], raw: Mapping[str, Any]) -> R:
+    """The record; fields of a newer version are ignored."""
+    values = {name: value for name, value in raw.items() if name in _HINTS[kind]}
+    values |= {name: enum(values[name]) for name, enum in _ENUMS[kind].items()}
+    values |= {name: orjson.loads(values[name]) for name in _MAPPINGS[kind] if name in values}
+    return kind(**values)
 
 
 def schedule_digest(offsets: Iterable[float]) -> str:
-    """The SHA-256 that the schedule's file will have."""
+    """The SHA-256 of the file that `RunFolder.write_schedule` writes."""
     digest = hashlib.sha256()
     for line in _schedule_lines(offsets):
         digest.update(line)
@@ -284,9 +284,3 @@ def _schedule_lines(offsets: Iterable[float]) -> Iterator[bytes]:
     yield b"seq,due_s\n"
     for seq, due_s in enumerate(offsets):
         yield f"{seq},{due_s!r}\n".encode()
-
-
-def run_name(target: str, schedule: str, runs: int, now_at: int) -> str:
-    """The default name of a run folder: ``<utc>-<target>-<schedule>-<runs>``."""
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now_at / 1e9))
-    return f"{stamp}-{target}-{schedule}-{runs}"

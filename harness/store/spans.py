@@ -1,6 +1,6 @@
-"""Reading spans, by far the largest table: in pieces, so that no text is held twice.
+"""Reading spans, by far the largest table, in batches, so that no text is held twice.
 
-Rows are sorted by run and step. A run or a step is told from the one before it by comparison alone, and gets a number.
+Rows are sorted by run and step: comparing neighbours is enough to number runs and steps.
 """
 
 from collections.abc import Iterable
@@ -12,41 +12,41 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-_FEW = ("phase", "task", "node")  # texts that repeat
+_REPEATED = ("phase", "task", "node")
 _INSTANTS = ("started_at", "ended_at")
-COLUMNS = ("run", "step", *_FEW, *_INSTANTS)
-DICTIONARIES = list(_FEW)
-ROWS = 2**17  # of a piece
+COLUMNS = ("run", "step", *_REPEATED, *_INSTANTS)
+DICTIONARIES = list(_REPEATED)
+ROWS = 2**17  # of a batch
 
 
-def numbered(pieces: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Join pieces of the sorted table, each with all COLUMNS, `count` rows in all.
+def numbered(batches: Iterable[pa.RecordBatch], count: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Join batches of the sorted table, each with all COLUMNS, `count` rows in all.
 
     Returns:
         The spans: run (a category), step (int32, the position in the second frame), phase, task and node (categories),
         started_at and ended_at (`Int64`). And the steps: step (its name, "" for a run as a whole), in their order.
     """
     run, step = _Sorted(count), _Sorted(count)
-    few = {name: _Few(count) for name in _FEW}
+    repeated = {name: _Repeated(count) for name in _REPEATED}
     instants = {name: _Instants(count) for name in _INSTANTS}
     low = 0
-    for piece in pieces:
-        new = run.add(low, piece["run"], np.zeros(len(piece), dtype=bool))
-        step.add(low, piece["step"], new)
-        for name, column in (few | instants).items():
-            column.add(low, piece[name])
-        low += len(piece)
+    for batch in batches:
+        new = run.add(low, batch["run"], np.zeros(len(batch), dtype=bool))
+        step.add(low, batch["step"], new)
+        for name, column in (repeated | instants).items():
+            column.add(low, batch[name])
+        low += len(batch)
     columns = {
         "run": pd.Categorical.from_codes(run.number, pd.Index(run.names())),
         "step": step.number,
-        **{name: few.pop(name).categories() for name in _FEW},
+        **{name: repeated.pop(name).categories() for name in _REPEATED},
         **{name: pd.arrays.IntegerArray(column.values, column.missing) for name, column in instants.items()},
     }
     return pd.DataFrame(columns, copy=False), pd.DataFrame({"step": step.names()}, copy=False)
 
 
 class _Sorted:
-    """Texts of which equal ones stand together: a number each, and each text once."""
+    """A column of adjacent equal texts: a number per row, and each text once."""
 
     def __init__(self, count: int) -> None:
         self.number = np.empty(count, dtype=np.int32)
@@ -54,7 +54,7 @@ class _Sorted:
         self._last: tuple[Any, int] = (None, -1)
 
     def add(self, low: int, column: pa.Array, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Append a piece; where `new` is set already, a text is another one though it reads the same."""
+        """Append a batch; a row that is `new` already gets a new number even if its text is equal."""
         if not len(column):
             return new
         text, last = self._last
@@ -72,8 +72,8 @@ class _Sorted:
         return texts
 
 
-class _Few:
-    """Texts that repeat."""
+class _Repeated:
+    """A column of repeated texts as category codes."""
 
     def __init__(self, count: int) -> None:
         self._codes = np.empty(count, dtype=np.int32)
@@ -86,7 +86,7 @@ class _Few:
         self._codes[low : low + at.size] = np.array([*code, -1], dtype=np.int32)[at]
 
     def categories(self) -> pd.Categorical:
-        """In the order of the alphabet, with -1 for what is missing."""
+        """Categories in alphabetical order; -1 for missing values."""
         names = sorted(self._known)
         place = {name: k for k, name in enumerate(names)}
         order = np.array([*(place[name] for name in self._known), -1], dtype=np.min_scalar_type(-len(names) - 1))
@@ -94,7 +94,7 @@ class _Few:
 
 
 class _Instants:
-    """Nanoseconds of 19 digits, which no float holds, and where there are none."""
+    """A column of nanoseconds (19 digits, too many for a float), and a mask of missing ones."""
 
     def __init__(self, count: int) -> None:
         self.values = np.empty(count, dtype=np.int64)

@@ -1,6 +1,6 @@
 """Sealing: JSON lines become Parquet tables whose schemas are derived from the records.
 
-Sealing twice gives the same bytes as once. The JSON lines stay: they are what was recorded, the tables are an index.
+Sealing twice gives the same bytes as once. The JSON lines stay: they are the records, the tables are an index.
 """
 
 import io
@@ -24,7 +24,7 @@ from harness.store import spans
 from harness.store.folder import KINDS, TABLES, RunFolder
 from harness.store.prices import kept_prices, priced
 
-# Of records with the same key the last one counts, and rows are sorted by it; kinds without a key keep every record.
+# Of records with the same key the last one counts, and rows are sorted by key; kinds without a key keep every record.
 _KEYS: Mapping[type, tuple[str, ...]] = {
     Submission: ("seq",),
     Span: ("run", "step", "phase", "attempt"),
@@ -35,7 +35,7 @@ _SORT: Mapping[type, tuple[str, ...]] = {Sample: ("at", "metric", "labels"), Eve
 
 
 def schema(kind: type) -> pa.Schema:
-    """The table's schema: a column a field, in the field's order; a mapping is a JSON string."""
+    """The table's schema: one column per field, in their order; a mapping is a JSON string."""
     hints = get_type_hints(kind)
     return pa.schema([pa.field(f.name, _arrow_type(hints[f.name])) for f in fields(kind)])
 
@@ -55,9 +55,9 @@ def _arrow_type(hint: Any) -> pa.DataType:
 
 
 def seal(folder: RunFolder) -> Mapping[str, int]:
-    """Write ``tables/*.parquet`` and return the number of torn lines dropped, by kind.
+    """Write ``tables/*.parquet`` and return the number of dropped torn lines by kind.
 
-    A table that is newer than its lines, or whose lines are gone, is left as it is.
+    A table that is newer than its lines, or whose lines are gone, is left alone.
 
     Raises:
         ConfigError: the folder can't be written.
@@ -66,7 +66,7 @@ def seal(folder: RunFolder) -> Mapping[str, int]:
     try:
         directory.mkdir(exist_ok=True)
     except OSError as error:
-        raise ConfigError(f"{directory} can't be made: {error.strerror}", "give a run folder you may write") from error
+        raise ConfigError(f"{directory} can't be created: {error.strerror}", "give a writable run folder") from error
     torn: dict[str, int] = {}
     for kind, name in KINDS.items():
         lines, target = folder.path / f"{name}.jsonl", directory / f"{name}.parquet"
@@ -83,11 +83,11 @@ def seal(folder: RunFolder) -> Mapping[str, int]:
 def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
     """The frames by kind ("submissions", "spans", …), from the sealed tables, or from the lines of an unsealed run.
 
-    Instants stay integer nanoseconds; a missing one is pandas' `<NA>` (columns are `Int64`). Of spans, the largest
-    table by far, only what analysis reads is loaded; the names of their steps are apart, as "steps"
-    (`harness.store.spans.numbered`). Prices that were given count more than recorded ones (`harness.store.prices`).
+    Instants stay integer nanoseconds; a missing one is pandas' `<NA>` (columns are `Int64`). Of spans, by far the
+    largest table, only the columns that the analysis reads are loaded; the names of their steps are a table of their
+    own, "steps" (`harness.store.spans.numbered`). Given prices replace recorded ones (`harness.store.prices`).
     """
-    # Piece after piece is freed: this pool gives its memory to the next piece, Arrow's own gives it back at first.
+    # Batch after batch is freed: this pool reuses the memory for the next batch, Arrow's own returns it first.
     pa.set_memory_pool(pa.system_memory_pool())
     frames: dict[str, pd.DataFrame] = {}
     for kind, name in KINDS.items():
@@ -96,12 +96,12 @@ def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
         else:
             frames[name] = read(folder, kind)
     frames["nodes"] = priced(frames["nodes"], kept_prices(folder))
-    pa.system_memory_pool().release_unused()  # what was read in between is larger than what is kept
+    pa.system_memory_pool().release_unused()  # intermediate tables are larger than the result
     return frames
 
 
 def read(folder: RunFolder, kind: type) -> pd.DataFrame:
-    """The records of one kind, as they were recorded."""
+    """The records of one kind, from the sealed table or from the lines."""
     sealed = folder.path / TABLES / f"{KINDS[kind]}.parquet"
     return _frame(pq.read_table(sealed)) if sealed.is_file() else _read_lines(folder, kind)[0]
 
@@ -109,15 +109,15 @@ def read(folder: RunFolder, kind: type) -> pd.DataFrame:
 def _spans(folder: RunFolder, sealed: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     if sealed.is_file():
         with pq.ParquetFile(sealed, read_dictionary=spans.DICTIONARIES) as table:
-            pieces = table.iter_batches(spans.ROWS, columns=list(spans.COLUMNS))
-            return spans.numbered(pieces, table.metadata.num_rows)
+            batches = table.iter_batches(spans.ROWS, columns=list(spans.COLUMNS))
+            return spans.numbered(batches, table.metadata.num_rows)
     frame, _ = _read_lines(folder, Span)
-    pieces = pa.Table.from_pandas(frame, schema=schema(Span), preserve_index=False).to_batches()
-    return spans.numbered(pieces, len(frame))
+    batches = pa.Table.from_pandas(frame, schema=schema(Span), preserve_index=False).to_batches()
+    return spans.numbered(batches, len(frame))
 
 
 def _read_lines(folder: RunFolder, kind: type) -> tuple[pd.DataFrame, int]:
-    """All records of a kind as a frame, deduplicated and in a canonical order, and the number of lines dropped."""
+    """All records of a kind as a frame, deduplicated and in canonical order, and the number of dropped lines."""
     path = folder.path / f"{KINDS[kind]}.jsonl"
     lines = path.read_bytes() if path.is_file() else b""
     whole = lines.rfind(b"\n") + 1
@@ -139,7 +139,7 @@ def _parse(lines: bytes, columns: pa.Schema) -> tuple[pa.Table, int]:
     try:
         return pj.read_json(io.BytesIO(lines), parse_options=options).select(columns.names), 0
     except pa.ArrowInvalid:
-        # A writer was killed inside a line that another went on after: find the lines that stand alone.
+        # A writer was killed within a line, and another one appended to it: keep the lines that parse.
         good = [line for line in lines.splitlines() if _is_whole(line)]
         bad = lines.count(b"\n") - len(good)
         if not good:
@@ -156,6 +156,6 @@ def _is_whole(line: bytes) -> bool:
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:
-    """Nullable integers stay integers: an instant of 19 digits does not fit a float."""
+    """A frame whose nullable integers stay integers: an instant of 19 digits does not fit into a float."""
     frame: pd.DataFrame = table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
     return frame

@@ -1,18 +1,18 @@
 """The report's figures."""
 
-from reports.figures import flow, nodes, phases, runs, scaling
-from reports.figures.figure import Figure, thinned
-from reports.report import Report
+from harness.analysis.result import Result
+from reports.figures import flow, hosts, phases, runs, scaling
+from reports.figures.figure import Figure
 
-__all__ = ["Figure", "figures", "thinned"]
+__all__ = ["Figure", "figures"]
 
 
-def figures(report: Report) -> dict[str, Figure]:
+def figures(result: Result) -> dict[str, Figure]:
     """All figures that the recorded sources allow, by key."""
     made = (
-        flow.throughput(report), scaling.scaling(report), *flow.requests(report), *flow.stores(report),
-        phases.phases(report), phases.phases_by_order(report), phases.pending(report),
-        nodes.pods(report), nodes.work(report), runs.runs(report),
-        flow.submissions(report),
+        flow.throughput(result), scaling.scaling(result), *flow.requests(result), *flow.stores(result),
+        phases.phases(result), phases.phases_by_order(result), phases.pending(result),
+        hosts.pods(result), hosts.work(result), runs.runs(result),
+        flow.submissions(result),
     )  # fmt: skip
     return {figure.key: figure for figure in made if figure is not None}

@@ -1,26 +1,24 @@
-"""What a figure is, and the pieces it is made of: Plotly descriptions in the page's colours.
+"""A figure and its pieces: Plotly descriptions in the page's colours.
 
 Colours are names of the page's CSS variables ("--good"); the page resolves them, so that light, dark and print each get
-their own. Long series are thinned honestly: the least and the greatest of each stretch stay.
+their own.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from math import isfinite
 from typing import Any
 
-import numpy as np
-
-from harness.analysis.timeline import Floats, Ints
+from harness.analysis.result import Floats, Ints
 from reports.document import tidy
 
-MOST_POINTS = 1500
-FEW = 10  # runs: their axis would get ticks between them
+FEW = 10  # runs: with fewer, their axis gets one tick each
 Trace = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure with the words that carry it. `key` is its element's id; `spec` has Plotly's `data` and `layout`."""
+    """A figure with its title and caption. `key` is its element's id; `spec` has Plotly's `data` and `layout`."""
 
     key: str
     title: str
@@ -39,7 +37,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What an axis of time counts in."""
+    """The unit of a time axis, and its length in seconds."""
 
     name: str
     sign: str
@@ -54,21 +52,6 @@ def unit_of(longest_s: float) -> Unit:
     return next((unit for below, unit in _UNITS if longest_s < below), Unit("hours", "h", 3600.0))
 
 
-def thinned(x: Floats, y: Floats, most: int = MOST_POINTS) -> tuple[Floats, Floats]:
-    """At most `most` points: of each stretch the least and the greatest, in their order."""
-    known = np.isfinite(x) & np.isfinite(y)
-    x, y = x[known], y[known]
-    if x.size <= most:
-        return x, y
-    bounds = np.linspace(0, x.size, most // 2 + 1).astype(int)
-    keep: set[int] = {0, x.size - 1}
-    for low, high in pairwise(bounds.tolist()):
-        stretch = y[low:high]
-        keep |= {low + int(stretch.argmin()), low + int(stretch.argmax())}
-    chosen = np.array(sorted(keep))
-    return x[chosen], y[chosen]
-
-
 def bars(name: str, x: Floats, y: Floats, of: str, width: float) -> Trace:
     """Upright bars of one colour."""
     return {
@@ -77,8 +60,8 @@ def bars(name: str, x: Floats, y: Floats, of: str, width: float) -> Trace:
     }  # fmt: skip
 
 
-def stretches(name: str, lane: Ints | Floats, start: Floats, end: Floats, of: str, unit: Unit, **more: object) -> Trace:
-    """Bars that lie on lanes, from `start` to `end` (seconds); `more` is Plotly's."""
+def spans(name: str, lane: Ints | Floats, start: Floats, end: Floats, of: str, unit: Unit, **more: object) -> Trace:
+    """Horizontal bars on lanes, from `start` to `end` (seconds); `more` is Plotly's."""
     return {
         "type": "bar", "orientation": "h", "name": name, "y": lane.tolist(), "base": (start / unit.seconds).tolist(),
         "x": ((end - start) / unit.seconds).tolist(), "width": 0.82, "marker": {"color": of},
@@ -87,7 +70,7 @@ def stretches(name: str, lane: Ints | Floats, start: Floats, end: Floats, of: st
 
 
 def marks(name: str, lane: Ints, at: Floats, of: str, unit: Unit, symbol: str = "x") -> Trace:
-    """Signs on lanes, at so many seconds."""
+    """Markers on lanes; `at` in seconds."""
     return {
         "type": "scatter", "mode": "markers", "name": name, "x": (at / unit.seconds).tolist(), "y": lane.tolist(),
         "marker": {"color": of, "size": 6, "symbol": symbol}, "hovertemplate": f"{name}<extra></extra>",
@@ -95,21 +78,21 @@ def marks(name: str, lane: Ints, at: Floats, of: str, unit: Unit, symbol: str = 
 
 
 def line(
-    name: str, x: Floats, y: Floats, of: str, *, yaxis: str = "y", width: float = 1.5, dash: str = "solid",
-    shape: str = "linear", **more: object,
+    name: str, x: Iterable[float], y: Iterable[float], of: str, *, yaxis: str = "y", width: float = 1.5,
+    dash: str = "solid", shape: str = "linear", **more: object,
 ) -> Trace:  # fmt: skip
-    """A thinned line; `more` is Plotly's."""
-    x, y = thinned(x, y)
+    """A line through the points that are finite; `more` is Plotly's."""
+    known = [(float(a), float(b)) for a, b in zip(x, y, strict=True) if isfinite(a) and isfinite(b)]
     stroke = {"color": of, "width": width, "dash": dash, "shape": shape}
     return {
-        "type": "scatter", "mode": "lines", "name": name, "x": x.tolist(), "y": y.tolist(), "yaxis": yaxis,
+        "type": "scatter", "mode": "lines", "name": name, "x": [a for a, _ in known], "y": [b for _, b in known],
+        "yaxis": yaxis,
         "line": stroke, **more,
     }  # fmt: skip
 
 
 def points(name: str, x: Floats, y: Floats, of: str, symbol: str = "circle") -> Trace:
-    """Thinned points of one colour."""
-    x, y = thinned(x, y)
+    """Small points of one colour."""
     return {
         "type": "scatter", "mode": "markers", "name": name, "x": x.tolist(), "y": y.tolist(),
         "marker": {"color": of, "size": 4, "symbol": symbol, "opacity": 0.75},
@@ -129,6 +112,6 @@ def time_axis(unit: Unit, **more: object) -> dict[str, Any]:
 def figure(
     key: str, title: str, caption: str, traces: list[Trace], layout: dict[str, Any], *, height: int = 340
 ) -> Figure:
-    """Put together and round, so that the page is the same everywhere."""
+    """A figure whose numbers are rounded, so that the page has the same bytes on every machine."""
     spec = tidy({"data": traces, "layout": layout})
     return Figure(key, title, caption, spec, height)

@@ -1,34 +1,17 @@
-"""What came in, what came out, and on how many nodes, over time."""
+"""Throughput, requests and submissions over time."""
 
-import numpy as np
-
-from harness.analysis.cost.requested import requested
-from harness.analysis.timeline import floats
+from harness.analysis.result import Result
 from harness.model.units import counted, format_duration
-from reports.figures.figure import (
-    FEW,
-    MOST_POINTS,
-    Figure,
-    axis,
-    bars,
-    figure,
-    line,
-    points,
-    thinned,
-    time_axis,
-    unit_of,
-)
-from reports.report import Report
-from reports.tables import amount_text
+from reports.figures.figure import FEW, Figure, axis, bars, figure, line, points, time_axis, unit_of
+from reports.tables import amount_text, hosts_text
 
-_NOTABLE = 0.01
-_LONG_S = 10.0  # latencies from here on are told in seconds
+_LONG_S = 10.0  # latencies from here on are shown in seconds
 
 
-def throughput(report: Report) -> Figure | None:
+def throughput(result: Result) -> Figure | None:
     """Throughput above, nodes and runs in flight below, on one time axis."""
-    flow = report.throughput
-    if not len(report.timeline.runs):
+    flow, peak = result.throughput, result.peak_nodes
+    if not result.raw_rows.run_count:
         return None
     unit = unit_of(float(flow.edges_s[-1]))
     x, per_hour = flow.middles_s / unit.seconds, 3600 / flow.width_s
@@ -39,112 +22,100 @@ def throughput(report: Report) -> Figure | None:
         line("runs in flight", x, flow.in_flight, "--quiet", yaxis="y2", fill="tozeroy", fillcolor="--wash"),
     ]
     if flow.pending.any():
-        traces.append(line("pods waiting for room", x, flow.pending, "--warn", yaxis="y2", dash="dot"))
-    watched = bool(np.isfinite(flow.nodes).any())
-    if watched:
-        traces.append(line("ready nodes", x, flow.nodes, "--accent", yaxis="y3", width=2.5, shape="hv"))
+        traces.append(line("unschedulable pods", x, flow.pending, "--warn", yaxis="y2", dash="dot"))
     layout = {
         "barmode": "stack",
-        "xaxis": time_axis(unit, anchor="y3" if watched else "y2"),
+        "xaxis": time_axis(unit, anchor="y2" if peak is None else "y3"),
         "yaxis": axis("runs per hour", domain=[0.66, 1.0], rangemode="nonnegative"),
-        "yaxis2": axis("runs, pods" if flow.pending.any() else "runs", domain=[0.3, 0.6] if watched else [0.0, 0.56]),
-        "yaxis3": axis(
-            "ready nodes", domain=[0.0, 0.24], rangemode="tozero", dtick=max(1, (report.peak_nodes or 0) // 2)
+        "yaxis2": axis(
+            "runs, pods" if flow.pending.any() else "runs", domain=[0.0, 0.56] if peak is None else [0.3, 0.6]
         ),
     }
-    if not watched:
-        del layout["yaxis3"]
-    if report.workers is not None:
-        machines = f"by {len(report.workers.workers)} replicas"
-    else:
-        machines = f"on up to {report.peak_nodes} nodes" if watched else "on nodes that were not observed"
+    if peak is not None:
+        traces.append(line("ready nodes", x, flow.nodes, "--accent", yaxis="y3", width=2.5, shape="hv"))
+        layout["yaxis3"] = axis("ready nodes", domain=[0.0, 0.24], rangemode="tozero", dtick=max(1, peak // 2))
     caption = (
-        f"{flow.per_hour:,.0f} runs succeeded per hour over the whole test, {machines}. "
-        f"Counted in windows of {format_duration(flow.width_s)}."
+        f"{flow.per_hour:,.0f} runs/h succeeded over the whole test, {hosts_text(result)}. "
+        f"Each bar is a window of {format_duration(flow.width_s)}."
     )
-    return figure(
-        "throughput",
-        "Throughput beside nodes" if watched else "Throughput beside runs in flight",
-        caption,
-        traces,
-        layout,
-        height=520,
-    )
+    title = "Throughput and runs in flight" if peak is None else "Throughput, runs in flight and nodes"
+    return figure("throughput", title, caption, traces, layout, height=520)
 
 
-def requests(report: Report) -> list[Figure]:
-    """What pods requested beside what the nodes had to give."""
-    flow, made = report.throughput, []
+def requests(result: Result) -> list[Figure]:
+    """Resource requests of the pods beside what the nodes can allocate."""
+    flow, made = result.throughput, []
     unit = unit_of(float(flow.edges_s[-1]))
     x = flow.middles_s / unit.seconds
-    for found in requested(report.timeline):
-        what = "core" if found.resource == "CPU" else "GPU"
+    for found in result.requested:
+        noun = "core" if found.resource == "CPU" else "GPU"
         traces = [
-            line(f"{what}s of ready nodes", x, found.room, "--accent", width=2.5, shape="hv"),
+            line("allocatable on ready nodes", x, found.room, "--accent", width=2.5, shape="hv"),
             line("requested by all pods", x, found.wanted, "--warn", dash="dot"),
-            line("requested by pods on nodes", x, found.held, "--good", fill="tozeroy", fillcolor="--wash"),
+            line("requested by scheduled pods", x, found.held, "--good", fill="tozeroy", fillcolor="--wash"),
         ]
         # A long queue would press the nodes' line to the bottom.
         room, most = float(found.room.max()), float(found.wanted.max())
         top = 1.05 * max(room, min(most, 3 * room))
-        layout = {"xaxis": time_axis(unit), "yaxis": axis(f"{what}s", range=[0, top])}
-        charged = report.cost and (report.cost.gpu_hours if found.resource == "GPU" else report.cost.cpu_hours)
+        layout = {"xaxis": time_axis(unit), "yaxis": axis(f"{noun}s", range=[0, top])}
+        charged = result.cost and (result.cost.gpu_hours if found.resource == "GPU" else result.cost.cpu_hours)
         caption = (
-            f"Pods held {amount_text(found.held_hours) or 'no'} {found.resource}-hours"
-            + (f" of {amount_text(charged)} that the nodes were there for" if charged else "")
-            + f", and all pods asked for up to {counted(round(most), what)} at once. Where the dotted line is "
-            "above the nodes' line, pods wait; the space between the nodes' line and the area is paid for and not used."
+            f"Scheduled pods requested {amount_text(found.held_hours) or 'no'} {found.resource}-hours"
+            + (f" of {amount_text(charged)} charged" if charged else "")
+            + f"; all pods requested up to {counted(round(most), noun)} at once. Where the dotted line is above the "
+            "nodes' line, pods are pending; the gap between the nodes' line and the area is paid for but unused."
         )
         key = f"requests-{found.resource.lower()}"
-        made.append(figure(key, f"{found.resource}: nodes against requests", caption, traces, layout, height=280))
+        made.append(figure(key, f"{found.resource} requests and capacity", caption, traces, layout, height=280))
     return made
 
 
-def submissions(report: Report) -> Figure | None:
-    """Latency of each submission and the generator's own lag, over the due time's order."""
-    runs = report.timeline.runs
-    due, sent, answered = (floats(runs, name) for name in ("due_s", "sent_s", "answered_s"))
-    if report.observed or not np.isfinite(sent).any():
+def submissions(result: Result) -> Figure | None:
+    """Latency of each submission and the load generator's own lag, by due time."""
+    found = result.submissions
+    if found is None:
         return None
-    at_once = float(np.nanmax(due) - np.nanmin(due)) < 1e-3
-    unit = unit_of(float(np.nanmax(due)))
-    x = floats(runs, "seq") if at_once else due / unit.seconds
-    latency, lag = answered - due, sent - due
-    name, factor = ("seconds", 1.0) if np.nanmax(np.fmax(latency, lag)) >= _LONG_S else ("milliseconds", 1000.0)
+    unit = unit_of(found.last_due_s)
+    across = 1.0 if found.at_once else unit.seconds
+    name, factor = ("seconds", 1.0) if found.longest_s >= _LONG_S else ("milliseconds", 1000.0)
     traces = [
-        points("latency (due to answered)", x, factor * latency, "--accent"),
-        points("lag (due to sent)", x, factor * lag, "--warn"),
+        points(label, series.x / across, series.y * factor, of, symbol)
+        for label, series, of, symbol in (
+            ("latency (due to answered)", found.latency, "--accent", "circle"),
+            ("lag (due to sent)", found.lag, "--warn", "circle"),
+            ("rejected", found.rejected, "--bad", "x"),
+        )
+        if label != "rejected" or series.x.size
     ]
-    refused = (runs["outcome"] == "rejected").to_numpy(dtype=bool) & np.isfinite(sent)
-    if refused.any():
-        traces.append(points("rejected", x[refused], factor * lag[refused], "--bad", symbol="x"))
-    few = {"dtick": 1, "range": [-0.5, x.size - 0.5]} if x.size < FEW else {}
+    few = {"dtick": 1, "range": [-0.5, found.count - 0.5]} if found.count < FEW else {}
     layout = {
-        "xaxis": axis("run, in the order of arrival", **few) if at_once else time_axis(unit),
+        "xaxis": axis("run, in order of arrival", **few) if found.at_once else time_axis(unit),
         "yaxis": axis(name, rangemode="tozero"),
     }
-    late = report.diagnosis.validity.figures.get("lag_p99_s", 0.0)
+    late = result.diagnosis.validity.figures.get("lag_p99_s", 0.0)
     caption = (
-        "Latency counts from when a run was due, so a slow answer can't hide the arrivals behind it. "
-        f"The generator's own lateness: p99 {format_duration(late)}."
+        "Latency counts from when a run was due, so a slow response can't hide the arrivals behind it. "
+        f"Lag of the load generator: p99 {format_duration(late)}."
     )
-    if x.size > MOST_POINTS:
-        caption += f" Of {x.size:,} submissions the fastest and the slowest of each stretch are drawn."
-    return figure("submissions", "Submissions: latency and lag", caption, traces, layout)
+    if found.is_thinned:
+        caption += f" The minimum and maximum of each interval are drawn, of {found.count:,} submissions."
+    return figure("submissions", "Submit latency and lag", caption, traces, layout)
 
 
-def stores(report: Report) -> list[Figure]:
+def stores(result: Result) -> list[Figure]:
     """Free space over time of each watched volume whose use changed, the fullest first."""
-    made, unit = [], unit_of(report.timeline.end_s)
-    changed = (v for v in report.volumes if v.full or float(np.ptp(v.free)) > _NOTABLE * v.capacity)
-    for k, volume in enumerate(sorted(changed, key=lambda v: v.least / v.capacity)):
-        x, y = thinned(volume.at_s / unit.seconds, volume.free / 2**30)
-        traces = [line("free", x, y, "--accent", fill="tozeroy", fillcolor="--wash")]
-        traces.append(line("capacity", x[[0, -1]], np.full(2, volume.capacity / 2**30), "--quiet", dash="dash"))
+    made, unit = [], unit_of(result.end_s)
+    for k, space in enumerate(result.free_space):
+        volume = space.volume
+        x, y = space.free.x / unit.seconds, space.free.y / 2**30
+        traces = [
+            line("free", x, y, "--accent", fill="tozeroy", fillcolor="--wash"),
+            line("capacity", x[[0, -1]], [volume.capacity / 2**30] * 2, "--quiet", dash="dash"),
+        ]
         layout = {"xaxis": time_axis(unit), "yaxis": axis("GiB", rangemode="tozero")}
-        said = f"at least {volume.least / 2**30:.2f} GiB stayed free"
+        state = f"at least {volume.least / 2**30:.2f} GiB free throughout"
         if volume.nearly_full_s is not None:
-            said = f"nearly full {format_duration(volume.nearly_full_s)} into the test"
-        caption = f"{volume.name}: {volume.capacity / 2**30:.1f} GiB, {said}."
-        made.append(figure(f"store-{k}", f"Space on {volume.name}", caption, traces, layout, height=260))
+            state = f"full {format_duration(volume.nearly_full_s)} into the test"
+        caption = f"{volume.name}: {volume.capacity / 2**30:.1f} GiB, {state}."
+        made.append(figure(f"store-{k}", f"Free space on {volume.name}", caption, traces, layout, height=260))
     return made

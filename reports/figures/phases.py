@@ -1,8 +1,6 @@
 """Where the time went: phases of the runs, and how long pods waited."""
 
-import numpy as np
-
-from harness.analysis.timeline import distinct, floats
+from harness.analysis.result import Result
 from harness.model.phases import (
     BACKEND,
     COMPUTING,
@@ -26,30 +24,28 @@ from harness.model.phases import (
 )
 from harness.model.units import format_duration
 from reports.figures.figure import Figure, Trace, axis, bars, figure, unit_of
-from reports.report import Report
 
-_BARS = 60
-_FIRST_S = 60.0
+_NOTABLE = 1e-3  # of the mean duration
 
 MEANINGS = {
     DISPATCH: "runs waited for the load generator",
-    SUBMIT: "runs waited for the API to take them on",
-    CONTROLLER: "runs waited for their next pod to be created",
+    SUBMIT: "runs waited for the API to accept them",
+    CONTROLLER: "runs waited for the controller to create their next pod",
     UNSCHEDULABLE: "pods waited for room on a node",
-    PROVISIONING: "pods waited for a node that was on its way",
+    PROVISIONING: "pods waited for a new node to become ready",
     SCHEDULING: "pods waited for the scheduler",
     PULLING: "images were pulled",
     STARTING: "containers started",
-    RUNNING: "steps worked",
+    RUNNING: "steps ran",
     STORING: "outputs were stored",
-    NETWORK: "requests and answers were under way",
-    BACKEND: "executions waited for the backend and were prepared by it",
-    QUEUED: "executions waited in the runtime, while its worker did something else",
+    NETWORK: "requests and responses were in transit",
+    BACKEND: "executions waited for the backend to prepare them",
+    QUEUED: "executions waited for a worker of the runtime",
     LOADING: "data was loaded from adapters",
     COMPUTING: "operators computed",
     SENDING: "data was sent to adapters",
-    PUBLISHING: "runs were done and the platform did not say so yet",
-    UNKNOWN: "no pods were observed, so nobody knows",
+    PUBLISHING: "runs had finished and the platform had not reported it yet",
+    UNKNOWN: "no pods were observed, so the cause is unknown",
 }
 
 
@@ -58,92 +54,75 @@ def color(phase: str) -> str:
     return f"--phase-{phase.replace(' ', '-')}"
 
 
-def phases(report: Report) -> Figure | None:
-    """Mean seconds by phase: of all runs, of the typical ones and of the slow ones."""
-    split = report.waits
-    if not split.row.size:
+def phases(result: Result) -> Figure | None:
+    """Mean seconds by phase: of all runs, of typical ones and of slow ones."""
+    found = result.phases
+    if not found.runs:
         return None
-    order = np.argsort(split.total, kind="stable")
-    rows = {"all runs (mean)": order}
-    for name, level in (("typical (p50)", 0.5), ("slow (p90)", 0.9), ("slowest (p99)", 0.99)):
-        near = max(1, round(split.row.size * 0.02))
-        centre = int(np.ceil(level * split.row.size)) - 1
-        rows[name] = order[max(0, centre - near) : centre + near + 1]
-    labels = list(reversed(rows))
-    traces: list[Trace] = []
-    unit = unit_of(float(split.total[order[-1]]))
-    for k, phase in enumerate(RUN_PHASES):
-        means = [float(split.seconds[rows[label], k].mean()) for label in labels]
-        if any(abs(mean) > 1e-3 * float(split.total.mean()) for mean in means):
-            traces.append({
-                "type": "bar", "orientation": "h", "name": phase, "y": labels,
-                "x": [mean / unit.seconds for mean in means],
-                "marker": {"color": color(phase)}, "hovertemplate": f"%{{x:.4g}} {unit.sign}<extra>{phase}</extra>",
-            })  # fmt: skip
-    layout = {"barmode": "relative", "xaxis": axis(f"{unit.name} from due to over"), "yaxis": axis("", automargin=True)}
-    top = max(split.shares().items(), key=lambda item: item[1])
+    unit = unit_of(found.longest_s)
+    groups = found.groups[::-1]  # Plotly draws the first one at the bottom
+    traces: list[Trace] = [
+        {
+            "type": "bar", "orientation": "h", "name": phase, "y": [group.name for group in groups],
+            "x": [float(group.mean_s[k]) / unit.seconds for group in groups],
+            "marker": {"color": color(phase)}, "hovertemplate": f"%{{x:.4g}} {unit.sign}<extra>{phase}</extra>",
+        }
+        for k, phase in enumerate(RUN_PHASES)
+        if any(abs(group.mean_s[k]) > _NOTABLE * found.mean_total_s for group in groups)
+    ]  # fmt: skip
+    layout = {"barmode": "relative", "xaxis": axis(f"{unit.name} from due to end"), "yaxis": axis("", automargin=True)}
+    top = max(found.phases, key=lambda phase: phase.share)
     caption = (
-        f"{top[1]:.0%} of the runs' time: {MEANINGS[top[0]]} ({top[0]}). "
-        "The phases of a run add up to its whole duration."
+        f"{top.share:.0%} of the runs' time: {MEANINGS[top.name]} ({top.name}). "
+        "The phases of a run add up to its duration."
     )
     if any(x < 0 for trace in traces for x in trace["x"]):
-        caption += " What is below 0 is due to the whole seconds in which platforms tell the time."
-    return figure("phases", "Phase by phase", caption, traces, layout, height=300)
+        caption += " Negative values come from timestamps in whole seconds."
+    return figure("phases", "Run duration by phase", caption, traces, layout, height=300)
 
 
-def phases_by_order(report: Report) -> Figure | None:
-    """Mean seconds by phase over the order of arrival: what grows as the load goes on."""
-    split = report.waits
-    if split.row.size < 4:
+def phases_by_order(result: Result) -> Figure | None:
+    """Mean seconds by phase in order of arrival: what grows under load."""
+    found = result.phases.by_arrival
+    if found is None:
         return None
-    seq = floats(report.timeline.runs, "seq")[split.row]
-    size = -(-int(seq.max() + 1) // _BARS)  # arrivals a bar; where none of them is over there is a gap
-    place = (seq // size).astype(np.int64)
-    groups = [np.flatnonzero(place == k) for k in np.unique(place)]
-    x = [float((place[g[0]] + 0.5) * size) for g in groups]
-    width = 0.92 * size
-    traces, unit = [], unit_of(max(float(split.total[g].mean()) for g in groups))
-    for k, phase in enumerate(RUN_PHASES):
-        means = [float(split.seconds[g, k].mean()) for g in groups]
-        if any(abs(mean) > 1e-3 * float(split.total.mean()) for mean in means):
-            traces.append({
-                "type": "bar", "name": phase, "x": x, "y": [mean / unit.seconds for mean in means], "width": width,
-                "marker": {"color": color(phase)}, "hovertemplate": f"%{{y:.4g}} {unit.sign}<extra>{phase}</extra>",
-            })  # fmt: skip
+    unit = unit_of(found.longest_s)
+    traces = [
+        bars(phase, found.seq, found.mean_s[:, k] / unit.seconds, color(phase), 0.92 * found.size)
+        | {"hovertemplate": f"%{{y:.4g}} {unit.sign}<extra>{phase}</extra>"}
+        for k, phase in enumerate(RUN_PHASES)
+        if (abs(found.mean_s[:, k]) > _NOTABLE * result.phases.mean_total_s).any()
+    ]
     layout = {
         "barmode": "relative", "showlegend": False,
-        "xaxis": axis("run, in the order of arrival"), "yaxis": axis(f"mean {unit.name}"),
+        "xaxis": axis("run, in order of arrival"), "yaxis": axis(f"mean {unit.name}"),
     }  # fmt: skip
-    caption = "The same phases in the order of arrival: what grows from left to right is what the load waits for."
-    found = report.degradation
-    if found is not None and found.grows:
-        caption += f" Each further run took {found.slope:.2g} s longer ({found.low:.2g} to {found.high:.2g} s)."
-    return figure("phases-by-order", "How the waits grow", caption, traces, layout, height=300)
+    caption = "The same phases in order of arrival: what grows from left to right is the queue."
+    trend = result.degradation
+    if trend is not None and trend.grows:
+        caption += f" Each further run took {trend.slope:.2g} s longer ({trend.low:.2g} to {trend.high:.2g} s)."
+    return figure("phases-by-order", "Run duration by order of arrival", caption, traces, layout, height=300)
 
 
-def pending(report: Report) -> Figure | None:
-    """How long pods waited for room on a node."""
-    pods, mine = report.timeline.pods, report.timeline.of_runs(UNSCHEDULABLE)
-    end = floats(pods, "end_s")[mine]
-    waited = np.where(np.isfinite(end), end, report.timeline.end_s) - floats(pods, "start_s")[mine]
-    if not waited.size:
+def pending(result: Result) -> Figure | None:
+    """A histogram of the time that pods waited for a node."""
+    found = result.pending_pods
+    if found is None:
         return None
-    unit = unit_of(float(waited.max()))
-    edges = np.linspace(min(0.0, float(waited.min())), float(waited.max()) * (1 + 1e-9) + 1e-9, 41)
-    counts = np.histogram(waited, bins=edges)[0].astype(np.float64)
-    every = distinct(pods["pod"].to_numpy()[(pods["row"] >= 0).to_numpy(dtype=bool)])
-    soon = 1 - np.count_nonzero(waited > 5) / max(every, 1)
+    unit = unit_of(found.longest_s)
     caption = (
-        f"{waited.size:,} of {every:,} pods found no node at first; half of those waited "
-        f"{format_duration(float(np.median(waited)))} or more. {soon:.0%} of all pods waited less than 5 s."
+        f"{found.waited:,} of {found.pods:,} pods found no node at first; median wait of those "
+        f"{format_duration(found.median_s)}. {found.soon:.0%} of all pods waited less than 5 s."
     )
-    early = floats(pods, "start_s")[mine] < _FIRST_S
-    at, width = (edges[1:] + edges[:-1]) / 2 / unit.seconds, float(np.diff(edges)[0]) / unit.seconds * 0.95
-    first = np.histogram(waited[early], bins=edges)[0].astype(np.float64)
-    parts = [("in the first minute", first, "--accent"), ("later", counts - first, "--warn")]
+    edges = found.edges_s / unit.seconds
+    at, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0]) * 0.95
+    parts = (
+        ("pending since the first minute", found.early, "--accent"),
+        ("pending since a later time", found.later, "--warn"),
+    )
     traces = [bars(name, at, part, of, width) for name, part, of in parts if part.any()]
     layout = {
-        "xaxis": axis(f"{unit.name} without a node"), "yaxis": axis("pods"), "barmode": "stack",
+        "xaxis": axis(f"{unit.name} unschedulable"), "yaxis": axis("pods"), "barmode": "stack",
         "showlegend": len(traces) > 1,
     }  # fmt: skip
-    return figure("pending", "Pods waiting for room", caption, traces, layout, height=280)
+    return figure("pending", "Pending pods", caption, traces, layout, height=280)

@@ -8,7 +8,7 @@
     if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, resolve(v)]));
     return value;
   };
-  // A finger that moves over a plot scrolls the page; buttons turn it into one that zooms or moves the plot.
+  // On touch screens a drag scrolls the page; the mode bar's buttons switch to zooming or panning.
   const byFinger = matchMedia("(pointer: coarse)").matches;
   const axis = (given) => ({ gridcolor: "--rule", zerolinecolor: "--rule", linecolor: "--rule", automargin: true, ...given });
   const layout = (given) => {
@@ -30,7 +30,7 @@
     page.dataset.drawn = Object.keys(specs).length;
   };
   draw({ anew: false });
-  // Nobody knows how wide paper is before it is printed on: there a plot is scaled from what it was drawn for.
+  // The paper's width is unknown before printing: plots are scaled from the size they were drawn at.
   const scalable = (plot) => {
     for (const svg of plot.querySelectorAll("svg.main-svg")) {
       const [width, height] = [svg.getAttribute("width"), svg.getAttribute("height")];
@@ -51,7 +51,7 @@
     page.classList.remove("paper");
     draw();
   });
-  // What a mouse does by dragging: [how much of what is seen will be seen, how much of it to the right].
+  // Keyboard equivalents of dragging: [new width as a multiple of the visible range, shift to the right as a share].
   const moves = { "+": [0.5, 0], "=": [0.5, 0], "-": [2, 0], ArrowLeft: [1, -0.25], ArrowRight: [1, 0.25] };
   for (const plot of document.querySelectorAll(".plot")) {
     scalable(plot);

@@ -1,13 +1,13 @@
-"""A test held against a former one: through the former's report, as a user has it."""
+"""A test compared with an earlier one, through the earlier one's report, as a user does it."""
 
 import json
 from xml.etree import ElementTree as ET
 
 import pytest
 
-import reports
 from harness.analysis.baseline import regression
 from harness.cli import main
+from harness.cli.report import rebuild
 from harness.model.baseline import Baseline, differences
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
@@ -19,7 +19,7 @@ from tests.support.timelines import burst
 def former(tmp_path_factory):
     """A reported run."""
     folder = burst(200).write(tmp_path_factory.mktemp("former"))
-    reports.rebuild(folder)
+    rebuild(folder)
     return folder
 
 
@@ -37,7 +37,7 @@ def test_an_equal_test_is_no_regression_and_a_slower_one_is(base, tmp_path):
 
 def test_a_faster_test_is_no_regression(tmp_path):
     slow = burst(200, step=4.5).write(tmp_path / "slow")
-    reports.rebuild(slow)
+    rebuild(slow)
     assert regression(find_baseline(slow.path)[0], burst(200).timeline(tmp_path / "d")).reasons == ()
 
 
@@ -53,7 +53,7 @@ def test_with_too_few_successes_durations_are_not_judged(base, tmp_path):
     assert "failed_ratio" in found.sentence
 
 
-def test_tests_differ_in_their_settings_and_a_closed_one_not_in_what_it_came_to():
+def test_differences_are_settings_not_results_of_a_closed_test():
     a = Plan("kfp", "", {"name": "burst"}, 200, 7, simulated=False, digests={"pipeline": "x", "schedule": "1"})
     b = Plan("kfp", "", {"name": "burst"}, 100, 7, simulated=False, digests={"pipeline": "y", "schedule": "2"})
     assert differences(a, b) == ("runs: 200 and 100", "pipeline: x and y")
@@ -64,7 +64,7 @@ def test_tests_differ_in_their_settings_and_a_closed_one_not_in_what_it_came_to(
     assert differences(a, replayed) == ()
 
 
-def test_the_report_tells_of_the_baseline_in_every_format_and_ends_with_3(former, tmp_path, capsys):
+def test_every_format_shows_the_baseline_and_a_regression_exits_with_3(former, tmp_path, capsys):
     folder = burst(200, step=4.5).write(tmp_path)
     assert main(["report", str(folder.path), "--baseline", str(former.path)]) == 3
     assert "WORSE" in capsys.readouterr().out
@@ -78,7 +78,7 @@ def test_the_report_tells_of_the_baseline_in_every_format_and_ends_with_3(former
     assert case.get("name") == f"baseline {told['name']}"
 
 
-def test_the_report_is_the_same_again_when_the_baseline_is_gone(former, tmp_path, capsys):
+def test_the_report_is_reproducible_without_the_original_baseline(former, tmp_path, capsys):
     folder = burst(200).write(tmp_path)
     elsewhere = tmp_path / "elsewhere.json"
     elsewhere.write_bytes((former.path / "report.json").read_bytes())
@@ -104,7 +104,7 @@ def without(key):
         (lambda document: document.update(batches_s=[None] * 20), "is too small"),
     ],
 )
-def test_a_report_that_nothing_can_be_held_against_is_refused(former, spoil, said):
+def test_an_unusable_baseline_is_rejected(former, spoil, said):
     document = json.loads((former.path / "report.json").read_text())
     spoil(document)
     with pytest.raises(ConfigError, match=said):
@@ -112,30 +112,30 @@ def test_a_report_that_nothing_can_be_held_against_is_refused(former, spoil, sai
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff"])
-def test_what_is_no_report_is_refused(content):
+def test_a_baseline_that_is_not_a_report_is_rejected(content):
     with pytest.raises(ConfigError, match="baseline b"):
         Baseline.parse(content, "b")
 
 
-def test_a_folder_without_a_report_says_how_to_make_one(tmp_path):
+def test_a_baseline_without_a_report_hints_at_the_command(tmp_path):
     with pytest.raises(ConfigError, match=r"has no report\.json") as refused:
         find_baseline(burst(5).write(tmp_path).path)
     assert "pipeswarm report" in refused.value.hint
 
 
-def test_a_baseline_of_another_load_is_refused(former, tmp_path, capsys):
+def test_a_baseline_of_another_load_is_rejected(former, tmp_path, capsys):
     folder = burst(100).write(tmp_path)
     assert main(["report", str(folder.path), "--baseline", str(former.path)]) == 2
     assert f"the baseline {former.path} is of another load: runs: 200 and 100" in capsys.readouterr().err
     assert not (folder.path / "baseline.json").exists()
 
 
-def test_an_invalid_test_is_not_judged_by_it(former, tmp_path):
+def test_an_invalid_test_is_not_compared_with_the_baseline(former, tmp_path):
     story = burst(200, step=4.5)
     story.records = [record for record in story.records if getattr(record, "seq", None) != 3]
     folder = story.write(tmp_path)
     keep_baseline(folder, (former.path / "report.json").read_bytes())
-    report = reports.rebuild(folder)
+    report = rebuild(folder)
     assert report.exit_code == 4
     cases = ET.parse(folder.path / "junit.xml").getroot().findall(".//testcase[skipped]")
     assert [case.get("name") for case in cases] == [f"baseline {report.regression.baseline}"]

@@ -52,14 +52,14 @@ def test_an_answered_rejection_stays_one_even_if_a_run_of_that_name_exists(tmp_p
     assert (counts.accepted, counts.rejected, counts.foreign) == (0, 1, 1)
 
 
-def test_runs_of_others_are_counted_apart(tmp_path):
+def test_foreign_runs_are_counted_separately(tmp_path):
     story = Story(intended=1)
     story.run(story.submit(0), 0.0, 5.0)
     story.run("foreign", 0.0, 6.0)
     assert ledger(story.timeline(tmp_path)).foreign == 1
 
 
-def test_without_a_load_what_was_observed_is_what_was_intended(tmp_path):
+def test_without_a_load_the_observed_runs_are_the_intended_ones(tmp_path):
     story = Story(started=False)
     story.run("a", 3.0, 9.0, name="nightly")
     story.run("b", 4.0, None)
@@ -79,12 +79,12 @@ def test_without_a_load_what_was_observed_is_what_was_intended(tmp_path):
         ([2, 9, 11, 13, 15, 17, 40], "2, 9, 11, …, 17, 40"),
     ],
 )
-def test_evenly_spaced_numbers_are_told_by_their_ends(seqs, words):
+def test_evenly_spaced_numbers_are_abbreviated(seqs, words):
     assert in_words(seqs) == words
 
 
 @given(st.sets(st.integers(0, 60)).map(sorted))
-def test_what_is_told_in_words_is_the_list(seqs):
+def test_the_abbreviation_expands_to_the_list(seqs):
     told, parts = [], in_words(seqs, most=100).split(", ")
     for k, part in enumerate(parts if seqs else []):
         if part == "…":
@@ -95,5 +95,5 @@ def test_what_is_told_in_words_is_the_list(seqs):
     assert told == seqs
 
 
-def test_a_long_list_without_order_is_cut():
+def test_a_long_irregular_list_is_cut():
     assert in_words([k * k for k in range(30)], most=3) == "0, 1, 4, …"

@@ -11,7 +11,7 @@ from harness.model.slo import QUANTITIES, RATIOS, parse_slo
 from tests.support.timelines import Story
 
 
-def test_an_objective_is_understood_in_its_parts():
+def test_an_slo_is_parsed_into_its_parts():
     slo = parse_slo(" p99.5( run.duration ) <= 1h30m ")
     assert (slo.measure, slo.quantity, slo.percentile, slo.operator, slo.limit, slo.unit) == (
         "percentile", "run.duration", 99.5, "<=", 5400.0, "s",
@@ -22,7 +22,7 @@ def test_an_objective_is_understood_in_its_parts():
 
 
 @given(st.sampled_from(QUANTITIES), st.sampled_from(["mean", "min", "max", "p50", "p99.9"]), st.integers(1, 10**6))
-def test_every_quantity_and_statistic_can_be_asked_for(quantity, statistic, seconds):
+def test_every_quantity_has_every_statistic(quantity, statistic, seconds):
     slo = parse_slo(f"{statistic}({quantity}) < {seconds}s")
     assert (slo.quantity, slo.limit) == (quantity, seconds)
 
@@ -39,30 +39,30 @@ def test_any_other_text_is_a_configuration_error(text):
              "p95(run.speed) < 3s", "failed_ratio < many", "throughput > 3/w", "p95(run.duration) < soon",
              "failed_ratio < nan", "failed_ratio < 5", "p95(run.duration) < inf"],
 )  # fmt: skip
-def test_what_cannot_be_meant_is_refused(text):
+def test_meaningless_slos_are_rejected(text):
     with pytest.raises(ConfigError, match="SLO") as refused:
         parse_slo(text)
     assert refused.value.hint
 
 
-def hundred(*slos, going_on=0):
-    """Runs of 1 s to 100 s, of which 5 failed; the last `going_on` were not over."""
+def hundred(*slos, unfinished=0):
+    """Runs of 1 s to 100 s, of which 5 failed; the last `unfinished` were not over."""
     story = Story(intended=100, slos=slos)
     for seq in range(100):
         run = story.submit(seq, lag=0.0, service=0.1)
         story.pod(run, "a", "n", (UNSCHEDULABLE, 0.1, 0.6))
-        over = None if seq >= 100 - going_on else float(seq + 1)
+        over = None if seq >= 100 - unfinished else float(seq + 1)
         story.run(run, 0.0, over, FAILED if seq < 5 else "SUCCEEDED")
-    if going_on:
+    if unfinished:
         story.event(100.0, "Test", "test", "DrainTimedOut")
     return story
 
 
-def judged(tmp_path, *slos, going_on=0):
-    return judge(hundred(*slos, going_on=going_on).timeline(tmp_path))
+def judged(tmp_path, *slos, unfinished=0):
+    return judge(hundred(*slos, unfinished=unfinished).timeline(tmp_path))
 
 
-def test_objectives_are_judged_by_what_was_measured(tmp_path):
+def test_slos_are_judged_by_measured_values(tmp_path):
     results = judged(
         tmp_path, "p95(run.duration) < 95s", "p95(run.duration) <= 95s", "max(run.duration) < 101s",
         "failed_ratio <= 5%", "succeeded_ratio > 0.95", "throughput > 3000/h", "throughput > 4000/h",
@@ -74,24 +74,24 @@ def test_objectives_are_judged_by_what_was_measured(tmp_path):
     assert results[5].value == pytest.approx(95 / 100)  # succeeded, not merely over
 
 
-def test_with_censored_runs_only_what_is_certain_is_said(tmp_path):
+def test_censored_runs_decide_an_slo_only_when_certain(tmp_path):
     results = judged(
         tmp_path, "max(run.duration) < 99s", "max(run.duration) < 200s", "max(run.duration) > 50s",
-        "p50(run.duration) < 60s", "min(run.duration) < 5s", going_on=10,
+        "p50(run.duration) < 60s", "min(run.duration) < 5s", unfinished=10,
     )  # fmt: skip
     assert [r.met for r in results] == [False, None, True, True, None]
-    assert "10 runs were not over" in results[1].why
+    assert "10 runs had not finished" in results[1].why
 
 
-def test_runs_that_all_failed_quickly_meet_no_objective(tmp_path):
+def test_runs_that_all_failed_quickly_meet_no_slo(tmp_path):
     story = Story(intended=2, slos=("p50(run.duration) < 1h",))
     for seq in range(2):
         story.run(story.submit(seq), 0.0, 1.0, FAILED)
     (result,) = judge(story.timeline(tmp_path))
-    assert (result.met, result.why) == (None, "no run succeeded: how soon they failed says nothing")
+    assert (result.met, result.why) == (None, "no run succeeded: the time to failure is not a run duration")
 
 
-def test_a_run_that_was_refused_or_canceled_has_failed(tmp_path):
+def test_rejected_and_canceled_runs_count_as_failed(tmp_path):
     story = Story(intended=4, slos=("failed_ratio < 0.5", "rejected_ratio < 0.5"))
     for seq, state in enumerate((SUCCEEDED, CANCELED)):
         story.run(story.submit(seq), 0.0, 1.0, state)
@@ -100,7 +100,7 @@ def test_a_run_that_was_refused_or_canceled_has_failed(tmp_path):
     assert [(r.value, r.met) for r in judge(story.timeline(tmp_path))] == [(0.75, False), (0.5, False)]
 
 
-def test_what_was_never_seen_cannot_be_judged(tmp_path):
+def test_an_unobserved_quantity_is_not_judged(tmp_path):
     story = Story(intended=1, slos=("p95(run.duration) < 1s",))
     story.submit(0, outcome=Outcome.REJECTED, status=503, error="busy")
     (result,) = judge(story.timeline(tmp_path))
@@ -108,7 +108,7 @@ def test_what_was_never_seen_cannot_be_judged(tmp_path):
     assert "no run.duration was observed" in result.why
 
 
-def test_a_ratio_has_the_interval_of_so_many_runs_and_may_be_undecided(tmp_path):
+def test_a_ratio_has_a_binomial_interval_and_may_be_undecided(tmp_path):
     clear, close = judge(hundred("failed_ratio < 0.5", "failed_ratio < 0.06").timeline(tmp_path))
     assert (clear.met, clear.decided) == (True, True)
     assert (close.met, close.decided) == (True, False)

@@ -35,7 +35,7 @@ def test_unobserved_nodes_are_unknown_not_none(tmp_path):
 
 
 @pytest.mark.parametrize(("ends", "width"), [((3.0, 5.0, 8.0), 1.0), ((3.0, 5.5, 8.0), 0.2)])
-def test_stamps_of_whole_seconds_are_not_counted_in_parts_of_them(tmp_path, ends, width):
+def test_whole_second_timestamps_get_windows_of_whole_seconds(tmp_path, ends, width):
     story = Story(intended=3)
     for seq, end in enumerate(ends):
         story.run(story.submit(seq), 0.0, end)

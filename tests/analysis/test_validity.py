@@ -38,7 +38,7 @@ def test_a_few_late_arrivals_are_allowed_a_very_late_one_is_not(tmp_path, late, 
     assert bool(found) is bool(said)
 
 
-def test_arrivals_of_one_instant_may_leave_one_after_the_other(tmp_path):
+def test_simultaneous_arrivals_may_be_sent_one_after_the_other(tmp_path):
     story = Story(intended=400)
     for seq in range(400):
         story.run(story.submit(seq, lag=seq / SENDING_RATE + 0.001), 0.0, 9.0)
@@ -52,10 +52,10 @@ def test_a_burst_that_leaves_too_slowly_is_invalid(tmp_path):
     assert "left late" in reasons(story, tmp_path)
 
 
-def test_arrivals_nobody_recorded_are_named(tmp_path):
+def test_unaccounted_arrivals_are_listed(tmp_path):
     story = clean(10)
     story.intended = 12
-    assert "2 arrivals are not accounted for: seq 10, 11" in reasons(story, tmp_path)
+    assert "2 arrivals are unaccounted for: seq 10, 11" in reasons(story, tmp_path)
 
 
 def test_missed_arrivals_say_why(tmp_path):
@@ -72,11 +72,11 @@ def test_rejected_arrivals_do_not_make_a_test_invalid(tmp_path):
     assert validity(story.timeline(tmp_path)).valid
 
 
-@pytest.mark.parametrize(("going_on", "valid"), [(1, True), (2, False)])
-def test_one_run_in_a_hundred_may_go_on(tmp_path, going_on, valid):
-    story = clean(100 - going_on)
+@pytest.mark.parametrize(("unfinished", "valid"), [(1, True), (2, False)])
+def test_one_run_in_a_hundred_may_be_unfinished(tmp_path, unfinished, valid):
+    story = clean(100 - unfinished)
     story.intended = 100
-    for seq in range(100 - going_on, 100):
+    for seq in range(100 - unfinished, 100):
         story.submit(seq, due=0.1 * seq)
     assert validity(story.timeline(tmp_path)).valid is valid
 
@@ -88,7 +88,7 @@ def test_cached_runs_lost_workers_and_interrupts_are_reasons(tmp_path):
     story.event(5.0, "Test", "a-run", "WorkerLost", "worker 2 (pod-7) is gone")
     story.event(6.0, "Test", "test", "Interrupted")
     found = reasons(story, tmp_path)
-    assert "1 runs were answered from the cache" in found
+    assert "1 runs came from the cache" in found
     assert "lost: worker 2 (pod-7) is gone" in found
     assert "interrupted" in found
 

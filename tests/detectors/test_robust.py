@@ -6,10 +6,12 @@ from functools import cache
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.analysis.result import analyse
 from harness.detectors import diagnose
 from harness.detectors.diagnosis import DEFECT
 from harness.model import Event, Node, Sample, Span, Submission
-from reports import build, document, summary
+from reports import document
+from reports.summary import summary
 from tests.support.injected import INJECTED, plausible, steady, with_volume
 from tests.support.timelines import Story, burst
 
@@ -59,7 +61,7 @@ def test_every_truncated_or_partial_record_gives_a_report(tmp_path_factory, name
     diagnosis = diagnose(timeline)
     assert [silent for silent in diagnosis.not_judged if silent.reason.startswith(DEFECT)] == []
     assert [each for finding in diagnosis.findings for each in finding.evidence if not plausible(each)] == []
-    report = build(timeline, diagnosis)
+    report = analyse(timeline, diagnosis)
     assert summary(report)
     assert document.render(report)
 

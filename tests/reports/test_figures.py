@@ -1,14 +1,13 @@
 import re
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from harness.analysis.capacity.scaling import Curve, fit
+from harness.analysis.result import analyse
 from harness.detectors import diagnose
 from harness.model.phases import PULLING, RUNNING, UNSCHEDULABLE
-from reports import build
 from reports.figures import figures
 from reports.figures.figure import unit_of
 from reports.figures.scaling import statement
@@ -17,7 +16,7 @@ from tests.support.timelines import Story, burst
 
 def drawn(story, place):
     timeline = story.timeline(place)
-    return figures(build(timeline, diagnose(timeline)))
+    return figures(analyse(timeline, diagnose(timeline)))
 
 
 def pods_of(figure):
@@ -33,7 +32,7 @@ def trace(figure, name):
     return next((t for t in figure.spec["data"] if t["name"] == name), None)
 
 
-def test_pods_stand_on_lanes_of_their_node_and_never_on_each_other(tmp_path):
+def test_pods_on_the_lanes_of_a_node_never_overlap(tmp_path):
     pods = drawn(burst(40), tmp_path)["pods"]
     by_lane: dict[float, list[tuple[float, float]]] = {}
     for lane, start, end in pods_of(pods):
@@ -45,7 +44,7 @@ def test_pods_stand_on_lanes_of_their_node_and_never_on_each_other(tmp_path):
     assert "all 160 pods" in pods.caption  # a driver and three steps each
 
 
-def test_a_node_is_drawn_from_ready_to_gone_and_a_pod_from_when_it_has_its_node(tmp_path):
+def test_a_node_is_drawn_from_ready_to_gone_and_a_pod_from_its_scheduling(tmp_path):
     story = Story(intended=1)
     story.node("comes", 2.0, 10.0, gone=50.0)
     run = story.submit(0)
@@ -58,7 +57,7 @@ def test_a_node_is_drawn_from_ready_to_gone_and_a_pod_from_when_it_has_its_node(
     assert trace(pods, RUNNING)["text"] == ["train of run 0"]
 
 
-def test_pods_that_failed_and_pods_that_were_taken_are_marked_where_they_ended(tmp_path):
+def test_failed_and_evicted_pods_are_marked_at_their_end(tmp_path):
     story = Story(intended=3)
     story.node("spot", -60.0, 0.0, gone=40.0, spot=True)
     story.node("stays", -60.0, 0.0)
@@ -72,7 +71,7 @@ def test_pods_that_failed_and_pods_that_were_taken_are_marked_where_they_ended(t
     assert trace(pods, "evicted or lost with its node")["x"] == [40.0]
 
 
-def test_of_a_thousand_nodes_some_are_drawn_from_the_busiest_to_the_quietest(tmp_path):
+def test_of_a_thousand_nodes_some_are_drawn_from_busiest_to_idlest(tmp_path):
     story = Story(intended=1000)
     for k in range(1000):
         story.node(f"node-{k:03d}", -60.0, 0.0)
@@ -80,7 +79,7 @@ def test_of_a_thousand_nodes_some_are_drawn_from_the_busiest_to_the_quietest(tmp
         story.pod(run, "train", f"node-{k:03d}", (RUNNING, 0.0, 1.0 + k))
         story.run(run, 0.0, 1001.0)
     made = drawn(story, tmp_path)
-    assert made["pods"].caption.startswith("12 of 1,000 nodes, from the busiest to the quietest")
+    assert made["pods"].caption.startswith("12 of 1,000 nodes, from the busiest to the idlest")
     names = made["pods"].spec["layout"]["yaxis"]["ticktext"]
     assert len(names) == 12
     assert {names[0], names[-1]} == {"…000", "…999"}
@@ -116,11 +115,11 @@ def test_runs_are_drawn_from_when_they_were_due_and_failed_ones_are_marked(tmp_p
 @pytest.mark.parametrize(
     ("longest", "name"), [(0.0, "seconds"), (599.0, "seconds"), (600.0, "minutes"), (36_000.0, "hours")]
 )
-def test_an_axis_of_time_counts_in_a_unit_that_keeps_numbers_small(longest, name):
+def test_a_time_axis_has_a_unit_that_keeps_numbers_small(longest, name):
     assert unit_of(longest).name == name
 
 
-def test_where_throughput_falls_the_sentence_says_from_which_number_of_nodes_on():
+def test_the_scaling_statement_names_the_nodes_beyond_which_throughput_falls():
     nodes = np.repeat([1.0, 2.0, 4.0, 8.0, 16.0], 3)
     noise = 1 + 0.01 * np.random.default_rng(1).standard_normal(nodes.size)
     said = {}
@@ -130,10 +129,12 @@ def test_where_throughput_falls_the_sentence_says_from_which_number_of_nodes_on(
         ("nearly", Curve("amdahl", 100.0, 0.001)),
     ):
         found = fit(nodes, curve.at(nodes) * noise, np.random.default_rng(2))
-        said[name] = statement(SimpleNamespace(scaling=found))
+        said[name] = statement(found)
     assert re.search(r"beyond 7 \(\d to \d\) throughput falls", said["falls"])
     assert "Beyond 1 (1 to " in said["flat"]
-    assert re.search(r"No limit is in sight: on 16 nodes each gives 9\d% of what one alone would", said["nearly"])
+    assert re.search(
+        r"No limit is in sight: on 16 nodes each achieves 9\d% of a single node's throughput", said["nearly"]
+    )
     perfect = fit(nodes, 100.0 * nodes, np.random.default_rng(2))
-    told = "Every node added as much as the one before it, 100.0 runs an hour."
-    assert told in statement(SimpleNamespace(scaling=perfect))
+    told = "Every node added 100.0 runs/h."
+    assert told in statement(perfect)

@@ -1,11 +1,12 @@
-"""The report in a real browser: every figure is drawn, nothing is complained of, a phone need not scroll sideways."""
+"""The report in a real browser: all figures drawn, no console errors, no sideways scrolling on a phone."""
 
 import shutil
 from itertools import pairwise
 
 import pytest
 
-import reports
+from harness.cli.report import rebuild
+from harness.store.folder import REPORT_HTML
 from reports.figures import figures
 from tests.support.timelines import burst
 
@@ -18,7 +19,7 @@ def page_address(tmp_path_factory):
     story = burst(store_full_from=0.6)
     story.slos = ("failed_ratio < 0.01",)
     folder = story.write(tmp_path_factory.mktemp("runs"))
-    return (folder.path / reports.HTML).as_uri(), reports.rebuild(folder)
+    return (folder.path / REPORT_HTML).as_uri(), rebuild(folder)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def browser():
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_the_page_draws_everything_without_a_complaint(browser, page_address, width, scheme):
+def test_the_page_draws_every_figure_without_console_errors(browser, page_address, width, scheme):
     address, report = page_address
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True)
     page, complaints = context.new_page(), []
@@ -80,7 +81,7 @@ CONTRASTS = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_can_be_read_by_everyone(browser, page_address, scheme):
+def test_the_page_is_accessible(browser, page_address, scheme):
     address, _ = page_address
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme, offline=True)
     page = context.new_page()
@@ -107,7 +108,7 @@ def test_the_page_can_be_read_by_everyone(browser, page_address, scheme):
     context.close()
 
 
-def test_a_finger_that_moves_over_a_plot_scrolls_the_page(browser, page_address):
+def test_touch_over_a_plot_scrolls_the_page(browser, page_address):
     address, _ = page_address
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, offline=True)
     page = context.new_page()
@@ -126,7 +127,7 @@ def test_a_finger_that_moves_over_a_plot_scrolls_the_page(browser, page_address)
     context.close()
 
 
-def test_a_figure_is_looked_at_closely_by_keyboard(browser, page_address):
+def test_a_figure_zooms_by_keyboard(browser, page_address):
     address, _ = page_address
     context = browser.new_context(viewport={"width": 1280, "height": 800}, offline=True)
     page = context.new_page()
@@ -150,7 +151,7 @@ def test_a_figure_is_looked_at_closely_by_keyboard(browser, page_address):
     context.close()
 
 
-def test_what_is_folded_away_is_printed_where_it_is_a_finding(browser, page_address):
+def test_collapsed_findings_are_printed(browser, page_address):
     address, report = page_address
     context = browser.new_context(offline=True)
     page = context.new_page()
@@ -187,7 +188,7 @@ def test_plots_fit_the_paper_and_any_window(browser, page_address):
     context.close()
 
 
-def test_who_reads_in_the_dark_prints_on_white_paper(browser, page_address):
+def test_dark_mode_prints_on_white(browser, page_address):
     address, _ = page_address
     context = browser.new_context(viewport={"width": 760, "height": 1000}, color_scheme="dark", offline=True)
     page = context.new_page()
@@ -202,7 +203,7 @@ def test_who_reads_in_the_dark_prints_on_white_paper(browser, page_address):
     context.close()
 
 
-def test_an_experiment_is_one_page_with_its_searches_and_links(browser, tmp_path):
+def test_an_experiment_page_shows_its_searches_and_links(browser, tmp_path):
     from harness.model.experiment import Experiment, Point, Question, Result
     from harness.planning.experiment import answers
     from reports.experiment import CompletedExperiment

@@ -3,10 +3,11 @@ import re
 
 import pytest
 
-import reports
 from harness.cli import main
+from harness.cli.index import entries, write_index
+from harness.cli.report import rebuild
 from harness.model import ConfigError, Outcome
-from reports.index import entries, trends, write_index
+from reports.index import trends
 from tests.support.timelines import Story, burst
 
 
@@ -14,10 +15,10 @@ from tests.support.timelines import Story, burst
 def runs_dir(tmp_path_factory):
     place = tmp_path_factory.mktemp("runs")
     for name, count in (("a", 20), ("b", 20), ("c", 12)):
-        reports.rebuild(burst(count).write(place, name))
+        rebuild(burst(count).write(place, name))
     full = burst(20, store_full_from=0.5)
     full.slos = ("failed_ratio < 0.1",)
-    reports.rebuild(full.write(place, "full"))
+    rebuild(full.write(place, "full"))
     Story(intended=7).write(place, "fresh <i>")
     (place / "notes").mkdir()
     (place / "broken").mkdir()
@@ -25,7 +26,7 @@ def runs_dir(tmp_path_factory):
     return place
 
 
-def test_every_run_is_listed_whatever_state_it_is_in(runs_dir):
+def test_every_run_is_listed_whatever_its_state(runs_dir):
     listed = {entry.folder: entry for entry in entries(runs_dir)}
     assert set(listed) == {"a", "b", "c", "full", "fresh-i", "broken"}
     assert (listed["full"].verdict, listed["full"].failed, listed["full"].tone) == ("VALID", 10, "warn")
@@ -34,22 +35,22 @@ def test_every_run_is_listed_whatever_state_it_is_in(runs_dir):
     assert listed["broken"].verdict == "unreadable"
 
 
-def test_refused_runs_count_as_failed_ones(tmp_path):
+def test_rejected_runs_count_as_failed(tmp_path):
     story = burst(20)
     story.intended = 21
     story.submit(20, outcome=Outcome.REJECTED, status=500, error="Error 1040: Too many connections")
-    reports.rebuild(story.write(tmp_path, "refused"))
+    rebuild(story.write(tmp_path, "refused"))
     (entry,) = entries(tmp_path)
     assert entry.failed == 1
 
 
-def test_only_runs_of_one_kind_are_joined(runs_dir):
+def test_only_runs_of_the_same_target_schedule_and_size_share_a_line(runs_dir):
     series = trends(entries(runs_dir))["trends"].spec["data"]
     assert {trace["name"] for trace in series} == {"kfp-burst-20"}
     assert [len(trace["x"]) for trace in series] == [3, 3]
 
 
-def test_the_page_links_to_the_reports_and_asks_nobody(runs_dir):
+def test_the_page_links_to_the_reports_and_is_reproducible(runs_dir):
     page = write_index(runs_dir)
     text = page.read_text()
     assert set(re.findall(r'href="([^"]+/report\.html)"', text)) == {
@@ -58,11 +59,11 @@ def test_the_page_links_to_the_reports_and_asks_nobody(runs_dir):
     assert write_index(runs_dir).read_text() == text
 
 
-def test_no_runs_is_a_page_too(tmp_path):
-    assert "No run yet" in write_index(tmp_path).read_text()
+def test_an_empty_folder_gives_a_page(tmp_path):
+    assert "No runs yet" in write_index(tmp_path).read_text()
 
 
-def test_a_place_that_is_no_folder_is_a_configuration_error(tmp_path):
+def test_a_missing_folder_is_a_configuration_error(tmp_path):
     with pytest.raises(ConfigError, match="no folder"):
         write_index(tmp_path / "nowhere")
 
@@ -77,6 +78,6 @@ def test_the_verb_writes_the_page_and_lists_the_runs(runs_dir, capsys):
     assert out[-1] == f"index: {runs_dir / 'index.html'}"
 
 
-def test_the_verb_tells_of_a_wrong_place(tmp_path, capsys):
+def test_the_verb_reports_a_missing_folder(tmp_path, capsys):
     assert main(["index", str(tmp_path / "nowhere")]) == 2
     assert "no folder" in capsys.readouterr().err

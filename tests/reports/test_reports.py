@@ -12,17 +12,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import reports
+from harness.analysis.result import analyse
+from harness.analysis.timeline import Timeline
+from harness.cli.report import rebuild
+from harness.detectors import diagnose
 from harness.model import Event, ExitCode, Outcome
 from harness.model.phases import CANCELED, COMPUTING, FAILED, POD_PHASES, REQUESTED_CPU_CORES, SKIPPED, SUCCEEDED
 from harness.store import RunFolder
+from harness.store.folder import JUNIT, REPORT, REPORT_HTML, REPORT_MARKDOWN
+from harness.store.tables import load
+from reports import document
 from reports.document import tidy
-from reports.figures import figures, thinned
+from reports.figures import figures
 from reports.markdown import cell
+from reports.summary import summary
 from tests.analysis.capacity.test_steady_state import stairs
 from tests.support.timelines import Story, burst
 
-FORMATS = (reports.HTML, reports.JSON, reports.MARKDOWN, reports.JUNIT)
+FORMATS = (REPORT_HTML, REPORT, REPORT_MARKDOWN, JUNIT)
 SLOS = ("p95(run.duration) < 20m", "failed_ratio < 0.01", "throughput > 100/h")
 EVIL = "</script><script>alert(1)</script> | `x` *y* \x00 <b>"
 
@@ -32,11 +39,11 @@ def full_store(tmp_path_factory):
     story = burst(store_full_from=0.6)
     story.slos = SLOS
     folder = story.write(tmp_path_factory.mktemp("runs"))
-    return folder, reports.rebuild(folder)
+    return folder, rebuild(folder)
 
 
 def documented(folder):
-    return json.loads((folder.path / reports.JSON).read_bytes())
+    return json.loads((folder.path / REPORT).read_bytes())
 
 
 def checked(document):
@@ -64,7 +71,7 @@ def test_a_report_is_the_same_bytes_wherever_the_folder_lies(full_store, tmp_pat
     shutil.copytree(folder.path, elsewhere)
     for name in FORMATS:
         (elsewhere / name).unlink()
-    reports.rebuild(RunFolder.open(elsewhere))
+    rebuild(RunFolder.open(elsewhere))
     assert {name: (elsewhere / name).read_bytes() for name in FORMATS} == before
 
 
@@ -72,12 +79,13 @@ def test_an_unsealed_folder_gives_the_same_report(full_store, tmp_path):
     folder, _ = full_store
     shutil.copytree(folder.path, tmp_path / "open")
     shutil.rmtree(tmp_path / "open" / "tables")
-    reports.rebuild(RunFolder.open(tmp_path / "open"))
-    assert documented(RunFolder(tmp_path / "open")) == documented(folder)
+    unsealed = RunFolder.open(tmp_path / "open")
+    timeline = Timeline.from_frames(unsealed.read_plan(), load(unsealed))
+    assert document.document(analyse(timeline, diagnose(timeline))) == documented(folder)
 
 
-def test_the_page_is_one_small_file_that_asks_nobody(full_store):
-    page = (full_store[0].path / reports.HTML).read_text()
+def test_the_page_is_one_small_file_without_external_requests(full_store):
+    page = (full_store[0].path / REPORT_HTML).read_text()
     assert len(page.encode()) < 6_000_000
     own = page.replace((files("plotly") / "package_data" / "plotly.min.js").read_text(), "")
     assert len(own) < 500_000
@@ -85,7 +93,7 @@ def test_the_page_is_one_small_file_that_asks_nobody(full_store):
 
 
 def test_the_summary_says_verdict_finding_commands_and_ledger(full_store):
-    text = reports.summary(full_store[1])
+    text = summary(full_store[1])
     lines = text.splitlines()
     assert lines[0].startswith("VALID: The artifact store ran out of space")
     assert "SLO FAILED: failed_ratio < 0.01 (40.00%, 95% interval 33.46% to 46.92%)" in lines
@@ -94,8 +102,8 @@ def test_the_summary_says_verdict_finding_commands_and_ledger(full_store):
     assert len(lines) <= 20
 
 
-def test_junit_has_a_case_for_validity_and_one_for_each_objective(full_store):
-    suite = ET.fromstring((full_store[0].path / reports.JUNIT).read_bytes()).find("testsuite")
+def test_junit_has_a_case_for_validity_and_for_each_slo(full_store):
+    suite = ET.fromstring((full_store[0].path / JUNIT).read_bytes()).find("testsuite")
     assert [case.get("name") for case in suite.findall("testcase")] == ["validity", *SLOS]
     assert [bool(case.findall("failure")) for case in suite.findall("testcase")] == [False, False, True, False]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "0")
@@ -123,8 +131,8 @@ def test_junit_has_the_shape_that_ci_servers_know(tmp_path, valid):
     story.slos = ("failed_ratio < 0.1", "p50(phase.start) < 9h", "throughput > 1/h")
     story.intended += not valid
     folder = story.write(tmp_path)
-    reports.rebuild(folder)
-    document = ET.fromstring((folder.path / reports.JUNIT).read_bytes())
+    rebuild(folder)
+    document = ET.fromstring((folder.path / JUNIT).read_bytes())
     assert document.tag == "testsuites"
     for element in document.iter():
         may, must, children = JUNIT_SHAPE[element.tag]
@@ -136,21 +144,21 @@ def test_junit_has_the_shape_that_ci_servers_know(tmp_path, valid):
     datetime.fromisoformat(document[0].attrib["timestamp"])
 
 
-def test_a_test_that_does_not_count_meets_and_misses_no_objective(tmp_path):
+def test_an_invalid_test_meets_and_misses_no_slo(tmp_path):
     story = burst(20)
     story.slos = ("throughput > 1/h", "throughput > 1000000/h")
     story.intended = 21
     folder = story.write(tmp_path)
-    report = reports.rebuild(folder)
+    report = rebuild(folder)
     assert report.verdict == "INVALID"
-    assert reports.summary(report).count("SLO no verdict: throughput") == 2
-    assert (folder.path / reports.MARKDOWN).read_text().count("⛔ no verdict |") == 2
-    page = (folder.path / reports.HTML).read_text()
+    assert summary(report).count("SLO no verdict: throughput") == 2
+    assert (folder.path / REPORT_MARKDOWN).read_text().count("⛔ no verdict |") == 2
+    page = (folder.path / REPORT_HTML).read_text()
     assert page.count(": no verdict <small>") == 2
     assert page.index("INVALID: no verdict on the platform</p>") < page.index("<h1>")
 
 
-def test_every_figure_is_one_that_plotly_knows(full_store):
+def test_plotly_accepts_every_figure(full_store):
     drawn = figures(full_store[1])
     assert set(drawn) >= {"throughput", "phases", "phases-by-order", "submissions", "pending", "store-0"}
     for figure in drawn.values():
@@ -158,14 +166,14 @@ def test_every_figure_is_one_that_plotly_knows(full_store):
         go.Figure(plain)  # raises on an unknown property or value
 
 
-def test_every_figure_has_its_place_on_the_page_even_where_no_run_is_over(tmp_path):
+def test_every_figure_is_on_the_page_even_when_no_run_finished(tmp_path):
     story = burst(40)
     story.records = [r for r in story.records if not (isinstance(r, Event) and r.kind == "Run")]
     folder = story.write(tmp_path)
-    drawn = figures(reports.rebuild(folder))
+    drawn = figures(rebuild(folder))
     assert {"pods", "work", "pending"} <= set(drawn)
     assert "runs" not in drawn
-    page = (folder.path / reports.HTML).read_text()
+    page = (folder.path / REPORT_HTML).read_text()
     assert [key for key in drawn if f'id="plot-{key}"' not in page] == []
 
 
@@ -179,7 +187,7 @@ def test_every_figure_has_its_place_on_the_page_even_where_no_run_is_over(tmp_pa
         ("interrupted", ExitCode.INTERRUPTED, "INVALID"),
     ],
 )
-def test_the_exit_code_says_how_it_ended(tmp_path, change, code, verdict):
+def test_the_exit_code_reports_the_outcome(tmp_path, change, code, verdict):
     story = burst(20)
     story.slos = ("throughput > 1/h",)
     if change == "slo":
@@ -197,13 +205,13 @@ def test_the_exit_code_says_how_it_ended(tmp_path, change, code, verdict):
         story.slos = ("throughput > 1000000/h",)
         story.event(3.0, "Test", "test", "Interrupted")
     folder = story.write(tmp_path)
-    report = reports.rebuild(folder)
+    report = rebuild(folder)
     assert (report.exit_code, report.verdict) == (code, verdict)
     assert checked(documented(folder))["exit_code"] == code
 
 
 @pytest.mark.parametrize("records", ["nothing", "submissions only", "observed only"])
-def test_whatever_is_missing_a_report_comes(tmp_path, records):
+def test_missing_records_still_give_a_report(tmp_path, records):
     story = Story(intended=0 if records == "observed only" else 2, started=records != "observed only")
     if records == "submissions only":
         story.submit(0, outcome=Outcome.REJECTED, status=503, error="busy")
@@ -212,47 +220,35 @@ def test_whatever_is_missing_a_report_comes(tmp_path, records):
         story.run("a", 0.0, 5.0)
         story.run("b", 1.0, 7.0, FAILED, "boom")
     folder = story.write(tmp_path)
-    report = reports.rebuild(folder)
+    report = rebuild(folder)
     checked(documented(folder))
-    assert reports.summary(report)
-    assert html.escape(report.headline) in (folder.path / reports.HTML).read_text()
+    assert summary(report)
+    assert html.escape(report.headline) in (folder.path / REPORT_HTML).read_text()
 
 
-def test_what_a_platform_says_cannot_become_markup(tmp_path):
+def test_platform_messages_are_escaped(tmp_path):
     story = Story(intended=1, slos=("failed_ratio < 0.5",))
     story.run(story.submit(0), 0.0, 5.0, FAILED, EVIL)
     folder = story.write(tmp_path)
-    reports.rebuild(folder)
-    assert "<script>alert" not in (folder.path / reports.HTML).read_text()
-    assert "<script" not in (folder.path / reports.MARKDOWN).read_text()
-    ET.fromstring((folder.path / reports.JUNIT).read_bytes())
+    rebuild(folder)
+    assert "<script>alert" not in (folder.path / REPORT_HTML).read_text()
+    assert "<script" not in (folder.path / REPORT_MARKDOWN).read_text()
+    ET.fromstring((folder.path / JUNIT).read_bytes())
     assert cell("a|b\nc") == "a\\|b c"
 
 
-def test_a_run_on_several_numbers_of_nodes_says_whether_more_of_them_help(tmp_path):
+def test_a_run_on_several_numbers_of_nodes_gives_a_scaling_law(tmp_path):
     folder = stairs(lambda n: 240.0 * n / (1 + 0.2 * (n - 1))).write(tmp_path)
-    report = reports.rebuild(folder)
+    report = rebuild(folder)
     law = checked(documented(folder))["scaling"]
     assert (law["law"], law["fitted_on"]) == ("amdahl", [1, 8])
     assert law["enough_nodes"]["low"] < 36 < law["enough_nodes"]["high"]  # 0.9 / (1 - 0.9) * (1 - 0.2) / 0.2
     drawn = figures(report)["scaling"]
-    assert "an extrapolation: beyond twice what was measured" in drawn.caption
+    assert "an extrapolation: beyond twice the measured range" in drawn.caption
     assert "Fitted on 1 to 8 nodes: Amdahl's law." in drawn.caption
 
 
-def test_thinning_keeps_the_extremes():
-    import numpy as np
-
-    x = np.arange(100_000.0)
-    y = np.sin(x / 9000)
-    y[[777, 88_888]] = [50.0, -50.0]
-    few, of = thinned(x, y, most=400)
-    assert few.size <= 402
-    assert {of.max(), of.min()} == {50.0, -50.0}
-    assert (np.diff(few) > 0).all()
-
-
-def test_figures_are_rounded_and_what_is_unknown_is_null():
+def test_numbers_are_rounded_and_nan_is_null():
     assert tidy({"a": [1 / 3, float("nan"), float("inf")], "b": (1, True)}) == {
         "a": [0.333333, None, None],
         "b": [1, True],
@@ -277,7 +273,7 @@ RUNS = st.tuples(
     nodes=st.lists(st.tuples(ENDS, ENDS), max_size=2),
     target=st.sampled_from(("kfp", "hetida")),
 )
-def test_whatever_was_recorded_a_report_comes_that_fits_its_schema(tmp_path_factory, runs, skew, nodes, target):
+def test_any_records_give_a_report_that_fits_the_schema(tmp_path_factory, runs, skew, nodes, target):
     """No run, one run, all failed or going on, no nodes, clocks that differ, stretches that end before they start."""
     story = Story(intended=len(runs), slos=SLOS, target=target)
     for number, (ready, gone) in enumerate(nodes):
@@ -289,5 +285,5 @@ def test_whatever_was_recorded_a_report_comes_that_fits_its_schema(tmp_path_fact
             story.pod(run, "train", node, *((name, skew + a, b and skew + a + b) for name, a, b in stretches))
     story.sample(0.0, REQUESTED_CPU_CORES, 1.0, task="train")
     folder = story.write(tmp_path_factory.mktemp("runs"))
-    reports.rebuild(folder)
+    rebuild(folder)
     checked(documented(folder))

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model import ConfigError, Event, Node, Outcome, Plan, Sample, Span, Submission
+from harness.model.run_name import run_name
 from harness.store import RunFolder, files
-from harness.store.folder import encode, run_name
+from harness.store.folder import encode
 from harness.store.tables import load, schema, seal
 
 
@@ -38,7 +39,7 @@ def test_a_name_in_use_gets_a_number(tmp_path):
     assert [RunFolder.create(tmp_path, "a/b c").path.name for _ in range(3)] == ["a-b-c", "a-b-c-2", "a-b-c-3"]
 
 
-def test_a_place_that_cannot_be_written_is_a_configuration_error(tmp_path):
+def test_an_unwritable_folder_is_a_configuration_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="runs"):
         RunFolder.create(tmp_path / "file", "a")
@@ -122,7 +123,7 @@ def test_instants_of_nineteen_digits_stay_exact_beside_missing_ones(tmp_path):
     assert ended[1] == 1_700_000_000_123_456_791
 
 
-def test_sealing_twice_is_sealing_once_and_changes_nothing_that_is_read(tmp_path):
+def test_sealing_is_idempotent_and_changes_no_record(tmp_path):
     folder = RunFolder.create(tmp_path, "a")
     record_all(folder)
     before = load(folder)
@@ -166,7 +167,7 @@ def test_an_empty_run_has_empty_tables_with_the_full_schema(tmp_path):
         assert len(frames[name]) == 0
 
 
-def test_live_is_one_file_of_which_each_part_is_replaced_as_a_whole(tmp_path):
+def test_each_part_of_the_live_state_is_replaced_as_a_whole(tmp_path):
     folder = RunFolder.create(tmp_path, "a")
     assert folder.read_live("load") == {}
     folder.write_live("load", {"sent": 3, "at": 1})
@@ -178,7 +179,7 @@ def test_live_is_one_file_of_which_each_part_is_replaced_as_a_whole(tmp_path):
     assert list(folder.path.glob(".*.part")) == []
 
 
-def test_each_part_of_live_says_when_it_was_said(tmp_path):
+def test_each_part_of_the_live_state_has_a_timestamp(tmp_path):
     folder = RunFolder.create(tmp_path, "a")
     before = time.time_ns()
     folder.write_live("load", {})
@@ -196,7 +197,7 @@ for k in range(int(sys.argv[3])):
 """
 
 
-def test_no_writer_of_live_undoes_what_another_process_wrote(tmp_path):
+def test_concurrent_writers_of_the_live_state_lose_no_update(tmp_path):
     folder = RunFolder.create(tmp_path, "a")
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITES, folder, part, "200"], stdout=subprocess.DEVNULL)
@@ -206,7 +207,7 @@ def test_no_writer_of_live_undoes_what_another_process_wrote(tmp_path):
     assert [folder.read_live(part)["k"] for part in ("load", "observer", "findings")] == [199, 199, 199]
 
 
-def test_a_writer_of_live_that_is_killed_keeps_nobody_from_writing(tmp_path):
+def test_a_killed_writer_of_the_live_state_blocks_nobody(tmp_path):
     folder = RunFolder.create(tmp_path, "a")
     command = [sys.executable, "-c", WRITES, folder, "observer", "1000000"]
     for _ in range(3):
@@ -218,11 +219,11 @@ def test_a_writer_of_live_that_is_killed_keeps_nobody_from_writing(tmp_path):
     assert folder.read_live("observer")["k"] >= 0
 
 
-def test_a_writer_of_live_that_hangs_is_waited_for_a_second_and_no_longer(tmp_path):
+def test_a_hanging_writer_of_the_live_state_blocks_for_at_most_a_second(tmp_path):
     folder = RunFolder.create(tmp_path, "a")
-    with files.turn(folder.path / ".live.lock"), pytest.raises(OSError, match="timed out"):
+    with files.locked(folder.path / ".live.lock"), pytest.raises(OSError, match="timed out"):
         folder.write_live("load", {})
 
 
-def test_the_default_name_says_when_what_how_and_how_many():
+def test_the_default_name_holds_time_target_schedule_and_runs():
     assert run_name("kfp", "burst", 200, 0) == "19700101T000000Z-kfp-burst-200"

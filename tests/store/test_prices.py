@@ -27,7 +27,7 @@ def cost(folder):
     return json.loads((folder.path / "report.json").read_bytes())["charges"]["cost"]
 
 
-def test_a_given_price_makes_the_report_count_money_and_stays_with_the_run(folder):
+def test_a_given_price_adds_costs_to_the_report_and_is_kept(folder):
     assert main(["report", str(folder.path), "--quiet"]) == 0
     assert cost(folder) is None
     assert main(["report", str(folder.path), "--quiet", "--price", "train=0.36"]) == 0
@@ -38,7 +38,7 @@ def test_a_given_price_makes_the_report_count_money_and_stays_with_the_run(folde
     assert (folder.path / "report.html").read_bytes() == before
 
 
-def test_prices_are_added_up_and_count_more_than_recorded_ones(folder):
+def test_given_prices_accumulate_and_replace_recorded_ones(folder):
     main(["report", str(folder.path), "--quiet", "--price", "train=0.36"])
     assert prices(folder) == {"train": 0.36, "spot": 0.5}
     main(["report", str(folder.path), "--quiet", "--price", "spot=0.1"])
@@ -52,15 +52,15 @@ def test_a_price_without_a_pool_is_that_of_every_pool(folder):
     assert prices(folder) == {"train": 0.2, "spot": 0.2}
 
 
-def test_a_pool_that_no_node_is_of_is_refused_with_those_that_there_are(folder, capsys):
+def test_an_unknown_pool_is_rejected_with_the_known_ones(folder, capsys):
     assert main(["report", str(folder.path), "--price", "trian=0.36"]) == 2
     assert "spot, train" in capsys.readouterr().err
     assert not (folder.path / "prices.json").exists()
 
 
 @pytest.mark.parametrize("text", ["train=", "train=cheap", "-1", "train=nan", "inf"])
-def test_what_is_no_price_is_refused(text):
-    with pytest.raises(ConfigError, match="no price"):
+def test_an_invalid_price_is_rejected(text):
+    with pytest.raises(ConfigError, match="is not a price"):
         parse_price(text)
 
 
@@ -70,7 +70,7 @@ def test_a_price_is_read_as_it_is_written(pool, price):
     assert parse_price(repr(price)) == (EVERY, price)
 
 
-def test_damaged_prices_are_said_to_be(folder):
+def test_damaged_prices_are_a_configuration_error(folder):
     (folder.path / "prices.json").write_text("[]")
     with pytest.raises(ConfigError, match=r"prices\.json"):
         load(folder)

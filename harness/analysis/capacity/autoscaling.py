@@ -2,12 +2,12 @@
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.analysis.timeline.curves import merged
+from harness.analysis.timeline.memory import remembered
 
 TRIGGERED_SCALE_UP = "TriggeredScaleUp"
 NOT_TRIGGERED_SCALE_UP = "NotTriggerScaleUp"
@@ -31,7 +31,7 @@ class ScaleUp:
     limit: int
 
 
-@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+@remembered
 def scale_ups(timeline: Timeline) -> tuple[ScaleUp, ...]:
     """The decisions in order of time; one decision is reported in an event of each pod that it helps."""
     events = timeline.events[timeline.events["reason"] == TRIGGERED_SCALE_UP]

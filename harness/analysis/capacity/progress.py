@@ -7,7 +7,6 @@ pod delivers its fraction evenly while it holds its node.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from harness.analysis.cost.requested import dominant_shares
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Floats, Timeline, beginnings, floats
 from harness.analysis.timeline.curves import active, integral, mean_active
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import PULLING, RUNNING, STARTING, STORING, SUCCEEDED
 
 _PLACED = (PULLING, STARTING, RUNNING, STORING)
@@ -60,7 +60,7 @@ class Work:
         return np.diff(integral(self.start, self.end, edges, self.rate))
 
 
-@lru_cache(maxsize=1)  # the fit and its figure ask; a timeline never changes
+@remembered
 def progress(timeline: Timeline) -> Progress | None:
     """Windows from the first pod on; none with too few different numbers of nodes, or no work."""
     ready, gone = floats(timeline.run_nodes, "ready_s"), floats(timeline.run_nodes, "gone_s")

@@ -1,1 +1,1 @@
-"""What nodes cost and how much of it was used."""
+"""Cost and utilisation of nodes; requests of steps."""

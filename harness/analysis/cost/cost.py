@@ -1,4 +1,4 @@
-"""What the nodes cost and how much of it the runs used; how long pods waited for them."""
+"""Cost of the nodes and their use by the runs; how long pods waited for them."""
 
 from dataclasses import dataclass
 
@@ -15,18 +15,18 @@ _WITHIN_S = (2.0, 5.0, 60.0)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of the nodes that can take the runs' pods, during the test.
+    """Cost of the nodes that can run the runs' pods, within the test.
 
     Attributes:
         node_hours: from creation (or the test's start) to the end of the node (or of the test).
-        busy_hours: the part of it in which at least one step of a run worked on the node.
+        busy_hours: the part of it with at least one running step of a run on the node.
         cpu_hours: node-hours times allocatable cores.
         gpu_hours: node-hours times GPUs.
         held_cpu_hours: the part of `cpu_hours` that pods of runs held by their requests; none when those are unknown.
         held_gpu_hours: the same of `gpu_hours`.
         cost: node-hours times price; none when a price is unknown.
         warm: nodes that were ready when the test began.
-        coming_hours: the part of the node-hours in which nodes were not ready yet.
+        coming_hours: the part of the node-hours before nodes were ready.
     """
 
     node_hours: float
@@ -41,7 +41,7 @@ class Cost:
 
     @property
     def overhead(self) -> float | None:
-        """What was charged beyond what pods held, as a share of that: of GPUs where there are, else of cores."""
+        """Charged beyond the pods' requests, as a share of the requests: of GPUs where there are any, else of cores."""
         charged, held = (
             (self.gpu_hours, self.held_gpu_hours) if self.gpu_hours else (self.cpu_hours, self.held_cpu_hours)
         )
@@ -54,20 +54,20 @@ class Cost:
 
     @property
     def idle(self) -> float:
-        """Share of the charged hours in which no step worked."""
+        """Share of the charged hours without a running step."""
         return 1 - self.busy_hours / self.node_hours if self.node_hours else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Seconds that each pod of a run waited for room, 0 for those that did not; `within` maps a bound to the share."""
+    """Seconds that each pod of a run was unschedulable, 0 if never; `within` maps a bound to the share below it."""
 
     waited: Summary
     within: dict[float, float]
 
 
 def cost(timeline: Timeline) -> Cost | None:
-    """Fold node lifetimes and the steps on them; none when no node was observed."""
+    """Sum up node lifetimes and the steps on them; none when no node was observed."""
     nodes = timeline.run_nodes
     if not len(nodes):
         return None
@@ -90,7 +90,7 @@ def cost(timeline: Timeline) -> Cost | None:
 
 
 def node_hours(timeline: Timeline) -> Floats:
-    """By row of `Timeline.run_nodes`: hours from the node's creation to its end, during the test."""
+    """By row of `Timeline.run_nodes`: hours from the node's creation to its end, within the test."""
     start, end = _lifetimes(timeline)
     return np.maximum(end - start, 0.0) / 3600
 
@@ -101,7 +101,7 @@ def _lifetimes(timeline: Timeline) -> tuple[Floats, Floats]:
 
 
 def _busy_seconds(timeline: Timeline) -> float:
-    """Node-seconds with at least one step at work: intervals of all nodes laid end to end and merged at once."""
+    """Node-seconds with at least one running step: intervals of all nodes, laid end to end and merged at once."""
     pods, mine = timeline.pods, timeline.of_runs(RUNNING)
     start = np.clip(floats(pods, "start_s")[mine], 0.0, timeline.end_s)
     end = np.clip(np.nan_to_num(floats(pods, "end_s")[mine], nan=timeline.end_s), 0.0, timeline.end_s)
@@ -111,7 +111,7 @@ def _busy_seconds(timeline: Timeline) -> float:
 
 
 def pending(timeline: Timeline) -> Pending | None:
-    """Exact from the pods' spans, not sampled; none when no pod was observed."""
+    """From the pods' intervals, not from samples; none when no pod was observed."""
     pods = timeline.pods
     mine = (pods["row"] >= 0).to_numpy(dtype=bool)
     if not mine.any():

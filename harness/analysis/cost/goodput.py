@@ -1,4 +1,4 @@
-"""What came of the nodes that the cloud may take back, beside those that stay: useful work by node-hour and money."""
+"""Goodput of spot and on-demand nodes: useful work per node-hour and per unit of money."""
 
 from dataclasses import dataclass
 
@@ -12,17 +12,17 @@ from harness.model.phases import RUNNING, SUCCEEDED
 
 @dataclass(frozen=True, slots=True)
 class Goodput:
-    """Of the spot or of the on-demand nodes that can take the runs' pods.
+    """Goodput of the spot or of the on-demand nodes that can run the runs' pods.
 
     Attributes:
-        spot: which of the two.
-        nodes: how many there were.
-        node_hours: from their creation to their end, during the test.
+        spot: spot nodes, else on-demand ones.
+        nodes: their number.
+        node_hours: from their creation to their end, within the test.
         cost: node-hours times price; none when a price is unknown.
-        lost: pods that failed there, were evicted, or went with their node.
-        lost_s: seconds that those had worked.
-        worked_s: seconds that all pods worked there.
-        runs: succeeded runs' worth: of each run the share of its useful seconds that was worked here.
+        lost: pods that failed there, were evicted, or were lost with their node.
+        lost_s: seconds that those had run.
+        worked_s: seconds that all pods ran there.
+        runs: succeeded runs, each counted by the share of its useful seconds that ran here.
     """
 
     spot: bool
@@ -36,17 +36,17 @@ class Goodput:
 
     @property
     def per_node_hour(self) -> float | None:
-        """Runs' worth of a node-hour."""
+        """Succeeded runs per node-hour."""
         return self.runs / self.node_hours if self.node_hours else None
 
     @property
     def per_money(self) -> float | None:
-        """Runs' worth of a unit of money."""
+        """Succeeded runs per unit of money."""
         return self.runs / self.cost if self.cost else None
 
 
 def goodput(timeline: Timeline) -> tuple[Goodput, ...]:
-    """Spot nodes first; a kind of which there was no node is left out."""
+    """Spot nodes first; a kind without nodes is left out."""
     nodes, pods = timeline.run_nodes, timeline.pods
     is_spot, hours, price = nodes["spot"].to_numpy(dtype=bool), node_hours(timeline), floats(nodes, "price")
     working = np.flatnonzero(timeline.of_runs(RUNNING))

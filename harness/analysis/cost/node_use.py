@@ -1,4 +1,4 @@
-"""How busy the nodes were: what they used of the CPU that pods may request."""
+"""CPU utilisation of the nodes."""
 
 import numpy as np
 import orjson
@@ -9,7 +9,7 @@ from harness.model.phases import NODE_CPU_CORES
 
 
 def node_use(timeline: Timeline) -> pd.DataFrame:
-    """A row for each sample of a node that is there for the runs.
+    """One row per sample of a node that can run the runs' pods.
 
     Returns:
         Columns `at_s` (seconds after t0), `node` and `share` (of its allocatable cores).

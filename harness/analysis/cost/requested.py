@@ -1,8 +1,7 @@
-"""How much of the nodes the runs' pods held by their requests, whether or not they used it."""
+"""Resource requests of the runs' pods, used or not, beside what the nodes can allocate."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import orjson
@@ -11,19 +10,20 @@ import pandas as pd
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Bools, Floats, Timeline, floats
 from harness.analysis.timeline.curves import mean_active
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, REQUESTED_MEMORY_BYTES, SCHEDULING, UNSCHEDULABLE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Requested:
-    """Of one resource: cores or GPUs. Arrays are means of the windows of `throughput`.
+    """Requests of cores or of GPUs. Arrays are means over the windows of `throughput`.
 
     Attributes:
         resource: "CPU" or "GPU".
-        held_hours: amount-hours that placed pods held during the test.
-        held: by placed pods.
-        wanted: by all pods that were there, those without a node included.
-        room: allocatable on the ready nodes that can take the runs' pods.
+        held_hours: core-hours or GPU-hours requested by scheduled pods during the test.
+        held: requested by scheduled pods.
+        wanted: requested by all existing pods, those without a node included.
+        room: allocatable on the ready nodes that can run the runs' pods.
     """
 
     resource: str
@@ -33,9 +33,9 @@ class Requested:
     room: Floats
 
 
-@lru_cache(maxsize=1)  # the charges and a figure ask; a timeline never changes
+@remembered
 def requested(timeline: Timeline) -> tuple[Requested, ...]:
-    """Join pods with what their tasks request; empty when those of a task were not seen. GPUs where there are."""
+    """Join pods with the requests of their tasks; a resource is left out when a task's requests are unknown."""
     found = (
         _of(timeline, "CPU", REQUESTED_CPU_CORES, "cpu"),
         _of(timeline, "GPU", REQUESTED_GPUS, "gpu") if floats(timeline.nodes, "gpu").any() else None,
@@ -46,16 +46,16 @@ def requested(timeline: Timeline) -> tuple[Requested, ...]:
 def dominant_shares(timeline: Timeline) -> Floats:
     """Per category of the pods' tasks: the largest share of a node's CPUs, memory or GPUs that a pod of it requests.
 
-    Nodes are those that can take the runs' pods, at the median. 0 where what a task requests was not seen.
+    The node is the median of those that can run the runs' pods. 0 where a task's requests are unknown.
     """
     tasks = timeline.pods["task"].cat
     shares = np.zeros(len(tasks.categories))
     for metric, column in ((REQUESTED_CPU_CORES, "cpu"), (REQUESTED_MEMORY_BYTES, "memory"), (REQUESTED_GPUS, "gpu")):
-        size, told = floats(timeline.run_nodes, column), dict(_told(timeline, metric, "task"))
-        if not told or not (size > 0).any():
+        size, requests = floats(timeline.run_nodes, column), dict(_requests(timeline, metric, "task"))
+        if not requests or not (size > 0).any():
             continue
-        place = tasks.categories.get_indexer(pd.Index(told.keys()))
-        held = np.fromiter(told.values(), dtype=np.float64) / float(np.median(size[size > 0]))
+        place = tasks.categories.get_indexer(pd.Index(requests.keys()))
+        held = np.fromiter(requests.values(), dtype=np.float64) / float(np.median(size[size > 0]))
         shares[place[place >= 0]] = np.maximum(shares[place[place >= 0]], held[place >= 0])
     return shares
 
@@ -80,10 +80,10 @@ def _of(timeline: Timeline, resource: str, metric: str, column: str) -> Requeste
 
 
 def _groups(timeline: Timeline, metric: str, mine: Bools) -> list[tuple[float, Bools]] | None:
-    """Stretches by the amount that their pods request; none when that of a task is not known."""
+    """Rows of `pods` by the amount that their pods request; none when a task's requests are unknown."""
     tasks = timeline.pods["task"].cat
     code, number = tasks.codes.to_numpy(), timeline.pods["pod"].to_numpy()
-    by_task, by_pod = dict(_told(timeline, metric, "task")), dict(_told(timeline, metric, "pod"))
+    by_task, by_pod = dict(_requests(timeline, metric, "task")), dict(_requests(timeline, metric, "pod"))
     there = np.bincount(code[mine], minlength=len(tasks.categories)) > 0
     if not mine.any() or not {str(name) for name in tasks.categories[there]} <= by_task.keys():
         return None
@@ -109,7 +109,7 @@ def _room(timeline: Timeline, column: str, edges: Floats) -> Floats:
     return room
 
 
-def _told(timeline: Timeline, metric: str, label: str) -> Iterator[tuple[str, float]]:
+def _requests(timeline: Timeline, metric: str, label: str) -> Iterator[tuple[str, float]]:
     samples = timeline.metric(metric)
     for text, value in zip(samples["labels"], floats(samples, "value").tolist(), strict=True):
         labels = orjson.loads(text)

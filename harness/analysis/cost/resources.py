@@ -1,4 +1,4 @@
-"""What steps need, from what they used, and how many runs then fit a node."""
+"""Recommended requests of steps, from their use, and how many runs then fit on a node."""
 
 import re
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ import pandas as pd
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.model.phases import POD_CPU_CORES, POD_MEMORY_BYTES, RUNNING
 
-_HEADROOM = 1.2  # memory: the next data set is a little larger
+_HEADROOM = 1.2  # memory: the next data set may be a little larger
 _CPU_HEADROOM = 1.1
-_AFTER_OOM = 1.5  # what was killed at its limit needs an unknown amount more
-_AT_LIMIT = 0.95  # of the CPU limit: the use is cut off, the need is not seen
+_AFTER_OOM = 1.5  # killed at its limit: how much more it needs is unknown
+_AT_LIMIT = 0.95  # of the CPU limit: the demand beyond it is not visible
 _CPU_STEP, _MEMORY_STEP = 0.05, 64 * 2**20
 _FEW = 10
 _DRIVER = "-driver"
@@ -26,7 +26,7 @@ _EPSILON = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Requests and limits of a step: cores and bytes; none where the pipeline says nothing."""
+    """Requests and limits of a step, in cores and bytes; none where the pipeline sets none."""
 
     cpu_request: float | None = None
     cpu_limit: float | None = None
@@ -36,21 +36,21 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class StepNeed:
-    """A step of the pipeline.
+    """Measured use and recommended requests of a step.
 
     Attributes:
         task: the step's name.
         pods: pods that were measured.
         samples: CPU measurements of them.
-        cpu_p95: cores.
-        cpu_most: cores.
+        cpu_p95: cores, over all measurements.
+        cpu_most: cores, maximum.
         memory_p95: bytes; over the pods' peaks.
-        memory_most: bytes.
-        killed: pods that the kernel killed for memory.
+        memory_most: bytes, maximum.
+        killed: pods killed for running out of memory.
         throttled: share of CPU measurements at the limit; none without a limit.
-        now: what the pipeline asks for.
-        advice: what it should ask for.
-        notes: doubts, for people.
+        now: the pipeline's current requests and limits.
+        advice: the recommended ones.
+        notes: caveats, as sentences.
     """
 
     task: str
@@ -68,7 +68,7 @@ class StepNeed:
 
     @property
     def line(self) -> str:
-        """The KFP code that sets it, as one would write it after the step is made."""
+        """KFP code that sets the recommended values on the step's task."""
         name, r = re.sub(r"\W", "_", self.task), self.advice
         return (
             f'{name}.set_cpu_request("{as_cores(r.cpu_request or 0)}").set_cpu_limit("{as_cores(r.cpu_limit or 0)}")'
@@ -79,18 +79,18 @@ class StepNeed:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How many runs fit a kind of node.
+    """How many runs fit on one kind of node.
 
     Attributes:
         pool: the node pool.
         cpu: allocatable cores of one node.
         memory: allocatable bytes.
-        run_cpu: the most cores that one run requests at once.
-        run_memory: the most bytes.
+        run_cpu: the most cores that one run requests at the same time.
+        run_memory: the most bytes that one run requests at the same time.
         jobs: runs that fit.
         binding: "cpu" or "memory", whichever is exhausted first.
-        stranded: share of the other's room, or of its own, that no run can use, the larger of both.
-        next_step: cores or bytes of one run with which one more fits.
+        stranded: share of CPU or of memory, whichever is larger, that no run can use.
+        next_step: cores or bytes per run at which one more fits.
     """
 
     pool: str
@@ -105,18 +105,18 @@ class Fit:
 
     @property
     def sentence(self) -> str:
-        """For people: ``3 jobs per node, 21 % stranded; with 3.5 CPU: 4 jobs``."""
+        """As text: ``3 jobs per node, 21% stranded; with 3.5 CPU: 4 jobs``."""
         less = f"{self.next_step:g} CPU" if self.binding == "cpu" else as_memory(self.next_step)
         plural = "" if self.jobs == 1 else "s"
         return f"{self.jobs} job{plural} per node, {self.stranded:.0%} stranded; with {less}: {self.jobs + 1} jobs"
 
 
 def step_needs(timeline: Timeline, current: Mapping[str, Resources]) -> tuple[StepNeed, ...]:
-    """Fold the measurements of pods by step, in the pipeline's order of time; drivers are the platform's own.
+    """Measured needs by step, in order of their start; the platform's own drivers are left out.
 
     Args:
-        timeline: a test in which pods' use was recorded.
-        current: what the pipeline asks for, by task.
+        timeline: a test with recorded pod metrics.
+        current: the pipeline's requests and limits, by task.
     """
     pods = timeline.pods[timeline.of_runs(RUNNING)]
     first = pods.drop_duplicates("pod")
@@ -138,7 +138,7 @@ def step_needs(timeline: Timeline, current: Mapping[str, Resources]) -> tuple[St
 
 
 def _use(timeline: Timeline, metric: str, tasks: "pd.Series[str]") -> pd.DataFrame:
-    """The samples of a metric with pod and task; pods of no run are left out."""
+    """The samples of a metric with pod and task; pods of other workloads are left out."""
     samples = timeline.metric(metric)
     names = pd.Series([str(orjson.loads(text).get("pod", "")) for text in samples["labels"]], dtype="str")
     found = pd.DataFrame({"pod": names, "task": names.map(tasks), "value": floats(samples, "value")})
@@ -187,9 +187,9 @@ def _up(value: float, step: float) -> float:
 
 
 def fits(timeline: Timeline, requests: Mapping[str, Resources]) -> tuple[Fit, ...]:
-    """How many runs with these requests fit each kind of node of the test, daemons not counted.
+    """How many runs with these requests fit on each kind of node of the test, daemon sets not counted.
 
-    A run counts with the most it requests at once, as its steps overlapped in the test.
+    A run counts with its peak request, given how its steps overlapped in the test.
     """
     cpu, memory = _at_once(timeline, requests)
     if cpu <= 0 and memory <= 0:
@@ -202,12 +202,12 @@ def fits(timeline: Timeline, requests: Mapping[str, Resources]) -> tuple[Fit, ..
 
 
 def fit(pool: str, cpu: float, memory: float, run_cpu: float, run_memory: float) -> Fit:
-    """How many runs that request so much at once fit a node with this room."""
+    """How many runs with these peak requests fit on a node with this capacity."""
     by_cpu = floor(cpu / run_cpu + _EPSILON) if run_cpu > 0 else None
     by_memory = floor(memory / run_memory + _EPSILON) if run_memory > 0 else None
     counts = [count for count in (by_cpu, by_memory) if count is not None]
     if not counts:
-        raise ValueError("a run requests something")
+        raise ValueError("run_cpu or run_memory must be positive")
     jobs = min(counts)
     binding = "cpu" if jobs == by_cpu else "memory"
     stranded = max(1 - jobs * run_cpu / cpu, 1 - jobs * run_memory / memory)
@@ -218,14 +218,14 @@ def fit(pool: str, cpu: float, memory: float, run_cpu: float, run_memory: float)
 
 
 def _at_once(timeline: Timeline, requests: Mapping[str, Resources]) -> tuple[float, float]:
-    """The most cores and bytes that the median run requests at once, from how its steps overlapped."""
+    """Peak cores and bytes requested by the median run, given how its steps overlapped."""
     pods = timeline.pods[timeline.of_runs(RUNNING)]
     pods = pods[pods["row"] < np.unique(pods["row"])[:_FITTED_RUNS].max(initial=-1) + 1]
     peaks = []
     for _, steps in pods.groupby("row"):
         needs = [requests.get(str(task), Resources()) for task in steps["task"]]
         at = np.concatenate((floats(steps, "start_s"), np.nan_to_num(floats(steps, "end_s"), nan=timeline.end_s)))
-        # Where one step ends as another starts, the room is given back first.
+        # Where one step ends as another starts, the ended one frees its resources first.
         order = np.lexsort((np.repeat((1, 0), len(steps)), at))
         peak = []
         for amounts in ([r.cpu_request or 0.0 for r in needs], [r.memory_request or 0.0 for r in needs]):
@@ -239,11 +239,11 @@ def _at_once(timeline: Timeline, requests: Mapping[str, Resources]) -> tuple[flo
 
 
 def as_cores(cores: float) -> str:
-    """As Kubernetes writes it: ``500m``, ``2``."""
+    """A quantity of CPU as Kubernetes writes it: ``500m``, ``2``."""
     return f"{cores:.0f}" if abs(cores - round(cores)) < _EPSILON and cores >= 1 else f"{cores * 1000:.0f}m"
 
 
 def as_memory(count: float) -> str:
-    """As Kubernetes writes it: ``512Mi``, ``2Gi``."""
+    """A quantity of memory as Kubernetes writes it: ``512Mi``, ``2Gi``."""
     mebibytes = count / 2**20
     return f"{mebibytes / 1024:.0f}Gi" if mebibytes >= 1024 and mebibytes % 1024 == 0 else f"{mebibytes:.0f}Mi"

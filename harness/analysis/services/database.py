@@ -1,8 +1,8 @@
-"""What the platform's database could carry, by the operational laws, from what its exporter tells.
+"""The capacity of the platform's database, by the operational laws, from its exporter's metrics.
 
-By Little's law a query takes (threads at work) / (queries per second). While the database has room that stays, however
-many ask; at its limit more threads at work mean longer queries, not more of them (Denning and Buzen 1978). The rate
-that was reached then is the most it can do of these queries. Connections are places: there are so many, and not more.
+By Little's law a query takes (busy threads) / (queries per second). Below saturation that is constant; at saturation
+more busy threads mean longer queries, not more of them (Denning and Buzen 1978). The rate reached then is the capacity
+for these queries. Connections are a fixed number of slots.
 """
 
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ import numpy as np
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.model.phases import MYSQL_CONNECTIONS, MYSQL_MOST_CONNECTIONS, MYSQL_QUERIES, MYSQL_THREADS
 
-_OWN = 1.0  # the exporter's question is one of the threads at work
+_OWN = 1.0  # the exporter's own query is one of the busy threads
 _BLOCKS = 12
-_LEAST = 4  # measurements a block
-_CROWD = 5.0  # threads at work
-_COUNTED = 10.0  # threads, over all measurements of a quieter time: with fewer, chance says how long a query takes
+_LEAST = 4  # measurements per block
+_CROWD = 5.0  # busy threads
+_COUNTED = 10.0  # busy threads, summed over a quiet time's measurements: with fewer, query times are chance
 _BUSIER = 1.3
 _SLOWER = 2.0
 _NEARLY_ALL = 0.9
@@ -24,14 +24,14 @@ _NEARLY_ALL = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The database when many asked it, beside when few did.
+    """The database under high and under low load.
 
     Attributes:
-        most: queries per second while most threads were at work.
-        mean: queries per second over the whole of the measurements, which took `length_s`.
-        threads: at work on average when there were most.
-        alone_s: a query, while few were at work.
-        crowded_s: a query, while most were.
+        most: queries per second while most threads were busy.
+        mean: queries per second over all measurements, which span `length_s`.
+        threads: mean number of busy threads under high load.
+        alone_s: seconds per query under low load.
+        crowded_s: seconds per query under high load.
         length_s: from the first measurement to the last.
     """
 
@@ -44,17 +44,17 @@ class Work:
 
     @property
     def at_limit(self) -> bool:
-        """More threads at work made queries longer."""
+        """Queries took longer with more busy threads."""
         return self.crowded_s >= _SLOWER * self.alone_s
 
 
 def database_work(timeline: Timeline) -> Work | str:
-    """Fold the measurements; or why they don't tell whether the database was at its limit."""
+    """The database's load; or, as text, why the measurements don't show whether it was saturated."""
     running, asked = timeline.metric(MYSQL_THREADS), timeline.metric(MYSQL_QUERIES)
     if not len(running) or not len(asked):
-        return "its threads and queries were not recorded: that needs a mysqld_exporter that is scraped"
+        return "threads and queries were not recorded: that needs a mysqld_exporter"
     if min(len(running), len(asked)) < _BLOCKS * _LEAST:
-        return f"its threads and queries were measured fewer than {_BLOCKS * _LEAST} times"
+        return f"threads and queries were measured fewer than {_BLOCKS * _LEAST} times"
     edges = np.linspace(float(floats(asked, "at_s").min()), float(floats(asked, "at_s").max()) + 1e-6, _BLOCKS + 1)
     threads = _means(edges, floats(running, "at_s"), np.maximum(floats(running, "value") - _OWN, 0.0))
     queries = _means(edges, floats(asked, "at_s"), floats(asked, "value"))
@@ -65,13 +65,13 @@ def database_work(timeline: Timeline) -> Work | str:
     quiet = (threads <= threads[crowd].mean() / 2) & (queries <= most / _BUSIER)
     counted = float(threads[quiet].sum()) * len(running) / _BLOCKS
     if threads[crowd].mean() < _CROWD or counted < _COUNTED or not queries[quiet].any():
-        return "its load was never small for a while and large for another, so that a limit would not show"
+        return "its load did not vary enough to show a limit"
     alone, crowded = (float(threads[of].sum() / queries[of].sum()) for of in (quiet, crowd))
     return Work(most, float(queries.mean()), float(threads[crowd].mean()), alone, crowded, float(np.ptp(edges)))
 
 
 def connection_seconds(timeline: Timeline) -> tuple[float, float] | None:
-    """How many connections the database takes, and the seconds of them that were used; none where it had some left."""
+    """The maximum number of connections, and the connection-seconds used; none where the maximum was not reached."""
     most, used = timeline.metric(MYSQL_MOST_CONNECTIONS), timeline.metric(MYSQL_CONNECTIONS)
     if not len(most) or len(used) < 2:
         return None
@@ -82,7 +82,7 @@ def connection_seconds(timeline: Timeline) -> tuple[float, float] | None:
 
 
 def _means(edges: Floats, at: Floats, values: Floats) -> Floats:
-    """Of the values in each stretch; NaN where there is none."""
+    """The mean of the values between each two edges; NaN without values."""
     place = np.searchsorted(edges, at, side="right") - 1
     inside = (place >= 0) & (place < edges.size - 1)
     counts = np.bincount(place[inside], minlength=edges.size - 1)

@@ -1,26 +1,26 @@
-"""Executions by a service that answers with the result: how long each phase took, and at which replica."""
+"""Executions by a synchronous service: how long each phase took, and on which replica."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from harness.analysis.timeline import Floats, Ints, Timeline, floats
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import COMPUTING, LOADING, QUEUED, SENDING
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Executions:
-    """One entry an execution that told its phases; seconds are as the service measured them, shape (n,).
+    """One entry per execution whose answer reported its phases; seconds as measured by the service, shape (n,).
 
     Attributes:
         row: of `Timeline.runs`.
-        queued: waiting in the runtime.
-        loading: reading from adapters; includes what the worker did for others meanwhile.
-        computing: the worker's own.
+        queued: waiting in the runtime for a worker.
+        loading: reading from adapters, the worker's work for other executions meanwhile included.
+        computing: operators at work.
         sending: writing to adapters.
-        replica: index into `replicas`; -1 where nobody said who did the work.
-        replicas: names, as a header of the answer gives them.
+        replica: index into `replicas`; -1 where the answer did not name it.
+        replicas: names, from a header of the answer.
     """
 
     row: Ints
@@ -33,18 +33,18 @@ class Executions:
 
     @property
     def inside(self) -> Floats:
-        """Seconds in the runtime, whatever happened to it there."""
+        """Seconds in the runtime, all phases together."""
         return self.queued + self.loading + self.computing + self.sending
 
     def by_replica(self, seconds: Floats, least: int) -> dict[str, Floats]:
-        """The values by replica, of those that did at least so many executions."""
+        """The values by replica, of replicas with at least `least` executions."""
         groups = ((name, seconds[self.replica == k]) for k, name in enumerate(self.replicas))
         return {name: values for name, values in groups if values.size >= least}
 
 
-@lru_cache(maxsize=1)  # several detectors ask; a timeline never changes
+@remembered
 def executions(timeline: Timeline) -> Executions:
-    """The executions of the ledger's runs; empty where the target's runs are made of pods."""
+    """The executions of the ledger's runs; empty where runs are made of pods."""
     pods = timeline.pods
     row, count = pods["row"].to_numpy(), len(timeline.runs)
 

@@ -1,4 +1,4 @@
-"""What the observation itself cost: its requests by endpoint, and their share of those to the platform under test."""
+"""The observer's own requests by endpoint, and their share of all requests to the platform under test."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ class OwnRequests:
 
 
 def own_requests(timeline: Timeline) -> OwnRequests | None:
-    """What was counted while the test went on; none where nobody observed.
+    """The requests counted during the test; none without an observer.
 
-    The counts are cumulative, and begin anew with an observer that was started again.
+    The recorded counts are cumulative and start again from 0 when the observer is restarted.
     """
     counted = timeline.metric(OBSERVER_REQUESTS)
     if not len(counted):

@@ -1,4 +1,4 @@
-"""The volumes of the artifact store, as their free space was watched."""
+"""The volumes of the artifact store: free space over time."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ import orjson
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
 
-# A volume with less than this share free is as good as full: file systems and stores keep a reserve.
+# A volume with less than this share free counts as full: file systems and stores keep a reserve.
 _NEARLY_FULL = 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Volume:
-    """A volume as it was watched.
+    """Free space of one volume.
 
     Attributes:
         name: of the persistent volume claim.
@@ -32,7 +32,7 @@ class Volume:
 
     @property
     def least(self) -> float:
-        """The fewest bytes that were free."""
+        """The minimum of the free bytes."""
         return float(self.free.min())
 
     @property
@@ -42,18 +42,18 @@ class Volume:
 
     @property
     def nearly_full_s(self) -> float | None:
-        """When it was first as good as full; none when it never was."""
+        """When it was first full, seconds after t0; none when it never was."""
         low = np.flatnonzero(self.free <= _NEARLY_FULL * self.capacity)
         return float(self.at_s[low[0]]) if low.size else None
 
     @property
     def full(self) -> bool:
-        """It ran out of space while it was watched."""
+        """It ran out of space during the observation."""
         return self.nearly_full_s is not None
 
 
 def volumes(timeline: Timeline) -> list[Volume]:
-    """The volumes whose space was watched, by name."""
+    """The volumes with recorded free space, by labels."""
     free = timeline.metric(STORE_AVAILABLE_BYTES)
     whole = timeline.metric(STORE_CAPACITY_BYTES)
     capacities = dict(zip(whole["labels"], whole["value"], strict=True))  # the last one counts

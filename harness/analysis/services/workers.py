@@ -1,4 +1,4 @@
-"""How evenly the replicas of a service shared its work, and how long some were idle while others still had some."""
+"""Load balance of a service's replicas, and how long some were idle while others still had work."""
 
 from dataclasses import dataclass
 
@@ -14,14 +14,14 @@ WORKING = (LOADING, COMPUTING, SENDING)
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One replica.
+    """The work of one replica.
 
     Attributes:
-        name: as its answers give it.
-        executions: that it did.
-        busy_s: seconds with at least one execution at work there.
+        name: from its answers.
+        executions: number of executions.
+        busy_s: seconds with at least one active execution.
         computing_s: seconds of its executions' own computing.
-        last_s: when its last work ended, seconds after t0.
+        last_s: end of its last execution, seconds after t0.
     """
 
     name: str
@@ -33,16 +33,16 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """All replicas that named themselves.
+    """All replicas named in answers.
 
     Attributes:
         workers: by name.
-        gini: of the work in seconds of computing: 0 when all did the same, up to 1 - 1/n when one did all.
-        tail_s: from when the first of them had nothing more to do until the last one was done.
-        over_s: from the first work to the end of the last.
-        waiting: share of the executions' time in the runtime in which they waited for a worker.
-        io: share in which data was loaded or sent.
-        computing: share in which operators computed.
+        gini: Gini coefficient of computing time: 0 when even, up to 1 - 1/n when one replica did everything.
+        tail_s: from the last end of the first replica to finish to that of the last.
+        over_s: from the first start to the last end.
+        waiting: share of the executions' time in the runtime spent waiting for a worker.
+        io: share spent loading and sending data.
+        computing: share spent computing.
     """
 
     workers: tuple[Worker, ...]
@@ -55,14 +55,14 @@ class Workers:
 
 
 def workers(timeline: Timeline) -> Workers | None:
-    """Fold the executions by replica; none when no answer said which replica did the work."""
+    """Sum up executions by replica; none when no answer named its replica."""
     done = executions(timeline)
     if not done.replicas:
         return None
     pods = timeline.pods
     mine = timeline.of_runs(*WORKING)
     home = pods["node"].astype("str").to_numpy(dtype=object)[mine]
-    # What goes on is work up to the end of the observation.
+    # Open intervals count up to the end of the observation.
     start, end = floats(pods, "start_s")[mine], np.nan_to_num(floats(pods, "end_s")[mine], nan=timeline.end_s)
     found = []
     for k, name in enumerate(done.replicas):
@@ -84,7 +84,7 @@ def workers(timeline: Timeline) -> Workers | None:
 
 
 def gini(work: Floats) -> float:
-    """0 when all do the same, up to 1 - 1/n when one does all (Gini 1912, by the ranks of the sorted values)."""
+    """Gini coefficient: 0 when even, up to 1 - 1/n when one has everything (Gini 1912, by ranks)."""
     ranked = np.sort(work)
     total = float(ranked.sum())
     if not total:

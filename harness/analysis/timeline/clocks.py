@@ -1,17 +1,17 @@
-"""How far the platform's clock is off the harness's."""
+"""The offset between the platform's clock and the harness's."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-RESOLUTION_S = 1.0  # platforms stamp whole seconds, rounded down
+RESOLUTION_S = 1.0  # platforms' timestamps are whole seconds, rounded down
 TOLERANCE_S = 0.5
 
 
 def ahead(sent: NDArray[np.float64], answered: NDArray[np.float64], created: NDArray[np.float64]) -> float:
-    """Seconds by which the platform's clock is ahead at least (below 0: behind); 0 when the clocks may agree.
+    """Seconds by which the platform's clock is at least ahead (negative: behind); 0 when the clocks may agree.
 
-    A run is created between its submission's sending and its answer, so each run bounds the difference of the clocks
-    from both sides. Quantiles instead of the extremes: a platform may create single runs late, by a retry of its own.
+    A run is created between the sending of its submission and the answer, so each run bounds the offset from both
+    sides. Quantiles instead of extremes, since a platform may create single runs late, by a retry of its own.
     """
     known = np.isfinite(sent) & np.isfinite(answered) & np.isfinite(created)
     if not known.any():

@@ -1,4 +1,4 @@
-"""Columns of frames as arrays, and places in them."""
+"""Columns of frames as arrays, and positions in them."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ Bools = NDArray[np.bool_]
 
 
 def floats(frame: pd.DataFrame, name: str) -> Floats:
-    """A numeric column as an array, not to be written to; what is missing is NaN."""
+    """A numeric column as a read-only array; missing values are NaN."""
     if frame[name].dtype == np.float64:
         return frame[name].to_numpy()
     return frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def after(instants: "pd.Series[int]", start_at: int) -> Floats:
-    """UTC nanoseconds (Int64) as seconds after `start_at`; subtracted as integers, so no digit is lost."""
+    """UTC nanoseconds (Int64) as seconds after `start_at`; subtracted as integers, so that no digit is lost."""
     missing = instants.isna().to_numpy(dtype=bool)
     integers = instants.to_numpy(dtype=np.int64, na_value=start_at, copy=True)
     integers -= start_at
@@ -31,23 +31,23 @@ def after(instants: "pd.Series[int]", start_at: int) -> Floats:
 
 
 def position(values: "pd.Series[str]", among: "pd.Series[str]") -> Ints:
-    """Where each value first stands in `among`; -1 where it does not."""
+    """The position of each value's first occurrence in `among`; -1 where it is missing."""
     found = pc.index_in(pa.array(values), value_set=pa.array(among))
     return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def evenly(count: int, most: int) -> Ints:
-    """At most `most` positions, evenly over `count` ones; the first and the last are among them."""
+    """At most `most` evenly spaced positions out of `count`, the first and the last included."""
     return np.unique(np.linspace(0, max(count - 1, 0), min(most, count)).astype(np.int64))
 
 
 def distinct(numbers: "NDArray[np.integer[Any]]") -> int:
-    """How many different numbers; equal ones stand together."""
+    """The number of distinct values, of which equal ones are adjacent."""
     return int(np.count_nonzero(numbers[1:] != numbers[:-1])) + 1 if numbers.size else 0
 
 
 def beginnings(numbers: "NDArray[np.integer[Any]]") -> Ints:
-    """The positions of the first of equal numbers that stand together."""
+    """The first position of each run of equal, adjacent values."""
     return np.flatnonzero(np.concatenate((numbers[:1] == numbers[:1], numbers[1:] != numbers[:-1])))
 
 

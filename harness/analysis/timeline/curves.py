@@ -1,4 +1,4 @@
-"""How many are active when: counts over time from starts and ends, by sorting once, never by asking each instant."""
+"""Counts of active intervals over time, from their starts and ends, in one sort."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from harness.analysis.timeline.timeline import Floats
 def integral(starts: Floats, ends: Floats, at: Floats, rate: Floats | None = None) -> Floats:
     """Active-seconds up to each instant of `at` (ascending): the integral of the number of intervals that are open.
 
-    With a `rate` for each interval it is the integral of the rates of those that are open. An interval whose end is NaN
-    is still open. One that ends before it starts counts negatively: the sum stays right, nothing is clamped.
+    With a `rate` per interval it is the integral of the open ones' rates. An interval whose end is NaN is open. One
+    that ends before it starts counts negatively, which keeps sums right.
     """
     return _ramp(starts, at, rate) - _ramp(ends, at, rate)
 
@@ -20,7 +20,7 @@ def mean_active(starts: Floats, ends: Floats, edges: Floats) -> Floats:
 
 
 def active(starts: Floats, ends: Floats, at: Floats) -> Floats:
-    """The number active at each instant; starts count, ends do not."""
+    """The number active at each instant; intervals are closed at the start and open at the end."""
     begun = np.searchsorted(_sorted(starts), at, side="right")
     over = np.searchsorted(_sorted(ends), at, side="right")
     return np.asarray(begun - over, dtype=np.float64)
@@ -33,19 +33,19 @@ def peak(starts: Floats, ends: Floats) -> int:
 
 
 def merged(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
-    """The union of intervals, none of which ends before it starts, as disjoint ones, ascending."""
+    """The union of intervals as disjoint ones, ascending; none may end before it starts."""
     if not starts.size:
         return starts, ends
-    # Nothing is open where as many have ended as have started: whose ends they are makes no difference.
+    # Nothing is open where as many have ended as have started, whichever they are.
     starts, ends = np.sort(starts), np.sort(ends)
     apart = starts[1:] > ends[:-1]
     return starts[np.concatenate(([True], apart))], ends[np.concatenate((apart, [True]))]
 
 
 def _ramp(points: Floats, at: Floats, rate: Floats | None = None) -> Floats:
-    """The sum of rate (at - p) over all points p before each instant; a rate is 1 where none is given.
+    """The sum of rate · (at - p) over all points p before each instant; the rate is 1 where none is given.
 
-    Few instants and many points: each point is looked up among the instants, which is less work than sorting points.
+    Points are looked up among the instants: with few instants and many points that is cheaper than sorting points.
     """
     finite = np.isfinite(points)
     points, rate = points[finite], None if rate is None else rate[finite]

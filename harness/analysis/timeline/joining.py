@@ -1,4 +1,4 @@
-"""The tables of a run folder joined: the ledger beside what the platform said of its runs, and the pods' stretches."""
+"""Join the tables of a run folder: the ledger with the platform's runs, and the intervals of pods."""
 
 from typing import Any
 
@@ -11,22 +11,22 @@ from harness.model.records import Outcome
 
 
 def observed_runs(spans: pd.DataFrame, events: pd.DataFrame, start_at: int) -> pd.DataFrame:
-    """What the platform said of runs, a row each: run, name, created_s, over_s, said_s, state, message."""
+    """The platform's runs, one row each: run, name, created_s, over_s, said_s, state, message."""
     spans = spans.astype({name: "str" for name in spans if isinstance(spans[name].dtype, pd.CategoricalDtype)})
     ends = events[(events["kind"] == "Run").to_numpy(dtype=bool) & events["reason"].isin(TERMINAL_STATES).to_numpy()]
     ends = ends.drop_duplicates("object", keep="last")
-    said_s = after(ends["at"], start_at)
+    reported_s = after(ends["at"], start_at)
     runs = pd.concat([spans["run"], ends["object"]], ignore_index=True).drop_duplicates(ignore_index=True)
     of_span, of_end = position(runs, spans["run"]), position(runs, ends["object"])
-    said = _picked_floats(said_s, of_end)
+    reported = _picked_floats(reported_s, of_end)
     ended = _picked_floats(after(spans["ended_at"], start_at), of_span)
     return pd.DataFrame(
         {
             "run": runs,
-            "name": _picked(spans["task"], of_span),  # a run's span carries its name where a step's carries the task
+            "name": _picked(spans["task"], of_span),  # of a run's span `task` is the run's name
             "created_s": _picked_floats(after(spans["started_at"], start_at), of_span),
-            "over_s": np.where(np.isfinite(said), np.where(np.isfinite(ended), ended, said), np.nan),
-            "said_s": said,
+            "over_s": np.where(np.isfinite(reported), np.where(np.isfinite(ended), ended, reported), np.nan),
+            "said_s": reported,
             "state": _picked(ends["reason"], of_end),
             "message": _picked(ends["message"], of_end),
         }
@@ -34,7 +34,7 @@ def observed_runs(spans: pd.DataFrame, events: pd.DataFrame, start_at: int) -> p
 
 
 def joined_runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int) -> pd.DataFrame:
-    """The ledger beside what the platform said."""
+    """The ledger joined with the platform's runs."""
     if not len(submissions):
         return _unsent(observed)
     runs = shifted(submissions, start_at, due_at="due_s", sent_at="sent_s", answered_at="answered_s")
@@ -48,7 +48,7 @@ def joined_runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int
 
 
 def _recover(runs: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
-    """A submission without an answer whose run exists was accepted: the answer was lost, not the run."""
+    """A submission without an answer whose run exists counts as accepted: only the answer was lost."""
     unanswered = ((runs["outcome"] == Outcome.REJECTED.value) & runs["status"].isna()).to_numpy(dtype=bool)
     if not unanswered.any():
         return runs
@@ -64,7 +64,7 @@ def _recover(runs: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
 
 
 def _unsent(observed: pd.DataFrame) -> pd.DataFrame:
-    """Observed without a load of ours: a run is due, sent and answered when the platform created it."""
+    """Without a load of our own: a run is due, sent and answered when the platform created it."""
     runs = observed.sort_values(["created_s", "run"], kind="stable", ignore_index=True)
     count = len(runs)
     created = floats(runs, "created_s")
@@ -82,7 +82,7 @@ def _unsent(observed: pd.DataFrame) -> pd.DataFrame:
 
 
 def joined_pods(spans: pd.DataFrame, of_pod: Bools, runs: "pd.Series[str]", start_at: int) -> pd.DataFrame:
-    """Stretches of pods; texts that repeat are categories, so that millions of rows stay small."""
+    """Intervals of pods; repeated texts are categories, so that millions of rows stay small."""
     of_category = position(pd.Series(spans["phase"].cat.categories), pd.Series(POD_PHASES, dtype="str"))
     phase = np.append(of_category, -1).astype(np.int8)[spans["phase"].cat.codes.to_numpy()]
     kept = of_pod & (phase >= 0)
@@ -116,7 +116,7 @@ def _picked_floats(values: Floats, at: Ints) -> Floats:
 
 
 def _category(column: "pd.Series[str]") -> "pd.Series[Any]":
-    """The column as categories, with "" for what is missing."""
+    """The column as categories, with "" for missing values."""
     known = column.astype("category")
     if "" not in known.cat.categories:
         known = known.cat.add_categories("")

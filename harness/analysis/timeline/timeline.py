@@ -1,12 +1,12 @@
 """The sealed run as typed frames: the one input of analysis, detectors and reports.
 
-Instants become float seconds after the test's start (t0), so that every later step is plain arithmetic; a missing
-instant is NaN. Names end in ``_s`` as in ``schedule.csv``.
+Instants become float seconds after the test's start (t0); a missing instant is NaN. Their names end in ``_s``, as in
+``schedule.csv``.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ import pandas as pd
 from harness.analysis.timeline.clocks import ahead
 from harness.analysis.timeline.columns import Bools, Floats, Ints, beginnings, distinct, floats, position, shifted
 from harness.analysis.timeline.joining import joined_pods, joined_runs, observed_runs
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import COMPUTING, POD_PHASES, RUN
 from harness.model.plan import Plan
 from harness.model.records import Outcome
@@ -27,23 +28,24 @@ WORKER_LOST = "WorkerLost"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timeline:
-    """What happened, from whoever saw it.
+    """What happened, as recorded by the load and the observer.
 
     Attributes:
         plan: what was intended.
         start_at: t0 as UTC ns; all ``_s`` below count from it.
         end_s: the last instant anything was recorded.
-        runs: a row an arrival, by seq: seq, run, name, scenario_id, worker, outcome, status, error, due_s, sent_s,
-            answered_s, created_s, over_s (the platform's stamp), said_s (when the platform was first seen to say so),
-            state ("" while the run goes on), message (the platform's error).
+        runs: one row per arrival, by seq: seq, run, name, scenario_id, worker, outcome, status, error, due_s, sent_s,
+            answered_s, created_s, over_s (the platform's timestamp), said_s (when the platform was first seen to report
+            the end), state ("" while the run is unfinished), message (the platform's error).
         foreign: number of observed runs that are not in the ledger.
-        pods: a row a stretch of a pod, all of a pod and all pods of a run together: row (of `runs`, -1 when foreign),
+        pods: one row per interval of a pod, those of a pod and of a run adjacent: row (of `runs`, -1 when foreign),
             pod (position in `names`), task, phase (index into POD_PHASES), start_s, end_s, node.
-        names: of the pods; "" where the number stands for a run as a whole.
+        names: of the pods; "" where the position stands for a run as a whole.
         events: at_s, kind, object, reason, message, source, run, count, type.
         samples: metric, at_s, value, labels (a JSON text).
         nodes: name, pool, created_s, ready_s, gone_s, cpu, memory, gpu, pods, spot, price.
-        skew_s: what the platform's clock was found to be ahead; its stamps above are set back by it already.
+        skew_s: by how much the platform's clock is ahead; its timestamps above are already corrected.
+        memory: results of `remembered` functions.
     """
 
     plan: Plan
@@ -57,6 +59,7 @@ class Timeline:
     samples: pd.DataFrame
     nodes: pd.DataFrame
     skew_s: float = 0.0
+    memory: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def from_frames(cls, plan: Plan, frames: Mapping[str, pd.DataFrame]) -> "Timeline":
@@ -94,11 +97,11 @@ class Timeline:
         return bool(len(self.test_events(TEST_INTERRUPTED)))
 
     def test_events(self, reason: str) -> pd.DataFrame:
-        """What the load said of the test itself."""
+        """Events of the test itself, as the load recorded them."""
         return self.events[(self.events["kind"] == "Test") & (self.events["reason"] == reason)]
 
     def metric(self, name: str) -> pd.DataFrame:
-        """The samples of one metric, in the order of time."""
+        """The samples of one metric, by time."""
         return self.samples[self.samples["metric"] == name]
 
     def stretches(self, phase: str) -> pd.DataFrame:
@@ -106,7 +109,7 @@ class Timeline:
         return self.pods[(self.pods["phase"] == POD_PHASES.index(phase)).to_numpy(dtype=bool)]
 
     def of_runs(self, *phases: str) -> Bools:
-        """Per row of `pods`: of a run's pod, in one of these phases."""
+        """Per row of `pods`: it belongs to a run and is in one of these phases."""
         wanted = np.isin(POD_PHASES, phases)
         return np.asarray(wanted[self.pods["phase"].to_numpy()] & (self.pods["row"].to_numpy() >= 0))
 
@@ -125,50 +128,46 @@ class Timeline:
 
     @property
     def namespace(self) -> str:
-        """Of the platform's runs; KFP's own when the plan does not say."""
+        """The runs' namespace; KFP's default when the plan does not name one."""
         return str(self.plan.target_options.get("namespace") or "kubeflow")
 
     @property
+    @remembered
     def run_nodes(self) -> pd.DataFrame:
-        """The nodes of the pools that the runs' pods ran on; all nodes when that was not seen."""
-        return _run_nodes(self)
+        """The nodes of the pools that the runs' pods ran on; all nodes when that is unknown."""
+        nodes, homes = self.nodes, self.pods["node"].cat
+        of_runs = homes.codes.to_numpy()[self.pods["row"].to_numpy() >= 0]
+        hosts = homes.categories[np.bincount(of_runs, minlength=len(homes.categories)) > 0]
+        pools = set(nodes["pool"][nodes["name"].isin(hosts)])
+        return nodes[nodes["pool"].isin(pools)] if pools else nodes
 
     @property
     def answers_are_results(self) -> bool:
-        """A run is over with its submission's answer, as on services that nobody lists: to answer is to work."""
+        """A run ends with the answer to its submission, as on a synchronous service."""
         answered, over = floats(self.runs, "answered_s"), floats(self.runs, "over_s")
         known = np.isfinite(answered) & np.isfinite(over)
         return bool(known.any() and np.mean(over[known] <= answered[known]) > 0.5)
 
     @property
     def executed(self) -> bool:
-        """Runs are executions of a service, which tells its phases, and not made of pods."""
+        """Runs are executions of a service that reports its phases, and not made of pods."""
         return bool((self.pods["phase"] == POD_PHASES.index(COMPUTING)).any())
 
     @property
     def is_over(self) -> Bools:
-        """Per row of `runs`: the platform said that the run is over."""
+        """Per row of `runs`: the platform reported its end."""
         return (self.runs["state"] != "").to_numpy(dtype=bool)
 
     @property
     def is_open(self) -> Bools:
-        """Per row of `runs`: accepted, and not over when the observation ended (censored)."""
+        """Per row of `runs`: accepted, and unfinished when the observation ended (censored)."""
         return (self.runs["outcome"] == Outcome.ACCEPTED.value).to_numpy(dtype=bool) & ~self.is_over
 
 
-@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
-def _run_nodes(timeline: Timeline) -> pd.DataFrame:
-    nodes, homes = timeline.nodes, timeline.pods["node"].cat
-    of_runs = homes.codes.to_numpy()[timeline.pods["row"].to_numpy() >= 0]
-    hosts = homes.categories[np.bincount(of_runs, minlength=len(homes.categories)) > 0]
-    pools = set(nodes["pool"][nodes["name"].isin(hosts)])
-    return nodes[nodes["pool"].isin(pools)] if pools else nodes
-
-
 def _start(plan: Plan, submissions: pd.DataFrame, spans: pd.DataFrame, events: pd.DataFrame) -> int:
-    """t0: as the load said it, else the first arrival, else the plan's, else the first thing seen."""
-    said = events[(events["kind"] == "Test") & (events["reason"] == TEST_STARTED)]["at"]
-    for instants in (said, submissions["due_at"]):
+    """t0: as the load recorded it, else the first arrival, else the plan's, else the first span."""
+    started = events[(events["kind"] == "Test") & (events["reason"] == TEST_STARTED)]["at"]
+    for instants in (started, submissions["due_at"]):
         if len(instants):
             return int(instants.min())
     if plan.started_at or not len(spans):
@@ -177,7 +176,7 @@ def _start(plan: Plan, submissions: pd.DataFrame, spans: pd.DataFrame, events: p
 
 
 def _set_back(skew_s: float, runs: pd.DataFrame, pods: pd.DataFrame, events: pd.DataFrame, nodes: pd.DataFrame) -> None:
-    """Bring the platform's stamps to the harness's clock; what the harness stamped stays."""
+    """Move the platform's timestamps to the harness's clock, in place."""
     for frame, names in (
         (runs, ("created_s", "over_s", "said_s")),
         (pods, ("start_s", "end_s")),

@@ -1,7 +1,7 @@
-"""The end of a burst, when some workers have executions left and others have none, told from times alone.
+"""The end of a burst, when some workers still have executions and others are idle, inferred from times alone.
 
-A worker computes one execution at a time, so that as many compute at once as there are workers with work. While all of
-them have some, that number is level; with a good balancer it falls within about one execution at the end.
+A worker computes one execution at a time, so the number computing at once is the number of workers with work. It is
+level while all of them have work, and with a good balancer falls within about one execution's time at the end.
 """
 
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from harness.analysis.timeline.curves import active
 from harness.model.phases import COMPUTING, POD_PHASES, QUEUED
 
 _WINDOWS = 400
-_LEVEL = 0.9  # quantile of the number that compute at once, which is its level
-_WAITING = 0.5  # of the time: else the workers were not loaded enough to tell
+_LEVEL = 0.9  # quantile of the number computing at once
+_WAITING = 0.5  # share of the time: with less, the workers were not loaded enough
 
 
 @dataclass(frozen=True, slots=True)
 class DrainTail:
-    """How the work of a burst ran out.
+    """The end of a burst.
 
     Attributes:
         level: executions that computed at once while all workers had work.
-        tail_s: from when fewer than half of that did, for good, to the end.
+        tail_s: from when the number fell below half of `level` for good, to the end.
         over_s: from the first computing to the end of the last.
         computing_s: the 95th percentile of one execution's computing.
     """
@@ -35,7 +35,7 @@ class DrainTail:
 
 
 def drain_tail(timeline: Timeline) -> DrainTail | None:
-    """None when executions did not wait most of the time, or nothing was computed: then nothing can be inferred."""
+    """None when executions did not queue most of the time, or nothing was computed."""
     pods = timeline.pods
     phase, start, end = pods["phase"].to_numpy(), floats(pods, "start_s"), floats(pods, "end_s")
     whole = (pods["row"] >= 0).to_numpy(dtype=bool) & np.isfinite(start) & np.isfinite(end) & (end > start)

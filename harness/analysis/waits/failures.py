@@ -1,16 +1,16 @@
-"""Why runs failed: what the platform and the pods said, grouped by what is the same in it."""
+"""Why runs failed: messages of the platform and of pods, grouped by what they have in common."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import CANCELED, FAILED
 
-# Pod events that say that a container or pod did not end well.
+# Reasons of pod events that report a failed container or pod.
 BAD_ENDS = frozenset(
     {"Failed", "Error", "OOMKilled", "Evicted", "ContainerCannotRun", "DeadlineExceeded", "StartError"}
 )
@@ -26,7 +26,7 @@ _LONGEST = 400
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A run that failed: its row in `Timeline.runs`, when it ended, what was said, and where its bad pods were."""
+    """A run that failed: its row in `Timeline.runs`, its end, messages, and its failed pods' nodes and tasks."""
 
     row: int
     at_s: float
@@ -41,7 +41,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Messages that differ only in names and numbers. `example` is one of them as it was said."""
+    """Messages that differ only in names and numbers; `example` is one of them verbatim."""
 
     message: str
     count: int
@@ -50,19 +50,19 @@ class Group:
     example: str
 
 
-@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+@remembered
 def failures(timeline: Timeline) -> tuple[Failure, ...]:
-    """The runs that failed or were cancelled, in the order of their ends."""
+    """The runs that failed or were cancelled, by end."""
     runs = timeline.runs
     bad = runs["state"].isin([FAILED, CANCELED]).to_numpy(dtype=bool)
     if not bad.any():
         return ()
-    over, said = floats(runs, "over_s"), runs["message"].to_numpy(dtype=object)
+    over, messages = floats(runs, "over_s"), runs["message"].to_numpy(dtype=object)
     ends = _bad_pods(timeline)
     found = []
     for row in np.flatnonzero(bad).tolist():
         pods = ends.get(str(runs["run"].iat[row]), [])
-        texts = [said[row]] if said[row] else []
+        texts = [messages[row]] if messages[row] else []
         texts += [text for text, _, _ in pods if text]
         nodes = {node for _, node, _ in pods if node}
         tasks = {task for _, _, task in pods if task}
@@ -73,7 +73,7 @@ def failures(timeline: Timeline) -> tuple[Failure, ...]:
 
 
 def _bad_pods(timeline: Timeline) -> dict[str, list[tuple[str, str, str]]]:
-    """By run: (message, node, task) of its pods that ended badly."""
+    """By run: (message, node, task) of its failed pods."""
     events = timeline.events
     events = events[(events["kind"] == "Pod").to_numpy(dtype=bool) & events["reason"].isin(BAD_ENDS).to_numpy()]
     names = set(events["object"])
@@ -92,7 +92,7 @@ def _bad_pods(timeline: Timeline) -> dict[str, list[tuple[str, str, str]]]:
 
 
 def canonical(message: str) -> str:
-    """A message with what varies from run to run (ids, times, numbers) taken out."""
+    """A message with ids, times and numbers replaced by placeholders."""
     text = " ".join(message.split())
     for pattern, sign in _VARYING:
         text = pattern.sub(sign, text)
@@ -100,22 +100,22 @@ def canonical(message: str) -> str:
 
 
 def group(messages: Iterable[tuple[float, str]]) -> list[Group]:
-    """Group (seconds after t0, message), the most frequent first."""
+    """Group messages, given with their seconds after t0; the most frequent group comes first."""
     groups: dict[str, list[tuple[float, str]]] = {}
     for at_s, message in messages:
         groups.setdefault(canonical(message), []).append((at_s, message))
     found = [
-        Group(name, len(said), min(s for s, _ in said), max(s for s, _ in said), min(said)[1])
-        for name, said in groups.items()
+        Group(name, len(members), min(s for s, _ in members), max(s for s, _ in members), min(members)[1])
+        for name, members in groups.items()
     ]
     return sorted(found, key=lambda g: (-g.count, g.first_s, g.message))
 
 
 def failure_groups(timeline: Timeline) -> list[Group]:
     """Why runs failed (their own message, else a pod's) and why submissions were rejected, grouped."""
-    said = [(f.at_s, f.texts[0] if f.texts else "no message was given") for f in failures(timeline)]
+    messages = [(f.at_s, f.texts[0] if f.texts else "no message was given") for f in failures(timeline)]
     runs = timeline.runs
     refused = ((runs["outcome"] == "rejected") & (runs["error"] != "")).to_numpy(dtype=bool)
     due, error = floats(runs, "due_s"), runs["error"].to_numpy(dtype=object)
-    said += [(float(due[row]), f"submission rejected: {error[row]}") for row in np.flatnonzero(refused).tolist()]
-    return group(said)
+    messages += [(float(due[row]), f"submission rejected: {error[row]}") for row in np.flatnonzero(refused).tolist()]
+    return group(messages)

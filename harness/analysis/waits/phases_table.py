@@ -1,4 +1,4 @@
-"""Where each run's time went, as a long table for whoever goes on with it in pandas or SQL."""
+"""Where each run's time went, as a long table for pandas or SQL."""
 
 import numpy as np
 import pandas as pd
@@ -9,10 +9,10 @@ from harness.model.phases import RUN_PHASES
 
 
 def phases_table(timeline: Timeline, split: Waits) -> pd.DataFrame:
-    """A row for each phase that a run was in: seq, run, state, phase, length_s; by seq, phases in their order.
+    """One row per run and phase: seq, run, state, phase, length_s; by seq, then phase.
 
-    A run's lengths add up to its wait from due to over. Phases that took no time are left out; a length below 0 shows
-    that clocks disagree.
+    A run's lengths add up to its duration from due to end. Phases that took no time are left out; a negative length
+    shows that clocks disagree.
     """
     which, phase = np.nonzero(split.seconds)
     runs = timeline.runs.iloc[split.row[which]]

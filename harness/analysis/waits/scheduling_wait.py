@@ -1,14 +1,14 @@
-"""Waiting for room: how much of the runs' time, for what, and what the autoscaler did about it."""
+"""Unschedulable pods: how much of the runs' time they cost, what was missing, and what the autoscaler did."""
 
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from harness.analysis.capacity.autoscaling import NOT_TRIGGERED_SCALE_UP, provisioning_times, scale_ups
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import (
     PROVISIONING,
@@ -21,7 +21,7 @@ from harness.model.phases import (
 
 FAILED_SCHEDULING = "FailedScheduling"
 _FAILED_SCALE_UP = frozenset({"FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut", "FailedScaleUp"})
-# As cluster-autoscaler and Karpenter word it.
+# Messages of cluster-autoscaler and Karpenter.
 _AT_MAX = re.compile(
     r"max(?:imum)? (?:node group |cluster |nodes? |limit |size )*(?:size |limit )?reached"
     r"|exceeds? (?:the )?limits? for (?:nodepool|provisioner)",
@@ -32,19 +32,19 @@ _LACKS = re.compile(r"\d+ (Insufficient [\w/-]+(?:\.[\w/-]+)*|Too many pods)")
 
 @dataclass(frozen=True, slots=True)
 class SchedulingWait:
-    """What was seen of pods that found no node.
+    """Observations of pods that found no node.
 
     Attributes:
-        unschedulable: share of all runs' time spent waiting with no node on its way.
-        provisioning: share spent waiting while a node was on its way.
-        lacks: what the scheduler missed, by how often it said so ("Insufficient cpu").
-        scaled: the autoscaler acted or said why it did not.
-        at_max: what shows that it was at its maximum; "" when nothing does.
-        grew: it brought nodes during the test.
-        refused: what shows that it could not get a machine; "" when nothing does.
-        pulling: share of the time that the runs' pods had a node in which they pulled their images.
-        storing: the same, in which they stored outputs.
-        coming_s: median seconds from its decision to a ready node; none when no node came.
+        unschedulable: share of all runs' time spent waiting with no new node on its way.
+        provisioning: share spent waiting while a new node was on its way.
+        lacks: the resources that the scheduler reported missing ("Insufficient cpu"), with the number of reports.
+        scaled: the autoscaler acted, or reported why it did not.
+        at_max: evidence that it was at its maximum; "" without any.
+        grew: it added nodes during the test.
+        refused: evidence that it could not get a machine; "" without any.
+        pulling: share of the time that the runs' pods had a node spent pulling images.
+        storing: the same, spent storing outputs.
+        coming_s: median seconds from its decision to a ready node; none without new nodes.
     """
 
     unschedulable: float
@@ -60,22 +60,22 @@ class SchedulingWait:
 
     @property
     def share(self) -> float:
-        """Share of all runs' time spent waiting for room."""
+        """Share of all runs' time spent waiting for a node."""
         return self.unschedulable + self.provisioning
 
     @property
     def working(self) -> float:
-        """Share of the time that pods had a node in which they started and ran, and did not wait for data."""
+        """Share of the time that pods had a node and were starting or running, neither pulling nor storing."""
         return 1.0 - self.pulling - self.storing
 
 
-@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+@remembered
 def scheduling_wait(timeline: Timeline) -> SchedulingWait:
-    """Fold phases and events."""
+    """Combine phases and events; computed once per timeline."""
     shares = waits_so_far(timeline).shares()
     events = timeline.events
     reasons = events["reason"]
-    unwilling = events[reasons == NOT_TRIGGERED_SCALE_UP]
+    not_triggered = events[reasons == NOT_TRIGGERED_SCALE_UP]
     failed = events[reasons.isin(_FAILED_SCALE_UP)]
     coming = provisioning_times(timeline)
     decisions = scale_ups(timeline)
@@ -85,7 +85,7 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
         unschedulable=shares[UNSCHEDULABLE],
         provisioning=shares[PROVISIONING],
         lacks=_lacks(timeline),
-        scaled=bool(len(decisions) or len(unwilling) or len(failed)),
+        scaled=bool(len(decisions) or len(not_triggered) or len(failed)),
         at_max=_at_max(timeline),
         grew=bool(decisions),
         refused=str(failed["message"].iloc[0]) if len(failed) else "",
@@ -96,7 +96,7 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
 
 
 def _seconds(timeline: Timeline, phase: str) -> float:
-    """That pods of the runs spent in a phase; what goes on counts to the end of the observation."""
+    """Seconds that the runs' pods spent in a phase; open intervals count to the end of the observation."""
     mine = timeline.of_runs(phase)
     end = np.nan_to_num(floats(timeline.pods, "end_s")[mine], nan=timeline.end_s)
     return float(np.maximum(end - floats(timeline.pods, "start_s")[mine], 0.0).sum())
@@ -112,7 +112,7 @@ def _lacks(timeline: Timeline) -> tuple[tuple[str, int], ...]:
 
 
 def _at_max(timeline: Timeline) -> str:
-    """Its last decision went to the maximum, or it said so itself."""
+    """Evidence that the autoscaler was at its maximum: its own message, or its last decision; "" without any."""
     events = timeline.events[timeline.events["reason"].isin({NOT_TRIGGERED_SCALE_UP, FAILED_SCHEDULING})]
     for message in events["message"].fillna(""):
         if _AT_MAX.search(message):
@@ -120,5 +120,5 @@ def _at_max(timeline: Timeline) -> str:
     full = [d for d in scale_ups(timeline) if d.after >= d.limit]
     if full:
         last = full[-1]
-        return f"{last.group} went from {last.before} to {last.after} nodes, its maximum is {last.limit}"
+        return f"{last.group} scaled from {last.before} to {last.after} nodes, maximum {last.limit}"
     return ""

@@ -1,25 +1,25 @@
-"""How runs get going: the wait for the first pod, the waits between pods, and how many runs work at once."""
+"""Delays by the controller: the wait for a run's first pod, the gaps between pods, and runs active at once."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from harness.analysis.timeline import Floats, Timeline, beginnings, floats
 from harness.analysis.timeline.curves import active
+from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import CONTROLLER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartupDelay:
-    """Of the runs that had pods, those that go on included; arrays have one entry a run.
+    """Delays of the runs that had pods, unfinished ones included; arrays have one entry per run.
 
     Attributes:
         before: seconds from the answer to the first pod.
-        between: seconds between pods in which none lived.
-        most: the number of runs at work at once while others waited for their first pod, for most of that time.
-        plateau: share of that time in which exactly so many were at work.
+        between: seconds between pods, without any pod.
+        most: the typical number of runs active at once while others waited for their first pod.
+        plateau: share of that time in which exactly that many were active.
         queued_s: seconds in which at least one run waited for its first pod.
         unhindered_s: median wait for the first pod of the first `most` runs.
     """
@@ -32,13 +32,13 @@ class StartupDelay:
     unhindered_s: float
 
 
-@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+@remembered
 def startup_delay(timeline: Timeline) -> StartupDelay:
-    """Fold first pods and the controller's waits."""
+    """Combine the first pods with the waits for the controller."""
     split = waits_so_far(timeline)
     row = timeline.pods["row"].to_numpy()
-    new_run = beginnings(row)  # pods of a run stand together
-    first = np.full(len(timeline.runs) + 1, np.inf)  # one more for the pods of none
+    new_run = beginnings(row)  # pods of a run are adjacent
+    first = np.full(len(timeline.runs) + 1, np.inf)  # one more for pods of no run
     if new_run.size:
         first[row[new_run]] = np.minimum.reduceat(floats(timeline.pods, "start_s"), new_run)
     first, over = (
@@ -58,7 +58,7 @@ def startup_delay(timeline: Timeline) -> StartupDelay:
     waiting = active(answered, np.maximum(first, answered), at[:-1]) > 0
     queued = float(length[waiting].sum())
     most = _typical(working[waiting], length[waiting]) if queued else int(working.max(initial=0))
-    # One run less for an instant is a run that just made way for the next.
+    # One run less for an instant: one has just ended and the next has not started.
     at_most = float(length[waiting & (working <= most) & (working >= most - 1)].sum())
     early = before[np.argsort(first, kind="stable")[:most]]
     unhindered = float(np.median(early)) if early.size else 0.0
@@ -66,7 +66,7 @@ def startup_delay(timeline: Timeline) -> StartupDelay:
 
 
 def _typical(values: Floats, weights: Floats) -> int:
-    """The median by weight."""
+    """The median, each value counted with its weight."""
     order = np.argsort(values, kind="stable")
     total = np.cumsum(weights[order])
     return int(values[order][np.searchsorted(total, total[-1] / 2)])

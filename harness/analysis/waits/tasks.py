@@ -1,4 +1,4 @@
-"""What the pods of each step of the pipeline did, all runs together."""
+"""Pods by task of the pipeline, all runs together."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from harness.model.phases import POD_PHASES
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tasks:
-    """One entry a task, in the order of their names.
+    """One entry per task, by name.
 
     Attributes:
         names: of the tasks; "" for pods that belong to none.
-        pods: how many there were, shape (n,).
-        seconds: in each of POD_PHASES, all pods together, shape (n, len(POD_PHASES)); NaN where no pod was in it.
+        pods: number of pods, shape (n,).
+        seconds: total of all pods in each of POD_PHASES, shape (n, len(POD_PHASES)); NaN without such a pod.
     """
 
     names: tuple[str, ...]
@@ -24,7 +24,7 @@ class Tasks:
 
 
 def tasks(timeline: Timeline) -> Tasks:
-    """Fold the stretches of all pods; those that are still going on count with no length."""
+    """Sum up the intervals of all pods; open ones count with length 0."""
     pods = timeline.pods
     names = pods["task"].cat.categories.astype("str")
     task, shape = pods["task"].cat.codes.to_numpy(), (len(names), len(POD_PHASES))

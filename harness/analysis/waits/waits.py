@@ -1,22 +1,21 @@
-"""Where did the time go: each run's wait from due to over, split into phases that add up to it.
+"""Where the time went: each run's duration from due to end, split into phases that add up to it.
 
     due ─ dispatch ─ sent ─ submit ─ answered ─ controller ─ first pod … last pod ─ publishing ─ over
 
-Between its first and its last pod a run is in the furthest phase that any of its pods is in: as long as one works,
-the run works. Where no pod lives and more must come, it waits for the controller. Platform and harness stamp with
-different clocks, the platform with whole seconds: a stretch may come out negative. It is shown as such, since
-clamping it would break the sum.
+Between its first and its last pod a run is in the furthest phase that any of its pods is in: while one pod runs, the
+run runs. Between pods it waits for the controller. Platform and harness have different clocks, and the platform's
+timestamps are whole seconds, so a phase may come out negative; it is kept, since clamping would break the sum.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
 from harness.analysis.capacity.autoscaling import provisioning
 from harness.analysis.timeline import Bools, Floats, Ints, Timeline, beginnings, floats
+from harness.analysis.timeline.memory import remembered
 from harness.model.phases import (
     CONTROLLER,
     DISPATCH,
@@ -35,11 +34,11 @@ from harness.model.phases import (
     UNSCHEDULABLE,
 )
 
-# The furthest first: what a run with pods in several phases is said to do.
+# The furthest first: the phase of a run with pods in several phases.
 PRECEDENCE = (RUNNING, STORING, STARTING, PULLING, SCHEDULING, UNSCHEDULABLE, *reversed(SERVICE_PHASES))
 
 _LEVEL = np.array([PRECEDENCE.index(phase) for phase in POD_PHASES], dtype=np.int8)
-_BLOCK = 2**19  # stretches that are sorted at once
+_BLOCK = 2**19  # intervals that are sorted at once
 _COLUMN = {name: k for k, name in enumerate(RUN_PHASES)}
 
 
@@ -50,8 +49,8 @@ class Waits:
     Attributes:
         row: rows of `Timeline.runs`, shape (n,).
         seconds: shape (n, len(RUN_PHASES)), column after column; each row adds up to `total`.
-        total: from due to over (or to the end of the observation), shape (n,).
-        reversed: stretches of pods that end before they start; they are left out of the sweep.
+        total: from due to end (or to the end of the observation), shape (n,).
+        reversed: intervals of pods that end before they start; they are left out.
     """
 
     row: Ints
@@ -70,17 +69,17 @@ class Waits:
         return {name: total / whole if whole else 0.0 for name, total in zip(RUN_PHASES, sums, strict=True)}
 
 
-@lru_cache(maxsize=1)  # every detector asks; a timeline never changes
+@remembered
 def waits(timeline: Timeline) -> Waits:
-    """Split the wait of every run that is over."""
+    """Split the duration of every finished run."""
     return _split(timeline, timeline.is_over & np.isfinite(floats(timeline.runs, "over_s")))
 
 
-@lru_cache(maxsize=1)
+@remembered
 def waits_so_far(timeline: Timeline) -> Waits:
-    """Split the wait of every run that is over, and of those that go on up to the end of the observation.
+    """Split the duration of every finished run, and of unfinished ones up to the end of the observation.
 
-    A platform may be so slow that hardly a run is over: what the others wait for is then all there is to see.
+    On a platform so slow that hardly any run finishes, the unfinished ones are the evidence.
     """
     if not timeline.is_open.any():
         return waits(timeline)
@@ -92,8 +91,8 @@ def _split(timeline: Timeline, chosen: Bools) -> Waits:
     due, sent, answered, over_s = (
         floats(timeline.runs, name)[row] for name in ("due_s", "sent_s", "answered_s", "over_s")
     )
-    going_on = timeline.is_open[row]
-    over_s = np.where(going_on, timeline.end_s, over_s)
+    unfinished = timeline.is_open[row]
+    over_s = np.where(unfinished, timeline.end_s, over_s)
     sent = np.where(np.isfinite(sent), sent, due)
     answered = np.where(np.isfinite(answered), answered, sent)  # the answer was lost, the run was not
     seconds = np.zeros((row.size, len(RUN_PHASES)), order="F")
@@ -103,21 +102,21 @@ def _split(timeline: Timeline, chosen: Bools) -> Waits:
     seconds[:, _COLUMN[DISPATCH]] = sent - due
     seconds[:, _COLUMN[SUBMIT]] = answered - sent
     seen = np.isfinite(first)
-    # A run that goes on without a pod waits for its next one, where pods are watched at all.
-    awaited = ~seen & going_on & (bool(len(timeline.pods)) and not timeline.executed)
+    # An unfinished run without a pod waits for its next one, provided that pods are observed at all.
+    awaited = ~seen & unfinished & (bool(len(timeline.pods)) and not timeline.executed)
     seconds[:, _COLUMN[UNKNOWN]] = np.where(seen | awaited, 0.0, over_s - answered)
     for phase, of_runs in swept.seconds.items():
         seconds[:, _COLUMN[phase]] = of_runs[row]
     seconds[:, _COLUMN[CONTROLLER]] += np.where(seen, first - answered, np.where(awaited, over_s - answered, 0.0))
     after_last = np.where(seen, over_s - last, 0.0)
-    seconds[:, _COLUMN[CONTROLLER]] += np.where(going_on, after_last, 0.0)
-    seconds[:, _COLUMN[PUBLISHING]] = np.where(going_on, 0.0, after_last)
+    seconds[:, _COLUMN[CONTROLLER]] += np.where(unfinished, after_last, 0.0)
+    seconds[:, _COLUMN[PUBLISHING]] = np.where(unfinished, 0.0, after_last)
     return Waits(row, seconds, over_s - due, swept.reversed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sweep:
-    first: Floats  # by row of runs: the first pod's first stretch; NaN without pods
+    first: Floats  # by row of runs: start of the first pod; NaN without pods
     last: Floats
     seconds: dict[str, Floats]
     reversed: int
@@ -153,7 +152,7 @@ def _sweep(timeline: Timeline, over: Bools) -> _Sweep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segments:
-    """Stretches of runs in which nothing changes.
+    """Intervals of runs in which the phase does not change.
 
     Attributes:
         row: of `Timeline.runs`.
@@ -169,31 +168,31 @@ class Segments:
 
     @property
     def length(self) -> Floats:
-        """Seconds of each stretch."""
+        """Seconds of each interval."""
         return self.end - self.start
 
 
 def segments(timeline: Timeline, chosen: Bools) -> Segments:
-    """What the chosen runs (a mask over `Timeline.runs`) did between their first and their last pod."""
+    """The phases of the chosen runs (a mask over `Timeline.runs`) between their first and their last pod."""
     found = [_segments(block.of(block.end >= block.start)) for block in _blocks(timeline, chosen)]
     return Segments(*(np.concatenate([getattr(each, name) for each in found]) for name in Segments.__slots__))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Stretches:
-    """Of some runs, all that their pods did; the stretches of a run stand together."""
+class _Intervals:
+    """Intervals of the pods of some runs; those of a run are adjacent."""
 
     row: Ints
     phase: "np.ndarray[tuple[int], np.dtype[np.int8]]"
     start: Floats
     end: Floats
 
-    def of(self, chosen: Bools) -> "_Stretches":
-        return _Stretches(self.row[chosen], self.phase[chosen], self.start[chosen], self.end[chosen])
+    def of(self, chosen: Bools) -> "_Intervals":
+        return _Intervals(self.row[chosen], self.phase[chosen], self.start[chosen], self.end[chosen])
 
 
-def _blocks(timeline: Timeline, chosen: Bools) -> Iterator[_Stretches]:
-    """The pods of the chosen runs, whole runs at a time; what is open ends with its run."""
+def _blocks(timeline: Timeline, chosen: Bools) -> Iterator[_Intervals]:
+    """The pods of the chosen runs, whole runs at a time; an open interval ends with its run."""
     pods = timeline.pods
     row, phase = pods["row"].to_numpy(), pods["phase"].to_numpy()
     start, end = floats(pods, "start_s"), floats(pods, "end_s")
@@ -205,15 +204,15 @@ def _blocks(timeline: Timeline, chosen: Bools) -> Iterator[_Stretches]:
         kept = (row[here] >= 0) & np.append(chosen, False)[row[here]]
         rows = row[here][kept].astype(np.int64)
         begun, ended = start[here][kept], end[here][kept]
-        yield _Stretches(
+        yield _Intervals(
             rows, phase[here][kept], begun, np.where(np.isfinite(ended), ended, np.maximum(until[rows], begun))
         )
 
 
-def _segments(of: _Stretches) -> Segments:
-    """Sort all beginnings and ends by run and time; between two neighbours the counts by phase are constant."""
+def _segments(of: _Intervals) -> Segments:
+    """Sort all starts and ends by run and time; between two neighbours the counts by phase are constant."""
     runs, at = np.tile(of.row, 2), np.concatenate((of.start, of.end))
-    # By time, and then stably by run: numbers of 16 bits are sorted in one pass, as those of a block's runs are.
+    # By time, then stably by run: NumPy sorts 16-bit numbers, as a block's runs usually are, in one pass.
     run = np.tile(np.cumsum(np.diff(of.row, prepend=-1) != 0, dtype=np.int64), 2)
     order = np.argsort(at)
     order = order[np.argsort(run.astype(np.min_scalar_type(run.max(initial=0)))[order], kind="stable")]
@@ -222,14 +221,14 @@ def _segments(of: _Stretches) -> Segments:
     step = np.repeat(np.array([1, -1], dtype=np.int8), of.row.size)[order]
     level = np.full(runs.size, len(PRECEDENCE), dtype=np.int8)
     for k in reversed(np.flatnonzero(np.bincount(levels))):
-        # Each run's counts are back at 0 at its end, so one running sum serves them all.
+        # Each run's counts are back at 0 at its end, so that one cumulative sum serves all runs.
         level[np.cumsum(step * (levels == k), dtype=np.int32) > 0] = k
     same = runs[1:] == runs[:-1]
     return Segments(runs[:-1][same], level[:-1][same].astype(np.int64), at[:-1][same], at[1:][same])
 
 
 def _coverage(starts: Floats, ends: Floats, low: Floats, high: Floats) -> Floats:
-    """How much of each stretch [low, high] the disjoint intervals cover."""
+    """Seconds of each [low, high] that the disjoint, ascending intervals cover."""
     if not starts.size:
         return np.zeros(low.size)
     at = np.ravel(np.column_stack((starts, ends)))

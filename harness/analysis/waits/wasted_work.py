@@ -1,26 +1,26 @@
-"""Work that was lost and done again: pods that failed, were evicted, or went with their node."""
+"""Lost work: pods that failed, were evicted, or were lost with their node."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from harness.analysis.timeline import Ints, Timeline, distinct, floats
+from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.failures import BAD_ENDS
 from harness.model.phases import RUNNING
 
 _TAKEN = frozenset({"Evicted", "Preempted", "Preempting", "TaintManagerEviction", "NodeShutdown", "Terminated"})
-_SOON_S = 60.0  # a pod that ends so shortly around its node's end ended with it
+_SOON_S = 60.0  # a pod that ends this close to its node's end ended with it
 
 
 @dataclass(frozen=True, slots=True)
 class WastedWork:
-    """Of the runs' pods.
+    """Lost work of the runs' pods.
 
     Attributes:
-        pods: that were lost.
-        lost_s: seconds that they had worked.
-        worked_s: seconds that all pods worked.
+        pods: number of pods lost.
+        lost_s: seconds that they had run.
+        worked_s: seconds that all pods ran.
     """
 
     pods: int
@@ -29,13 +29,13 @@ class WastedWork:
 
     @property
     def amplification(self) -> float:
-        """How many times the work was done that would have sufficed."""
+        """Work done as a multiple of the useful work."""
         useful = self.worked_s - self.lost_s
         return self.worked_s / useful if useful > 0 else np.inf
 
 
 def wasted_work(timeline: Timeline) -> WastedWork | None:
-    """Fold the pods that did not end well; none when no pod worked."""
+    """Sum up lost pods; none when no pod ran."""
     working = np.flatnonzero(timeline.of_runs(RUNNING))
     if not working.size:
         return None
@@ -46,28 +46,28 @@ def wasted_work(timeline: Timeline) -> WastedWork | None:
     return WastedWork(distinct(pod[lost]), float(length[lost].sum()), float(length.sum()))
 
 
-@lru_cache(maxsize=1)  # a table and figures ask; a timeline never changes
+@remembered
 def lost_pods(timeline: Timeline) -> tuple[Ints, Ints]:
-    """Numbers of the pods that failed by themselves, and of those that were taken: evicted, or gone with their node."""
+    """Positions in `Timeline.names` of pods that failed, and of pods that were evicted or lost with their node."""
     with_node = timeline.pods["pod"].to_numpy()[lost_with_node(timeline)]
-    taken = np.union1d(_told_of(timeline, _TAKEN), with_node)
-    return np.setdiff1d(_told_of(timeline, BAD_ENDS), taken), taken
+    taken = np.union1d(_pods_with(timeline, _TAKEN), with_node)
+    return np.setdiff1d(_pods_with(timeline, BAD_ENDS), taken), taken
 
 
 def lost_with_node(timeline: Timeline) -> Ints:
-    """Rows of `Timeline.pods` whose running stretch ended with their node."""
+    """Rows of `Timeline.pods` whose running interval ended with their node."""
     homes = timeline.pods["node"].cat
     gone = timeline.nodes.set_index("name")["gone_s"].reindex(homes.categories)
     if not gone.notna().any():
         return np.zeros(0, dtype=np.int64)
     gone_s = np.append(gone.to_numpy(dtype=np.float64, na_value=np.nan), np.nan)[homes.codes.to_numpy()]
     end = floats(timeline.pods, "end_s")
-    early = np.isin(timeline.pods["pod"].to_numpy(), _told_of(timeline, BAD_ENDS | _TAKEN))
-    with_it = (end >= gone_s - _SOON_S) & (early | (end >= gone_s)) | np.isnan(end)
+    reported = np.isin(timeline.pods["pod"].to_numpy(), _pods_with(timeline, BAD_ENDS | _TAKEN))
+    with_it = (end >= gone_s - _SOON_S) & (reported | (end >= gone_s)) | np.isnan(end)
     return np.flatnonzero(timeline.of_runs(RUNNING) & np.isfinite(gone_s) & with_it)
 
 
-def _told_of(timeline: Timeline, reasons: frozenset[str]) -> Ints:
-    """Numbers of the pods of whose end this was said, ascending."""
-    said = timeline.events[(timeline.events["kind"] == "Pod") & timeline.events["reason"].isin(reasons)]
-    return timeline.numbers_of(said["object"])
+def _pods_with(timeline: Timeline, reasons: frozenset[str]) -> Ints:
+    """Positions in `Timeline.names` of pods with an event of these reasons, ascending."""
+    events = timeline.events[(timeline.events["kind"] == "Pod") & timeline.events["reason"].isin(reasons)]
+    return timeline.numbers_of(events["object"])

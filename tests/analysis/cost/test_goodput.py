@@ -10,7 +10,7 @@ from harness.model.phases import RUNNING
 from tests.support.timelines import Story
 
 
-def test_each_kind_of_node_gets_the_share_of_the_runs_that_was_worked_there(tmp_path):
+def test_runs_are_split_between_spot_and_on_demand_by_work(tmp_path):
     """By hand: an hour each. Run 0 works 10 s on spot, 30 s on the other; run 1 loses 20 s of spot and 60 s count."""
     story = Story(intended=3)
     story.node("cheap", 0.0, 0.0, spot=True, price=0.1)
@@ -34,7 +34,7 @@ def test_each_kind_of_node_gets_the_share_of_the_runs_that_was_worked_there(tmp_
     assert (steady.per_node_hour, steady.per_money) == pytest.approx((1.75, 1.75 / 0.4))
 
 
-def test_without_nodes_or_with_one_kind_there_is_nothing_to_set_beside(tmp_path):
+def test_one_kind_of_node_has_no_comparison(tmp_path):
     story = Story(intended=1)
     run = story.submit(0)
     story.pod(run, "a", "unseen", (RUNNING, 0.0, 10.0))
@@ -79,7 +79,7 @@ def simulated(place, name, **pools):
     return place / name
 
 
-def test_a_report_sets_spot_nodes_beside_those_that_stay(tmp_path):
+def test_the_report_compares_spot_and_on_demand_nodes(tmp_path):
     folder = simulated(tmp_path, "both", steady=1, cheap=3, evictions=4)
     report = json.loads((folder / "report.json").read_bytes())
     spot, steady = report["goodput"]
@@ -94,7 +94,7 @@ def test_a_report_sets_spot_nodes_beside_those_that_stay(tmp_path):
     # The steps take a minute each wherever they run: what was lost is what the machines that went had begun.
     assert spot["lost_s"] < 60.5 * spot["lost"]
     page = (folder / "report.html").read_text()
-    assert "Spot beside on-demand nodes" in page
+    assert "Spot and on-demand nodes" in page
 
 
 def test_the_same_load_on_spot_and_on_demand_is_compared_by_node_hour_and_money(tmp_path, capsys):

@@ -5,7 +5,7 @@ from harness.model.phases import NODE_CPU_CORES, RUNNING
 from tests.support.timelines import Story
 
 
-def test_cores_in_use_are_shares_of_what_nodes_for_the_runs_can_give(tmp_path):
+def test_cpu_use_is_a_share_of_allocatable_cores(tmp_path):
     story = Story(intended=1)
     story.node("a", -10, -5, cpu=4.0)
     story.node("system", -10, -5, cpu=2.0, pool="system")

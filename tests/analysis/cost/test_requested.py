@@ -105,7 +105,7 @@ def test_a_pod_that_differs_from_its_task_counts_with_its_own_request(tmp_path):
     assert cpu.room[0] == pytest.approx(4.0)
 
 
-def test_nothing_is_said_of_requests_that_nobody_saw(tmp_path):
+def test_unknown_requests_give_no_result(tmp_path):
     timeline = small().timeline(tmp_path)
     assert requested(timeline) == ()
     assert cost(timeline).overhead is None

@@ -76,7 +76,7 @@ def test_steps_that_overlap_add_up_and_others_do_not(tmp_path):
     assert found.stranded == pytest.approx(0.5)  # of the memory: 2 of 4 possible
 
 
-def test_the_sentence_of_the_issue():
+def test_the_sentence_names_jobs_stranded_share_and_next_step():
     found = fit("pool", 15.2, 1e12, 4.0, 1e9)
     assert found.sentence.startswith("3 jobs per node, ")
     assert found.sentence.endswith("with 3.8 CPU: 4 jobs")
@@ -84,7 +84,7 @@ def test_the_sentence_of_the_issue():
 
 
 @given(st.floats(0.5, 128), st.floats(0.5, 512), st.floats(0.05, 16), st.floats(0.05, 64))
-def test_so_many_fit_and_not_one_more(cpu, memory, run_cpu, run_memory):
+def test_the_number_of_fitting_runs_is_the_maximum(cpu, memory, run_cpu, run_memory):
     found = fit("pool", cpu, memory * GIB, run_cpu, run_memory * GIB)
     assert found.jobs * run_cpu <= cpu * (1 + 1e-6)
     assert found.jobs * run_memory <= memory * (1 + 1e-6)

@@ -63,7 +63,7 @@ def simulated(parallel: int, place):
 
 
 @pytest.mark.parametrize("parallel", [2, 4])
-def test_the_bound_of_a_simulated_database_is_what_was_planted(parallel, tmp_path):
+def test_the_bound_of_a_simulated_database_is_its_capacity(parallel, tmp_path):
     bound = database(simulated(parallel, tmp_path))
     assert bound.per_hour == pytest.approx(3600 * parallel / 0.4, rel=0.1)
     assert bound.demand_s == pytest.approx(0.4 / parallel, rel=0.1)
@@ -87,7 +87,7 @@ def test_the_numbers_are_those_of_littles_law(tmp_path):
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10_000), mean=st.floats(1.0, 30.0))
-def test_chance_alone_is_not_taken_for_a_limit(seed, mean, tmp_path_factory):
+def test_noise_is_not_taken_for_a_limit(seed, mean, tmp_path_factory):
     """A steady load: threads at work vary by themselves, as those of a queue with room for all do (Poisson)."""
     random = np.random.default_rng(seed)
     scrapes = SECONDS // EVERY
@@ -95,10 +95,10 @@ def test_chance_alone_is_not_taken_for_a_limit(seed, mean, tmp_path_factory):
     assert database(story.timeline(tmp_path_factory.mktemp("runs"))) is None
 
 
-def test_what_was_not_measured_is_said(tmp_path):
+def test_insufficient_measurements_give_a_reason(tmp_path):
     assert "mysqld_exporter" in database_work(story_of([], []).timeline(tmp_path / "none"))
     assert "fewer than" in database_work(story_of([2] * 10, [5] * 10).timeline(tmp_path / "few"))
-    assert "never small" in database_work(story_of([2] * 100, [5] * 100).timeline(tmp_path / "steady"))
+    assert "did not vary enough" in database_work(story_of([2] * 100, [5] * 100).timeline(tmp_path / "steady"))
 
 
 @pytest.mark.parametrize(("used", "binds"), [(150.0, True), (80.0, False)])

@@ -22,7 +22,7 @@ def test_the_platforms_share_is_of_what_load_and_observer_sent_to_it(tmp_path):
     assert (found.platform, found.share) == (2, pytest.approx(0.2))
 
 
-def test_an_observer_that_was_started_again_counts_from_zero_and_nothing_is_lost(tmp_path):
+def test_a_restarted_observer_counts_from_zero_and_no_request_is_lost(tmp_path):
     story = Story(intended=1)
     story.submit(0)
     for when, count in ((1, 3), (11, 7), (21, 2), (31, 5)):
@@ -32,7 +32,7 @@ def test_an_observer_that_was_started_again_counts_from_zero_and_nothing_is_lost
     assert found.by_endpoint == {LIST: 12}
 
 
-def test_where_nobody_observed_there_is_nothing_to_report(tmp_path):
+def test_without_an_observer_there_are_no_own_requests(tmp_path):
     story = Story(intended=1)
     story.submit(0)
     assert own_requests(story.timeline(tmp_path)) is None

@@ -41,7 +41,7 @@ def test_a_replica_that_has_not_finished_anything_is_busy_to_the_end(tmp_path):
     assert (b.busy_s, b.last_s, b.computing_s) == pytest.approx((9.0, 10.0, 0.0))
 
 
-def test_of_pods_nothing_is_said(tmp_path):
+def test_runs_made_of_pods_have_no_replicas(tmp_path):
     assert workers(Story().timeline(tmp_path)) is None
 
 

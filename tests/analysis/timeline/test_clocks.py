@@ -10,7 +10,7 @@ from tests.support.injected import steady
 
 
 @given(st.floats(-60, 60), st.integers(1, 50), st.floats(0, 3))
-def test_the_estimate_never_exceeds_the_truth_and_misses_it_by_no_more_than_the_stamps_do(skew, count, service):
+def test_the_skew_estimate_is_a_lower_bound_within_the_timestamps_resolution(skew, count, service):
     sent = 0.37 * np.arange(count)
     answered = sent + service
     created = np.floor(sent + service / 2 + skew)
@@ -24,7 +24,7 @@ def test_clocks_that_agree_are_left_alone(tmp_path):
     assert steady(40).timeline(tmp_path).skew_s == 0
 
 
-def test_the_platforms_stamps_are_set_right(tmp_path):
+def test_the_platforms_timestamps_are_corrected(tmp_path):
     early, right = steady(40, skew=50.0).timeline(tmp_path / "a"), steady(40).timeline(tmp_path / "b")
     assert early.skew_s == pytest.approx(50.0, abs=1.0)
     assert waits(early).of(CONTROLLER).mean() == pytest.approx(waits(right).of(CONTROLLER).mean(), abs=1.0)

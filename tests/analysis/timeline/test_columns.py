@@ -27,18 +27,18 @@ def test_instants_lose_no_digit(at):
 
 
 @given(values=st.lists(st.sampled_from("abcd")), among=st.lists(st.sampled_from("abc")))
-def test_a_position_is_where_a_value_first_stands(values, among):
+def test_a_position_is_that_of_the_first_occurrence(values, among):
     found = position(pd.Series(values, dtype="str"), pd.Series(among, dtype="str"))
     assert found.tolist() == [among.index(v) if v in among else -1 for v in values]
 
 
 @given(st.lists(st.integers(0, 5)))
-def test_numbers_that_stand_together_are_counted_once(numbers):
+def test_adjacent_equal_numbers_are_counted_once(numbers):
     assert distinct(np.sort(np.array(numbers, dtype=np.int64))) == len(set(numbers))
 
 
 @given(st.lists(st.tuples(st.integers(-1, 3), st.integers(1, 4)), max_size=20))
-def test_each_stretch_of_equal_numbers_begins_where_the_number_changes(stretches):
+def test_a_run_of_equal_numbers_begins_where_the_number_changes(stretches):
     numbers = np.array([number for number, count in stretches for _ in range(count)], dtype=np.int32)
     expected = [k for k in range(numbers.size) if k == 0 or numbers[k] != numbers[k - 1]]
     assert beginnings(numbers).tolist() == expected

@@ -14,7 +14,7 @@ def arrays(intervals):
 
 
 @given(INTERVALS)
-def test_active_counts_what_a_loop_counts(intervals):
+def test_active_agrees_with_a_loop(intervals):
     starts, ends = arrays(intervals)
     at = np.arange(0.0, 90.0, 0.5)
     expected = [sum(a <= t < b for a, b in zip(starts, ends, strict=True)) for t in at]

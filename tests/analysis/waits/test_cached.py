@@ -35,13 +35,13 @@ def test_a_run_that_failed_may_end_between_driver_and_executor(tmp_path):
     assert list(runs_with_cached_tasks(story("train", "prepare", state=FAILED).timeline(tmp_path))) == []
 
 
-def test_where_pods_were_not_seen_for_a_while_nothing_is_said(tmp_path):
+def test_observation_gaps_give_no_verdict_on_caching(tmp_path):
     told = story("train", "prepare")
     told.event(5.0, "Observer", "kubernetes pods", GAP, "not seen for 9 s")
     assert list(runs_with_cached_tasks(told.timeline(tmp_path))) == []
 
 
-def test_what_the_platform_says_of_a_runs_tasks_needs_no_pods(tmp_path):
+def test_task_details_reveal_cached_tasks_without_pods(tmp_path):
     story = Story(intended=2)
     for seq in range(2):
         story.run(story.submit(seq), 0.0, 9.0)
@@ -49,7 +49,7 @@ def test_what_the_platform_says_of_a_runs_tasks_needs_no_pods(tmp_path):
     assert runs_with_cached_tasks(story.timeline(tmp_path)).tolist() == [1]
 
 
-def test_without_pods_nothing_is_said(tmp_path):
+def test_without_pods_no_run_counts_as_cached(tmp_path):
     told = Story(intended=1)
     told.run(told.submit(0, due=1.0), 1.0, 9.0)
     assert list(runs_with_cached_tasks(told.timeline(tmp_path))) == []
@@ -66,7 +66,5 @@ def test_a_test_whose_scenarios_repeat_is_valid_only_without_the_cache(tmp_path,
     assert main(again) == code
     reasons = json.loads(capsys.readouterr().out)["validity"]["reasons"]
     assert [reason for reason in reasons if "cache" in reason] == (
-        [f"{cached} runs were answered from the cache in whole or in part; what they cost can't be seen"]
-        if cached
-        else []
+        [f"{cached} runs came from the cache, in whole or in part: their cost is unknown"] if cached else []
     )

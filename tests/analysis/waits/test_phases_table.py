@@ -17,7 +17,7 @@ def story():
     return told
 
 
-def test_each_run_has_its_phases_in_order_and_none_that_took_no_time(tmp_path):
+def test_each_run_has_its_phases_in_order_without_empty_ones(tmp_path):
     timeline = story().timeline(tmp_path)
     table = phases_table(timeline, waits(timeline))
     assert list(table["seq"]) == [0] * 5 + [1] * 5

@@ -17,7 +17,7 @@ def story_of(first, *, length=10.0):
     return story
 
 
-def test_as_many_work_at_once_as_did_for_most_of_the_time_in_which_others_waited(tmp_path):
+def test_the_number_active_at_once_is_typical_of_the_time_others_waited(tmp_path):
     found = startup_delay(story_of([1.0, 1.0, 11.0, 11.0, 21.0, 21.0]).timeline(tmp_path))
     assert found.most == 2
     assert (found.plateau, found.queued_s) == (1.0, pytest.approx(20.0))
@@ -27,7 +27,7 @@ def test_as_many_work_at_once_as_did_for_most_of_the_time_in_which_others_waited
 
 
 @pytest.mark.filterwarnings("error")
-def test_where_none_works_for_most_of_the_time_in_which_all_wait_nothing_caps_them(tmp_path):
+def test_idle_time_while_all_wait_is_not_a_cap(tmp_path):
     """A platform that stands still for a minute and a half, after the first run was over."""
     timeline = story_of([0.1, *[100.0] * 5], length=1.0).timeline(tmp_path)
     found = startup_delay(timeline)

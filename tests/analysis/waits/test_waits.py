@@ -39,7 +39,7 @@ def test_a_hand_worked_run_is_split_at_its_boundaries(tmp_path):
     }  # fmt: skip
 
 
-def test_as_long_as_one_pod_works_the_run_works(tmp_path):
+def test_a_run_is_running_while_one_of_its_pods_is(tmp_path):
     story = Story(intended=1)
     run = story.submit(0, lag=0.0, service=0.0)
     story.pod(run, "a", "n", (RUNNING, 0.0, 10.0))
@@ -48,7 +48,7 @@ def test_as_long_as_one_pod_works_the_run_works(tmp_path):
     assert phases_of(story, tmp_path) == {RUNNING: 10.0, UNSCHEDULABLE: 2.0}
 
 
-def test_a_stamp_before_the_answer_is_shown_as_a_negative_wait(tmp_path):
+def test_a_timestamp_before_the_answer_gives_a_negative_wait(tmp_path):
     story = Story(intended=1)
     run = story.submit(0, lag=0.0, service=0.9)
     story.pod(run, "a", "n", (RUNNING, 0.0, 3.0))  # the cluster stamps whole seconds
@@ -62,7 +62,7 @@ def test_without_pods_the_time_is_unknown(tmp_path):
     assert phases_of(story, tmp_path) == {SUBMIT: 1.0, UNKNOWN: 6.0}
 
 
-def test_waiting_for_room_counts_as_provisioning_while_a_node_is_on_its_way(tmp_path):
+def test_unschedulable_counts_as_provisioning_while_a_node_is_on_its_way(tmp_path):
     story = Story(intended=1)
     run = story.submit(0, lag=0.0, service=0.0)
     message = "pod triggered scale-up: [{pool-a 1->2 (max: 5)}]"
@@ -82,7 +82,7 @@ def test_a_pod_that_never_ended_ends_with_its_run(tmp_path):
     assert phases_of(story, tmp_path) == {RUNNING: 8.0}
 
 
-def test_a_stretch_that_ends_before_it_starts_is_counted_and_left_out(tmp_path):
+def test_an_interval_that_ends_before_it_starts_is_counted_and_left_out(tmp_path):
     story = Story(intended=1)
     run = story.submit(0, lag=0.0, service=0.0)
     story.pod(run, "a", "n", (STARTING, 5.0, 4.0), (RUNNING, 5.0, 6.0))
@@ -92,14 +92,14 @@ def test_a_stretch_that_ends_before_it_starts_is_counted_and_left_out(tmp_path):
     assert split.seconds.sum() == pytest.approx(6.0)
 
 
-def test_runs_that_go_on_are_not_split(tmp_path):
+def test_unfinished_runs_are_not_split(tmp_path):
     story = Story(intended=2)
     story.submit(0)
     story.run(story.submit(1), 0.0, 5.0)
     assert waits(story.timeline(tmp_path)).row.tolist() == [1]
 
 
-def test_what_runs_have_waited_for_so_far_can_be_asked_for(tmp_path):
+def test_waits_so_far_include_unfinished_runs(tmp_path):
     story = Story(intended=3)
     working, waiting, podless = (story.submit(k, lag=0.0, service=1.0) for k in range(3))
     story.pod(working, "a", "n", (STARTING, 2.0, 3.0), (STORING, 3.0, None))

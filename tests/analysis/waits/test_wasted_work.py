@@ -5,7 +5,7 @@ from harness.model.phases import RUNNING
 from tests.support.timelines import Story
 
 
-def test_work_of_pods_that_failed_or_went_with_their_node_was_done_again(tmp_path):
+def test_work_of_failed_and_lost_pods_is_wasted(tmp_path):
     story = Story(intended=2)
     story.node("spot", -60.0, 0.0, gone=40.0, spot=True)
     story.node("stays", -60.0, 0.0)
@@ -20,7 +20,7 @@ def test_work_of_pods_that_failed_or_went_with_their_node_was_done_again(tmp_pat
     assert found.amplification == pytest.approx(260 / 200)
 
 
-def test_where_nothing_went_wrong_nothing_was_lost(tmp_path):
+def test_without_failures_no_work_is_wasted(tmp_path):
     story = Story(intended=1)
     run = story.submit(0)
     story.pod(run, "train", "n", (RUNNING, 1.0, 5.0))

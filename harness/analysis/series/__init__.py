@@ -1,0 +1,1 @@
+"""The series behind the report's figures and tables: frozen values of arrays, computed once from the timeline."""

@@ -1,0 +1,30 @@
+"""Results kept with the value that they follow from, and freed with it."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Protocol, TypeVar
+
+
+class Remembering(Protocol):
+    """A value that never changes and has room for what was computed from it."""
+
+    @property
+    def memory(self) -> dict[Callable[..., Any], Any]:
+        """Results by the function that computed them."""
+
+
+Source = TypeVar("Source", bound=Remembering)
+Result = TypeVar("Result")
+
+
+def remembered(function: Callable[[Source], Result]) -> Callable[[Source], Result]:
+    """Compute a function of an immutable value once for each value: detectors, tables and figures all ask."""
+
+    @wraps(function)
+    def recalled(source: Source) -> Result:
+        if function not in source.memory:
+            source.memory[function] = function(source)
+        found: Result = source.memory[function]
+        return found
+
+    return recalled
