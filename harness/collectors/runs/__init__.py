@@ -1,0 +1,1 @@
+"""Runs as the platform reports them: by bulk listing or by callback."""
