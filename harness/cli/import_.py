@@ -41,7 +41,12 @@ def run(arguments: argparse.Namespace) -> int:
     folder = observe.new_folder(arguments, plan, "imported", len(dumps))
     try:
         with folder.recorder() as recorder:
-            counts = import_files(Observation(folder, plan, target, ObserverSettings(""), Journal(recorder)), dumps)
+            counts = import_files(
+                Observation(
+                    folder=folder, plan=plan, target=target, settings=ObserverSettings(""), journal=Journal(recorder)
+                ),
+                dumps,
+            )
     except BaseException:
         shutil.rmtree(os.fspath(folder))
         raise

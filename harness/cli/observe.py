@@ -183,9 +183,7 @@ def _try_out(target: "Target", reached: "ObserverSettings") -> None:
     if not isinstance(target, Listing):
         raise ConfigError("this platform tells of a run only whoever started it", "load it: observe --run RUN")
     timeouts = Timeouts(reached.connect_timeout_s, reached.answer_timeout_s)
-    target.list_runs(
-        Http("try", reached.host, reached.token, timeouts, lambda _request: None, verify_tls=reached.verify_tls)
-    )
+    target.list_runs(Http("try", reached.host, reached.token, timeouts, verify_tls=reached.verify_tls))
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:

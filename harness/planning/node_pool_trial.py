@@ -52,7 +52,7 @@ class ClusterPool:
         self._settings = settings
         self._say = say
         self._core = connect(settings.context)
-        self._exchange = Http("kfp", settings.host, settings.token, Timeouts(10.0, 60.0), lambda _: None)
+        self._exchange = Http("kfp", settings.host, settings.token, Timeouts(10.0, 60.0))
         texts = dict.fromkeys(("experiment", "namespace", "service-account", "pipeline-id", "version-id"), "")
         texts |= {"pipeline": str(settings.pipeline or ""), "caching": "off"}
         prepared = kfp.prepare(texts, simulated=settings.pipeline is None)

@@ -55,7 +55,13 @@ def observation(path: Path) -> Observation:
     folder = RunFolder.create(path, "import")
     plan = plan_without_load("kfp", "", {}, 0)
     folder.write_plan(plan)
-    return Observation(folder, plan, kfp.from_plan(plan), ObserverSettings(""), Journal(folder.recorder()))
+    return Observation(
+        folder=folder,
+        plan=plan,
+        target=kfp.from_plan(plan),
+        settings=ObserverSettings(""),
+        journal=Journal(folder.recorder()),
+    )
 
 
 def write(path: Path, document: Any) -> Path:
@@ -106,11 +112,11 @@ def test_a_list_of_one_kind_needs_no_kind_in_its_items(tmp_path: Path) -> None:
         ({"a": 1}, "neither Kubernetes objects"),
         ([1], "neither Kubernetes objects"),
         ({"kind": "List", "items": [{"kind": "Secret", "metadata": {}}]}, r"items\[0\] is a Secret"),
-        ({"status": "success", "data": {"resultType": "vector", "result": []}}, "but a vector"),
+        ({"status": "success", "data": {"resultType": "vector", "result": []}}, "holds a vector"),
         ({"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}}]}}, "'values' is missing"),
         ({"kind": "PodList", "items": [{"status": {}}]}, "'metadata' is missing"),
         ({"runs": [{"state": "SUCCEEDED"}]}, "'run_id' is missing"),
-        ({"kind": "List", "items": [1]}, "damaged, or cut"),
+        ({"kind": "List", "items": [1]}, "damaged or truncated"),
     ],
 )
 def test_what_is_not_understood_is_named(tmp_path: Path, document: Any, says: str) -> None:

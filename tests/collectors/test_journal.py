@@ -1,4 +1,4 @@
-"""The journal: secrets, a disk that fills up, contacts and their gaps."""
+"""The journal: secrets, a disk that fills up, the health of sources and their gaps."""
 
 import resource
 import signal
@@ -113,41 +113,43 @@ class TestFullDisk:
         assert load(folder)["samples"]["at"].tolist() == [0, 1, 2]
 
 
-class TestContact:
+class TestSourceHealth:
     def test_a_source_that_was_never_there_is_said_once(self, journal: Journal, folder: RunFolder) -> None:
-        contact = SourceHealth("kubernetes", journal)
-        waits = [contact.failed(UnreachableError("no kubeconfig")) for _ in range(7)]
-        contact.end()
+        health = SourceHealth("kubernetes", journal)
+        waits = [health.failed(UnreachableError("no kubeconfig")) for _ in range(7)]
+        health.end()
         assert waits == [1, 2, 4, 8, 16, 30, 30]
         assert notes(folder) == [(NOT_REACHABLE, "kubernetes", "no kubeconfig")]
 
     def test_a_source_that_comes_back_leaves_a_gap_that_begins_when_it_went(
         self, journal: Journal, folder: RunFolder, clock: Clock
     ) -> None:
-        contact = SourceHealth("runs", journal)
-        contact.made()
+        health = SourceHealth("runs", journal)
+        health.answered()
         clock.passes(5)
         lost_at = clock.at
-        contact.failed(UnreachableError("refused"))
+        health.failed(UnreachableError("refused"))
         clock.passes(60)
-        contact.failed(UnreachableError("refused"))
-        contact.made()
-        contact.made()
+        health.failed(UnreachableError("refused"))
+        health.answered()
+        health.answered()
         assert notes(folder) == [
             (RETRY, "runs", "refused"),
             (RETRY, "runs", "refused"),
-            (GAP, "runs", "not seen for 60 s: refused"),
+            (GAP, "runs", "unreachable for 60 s: refused"),
         ]
         assert folder.records(Event)[-1].at == lost_at
 
-    @pytest.mark.parametrize(("end", "reason"), [(lambda c: c.made(missed=False), RESUMED), (lambda c: c.end(), GAP)])
+    @pytest.mark.parametrize(
+        ("end", "reason"), [(lambda health: health.answered(missed=False), RESUMED), (lambda health: health.end(), GAP)]
+    )
     def test_what_was_told_afterwards_is_no_gap_and_what_never_came_back_is_one(
         self, journal: Journal, folder: RunFolder, end: Callable[[SourceHealth], None], reason: str
     ) -> None:
-        contact = SourceHealth("kubernetes pods", journal)
-        contact.made()
-        contact.failed(UnreachableError("refused"))
-        end(contact)
+        health = SourceHealth("kubernetes pods", journal)
+        health.answered()
+        health.failed(UnreachableError("refused"))
+        end(health)
         assert notes(folder)[-1][0] == reason
 
 

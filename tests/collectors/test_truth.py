@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.cluster import Pods
 from harness.collectors.kubernetes.events import Events
+from harness.collectors.kubernetes.observed_pods import Pods
 from harness.model import Span
 from harness.model.phases import RUNNING, SCHEDULING, STORING, UNSCHEDULABLE
 from harness.simulator.cluster import Change, Pod
@@ -34,7 +34,7 @@ class Observed(KubernetesView):
         self.truth: dict[str, Pod] = {}
         journal = Journal(folder.recorder(), now=lambda: self.calendar.ns(self._now))
         self.pods = Pods(journal, 0)
-        self.events = Events(journal, self.pods.see_event, 0, set())
+        self.events = Events(journal, self.pods.see_event, 0)
         self._told = 0
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:

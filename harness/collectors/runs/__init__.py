@@ -1,1 +1,1 @@
-"""Runs as the platform reports them: by bulk listing or by callback."""
+"""The platform's runs: listing, details, callbacks, and when to poll."""

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.cluster import Pods
 from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.nodes import Nodes, node_of
+from harness.collectors.kubernetes.observed_pods import Pods
 from harness.model import Event, Node, Span
 from harness.model.phases import RUNNING, SCHEDULING
 from harness.store import RunFolder
@@ -23,7 +23,7 @@ class Scene:
         journal = Journal(self.folder.recorder(), now=lambda: self.now)
         self.nodes = Nodes(journal, self.folder.records(Node))
         self.pods = Pods(journal, at(since))
-        self.events = Events(journal, self.pods.see_event, at(since), set())
+        self.events = Events(journal, self.pods.see_event, at(since))
 
 
 @pytest.fixture

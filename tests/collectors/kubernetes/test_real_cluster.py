@@ -13,6 +13,7 @@ from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.cluster import Cluster
 from harness.model import Event, Node, Plan, Span
+from harness.model.live_observer import LiveObserver
 from harness.model.phases import RUNNING, SCHEDULING, UNSCHEDULABLE
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget
@@ -27,17 +28,29 @@ def observing(tmp_path: Path, **more: Any) -> Iterator[tuple[Cluster, RunFolder]
     with folder.recorder() as recorder:
         settings = ObserverSettings("http://x", **{"requests_per_s": 200.0, **more})
         plan = Plan("kfp", "http://x", {}, 1, 0, False)
-        cluster = Cluster(Observation(folder, plan, KfpTarget({"experiment": ""}), settings, Journal(recorder)))
+        cluster = Cluster(
+            Observation(
+                folder=folder,
+                plan=plan,
+                target=KfpTarget({"experiment": ""}),
+                settings=settings,
+                journal=Journal(recorder),
+            )
+        )
         stop = threading.Event()
         thread = threading.Thread(target=cluster.collect, args=(stop,), daemon=True)
         thread.start()
         try:
-            until(lambda: "nodes" in cluster.live(), "the first look")
+            until(lambda: _live(cluster).nodes is not None, "the first look")
             yield cluster, folder
         finally:
             stop.set()
             thread.join(20)
         assert not thread.is_alive()
+
+
+def _live(cluster: Cluster) -> LiveObserver:
+    return cluster.live() or LiveObserver()
 
 
 def step(real: RealCluster, namespace: str, name: str, *, cpu: str = "500m", **spec: Any) -> None:
@@ -121,7 +134,7 @@ def test_pods_and_nodes_of_a_scheduler_that_is_real(real_cluster: RealCluster, n
             ),
             "the queued pods on the node",
         )
-        until(lambda: cluster.live()["pods"].get("Failed") == 1, "the failed pod")  # type: ignore[index]
+        until(lambda: (_live(cluster).pods or {}).get("Failed") == 1, "the failed pod")
     spans, events = last_spans(folder, namespace), folder.records(Event)
     assert len(fit) == 8
     assert {span.run for span in spans.values()} == {namespace}
@@ -193,7 +206,7 @@ def test_compacted_history_is_a_gap_after_which_everything_is_known_again(
             until(lambda: ("before", SCHEDULING) in last_spans(folder, namespace), "the first pod")
             proxy.refuses = True
             proxy.cut()
-            until(lambda: all(reflector._contact.lost for reflector in cluster._reflectors), "the API server away")
+            until(lambda: all(reflector._health.lost for reflector in cluster._reflectors), "the API server away")
             for reflector in cluster._reflectors:
                 reflector._version = "1"  # as old as can be: what is left after a long absence
             real_cluster.compact()
@@ -226,7 +239,7 @@ def test_with_rights_to_one_namespace_only_that_is_watched(
     with observing(tmp_path, kubeconfig=config, platform_namespaces=(namespace,)) as (cluster, folder):
         step(real_cluster, namespace, "train")
         until(lambda: ("train", SCHEDULING) in last_spans(folder, namespace), "the pod")
-        assert cluster.live()["nodes"] == 0
+        assert _live(cluster).nodes == 0
     refused = [event for event in of_ourselves(folder) if event.reason == "NotReachable"]
     assert {event.object for event in refused} == {
         "kubernetes nodes", "kubernetes events", "kubernetes volume claims", "kubernetes workflows",
@@ -250,7 +263,7 @@ def test_the_roles_we_ship_suffice_and_allow_no_writing(
     with observing(tmp_path, kubeconfig=config) as (cluster, folder):
         step(real_cluster, namespace, "train")
         until(lambda: ("train", SCHEDULING) in last_spans(folder, namespace), "the pod")
-        assert cluster.live()["nodes"]
+        assert _live(cluster).nodes
     assert not of_ourselves(folder)
 
 

@@ -165,7 +165,7 @@ def test_claims_are_followed_and_metadata_can_be_watched_alone(
     seen: list[dict[str, Any]] = []
     with observing(tmp_path, kubeconfig=config, platform_namespaces=(namespace,)) as (cluster, folder):
         follower = Reflector(
-            cluster._api, path, {}, lambda _, manifest: seen.append(manifest), contact=SourceHealth("alone", cluster._journal),
+            cluster._api, path, {}, lambda _, manifest: seen.append(manifest), health=SourceHealth("alone", cluster._journal),
             journal=cluster._journal, metadata_only=True,
         )  # fmt: skip
         stop = threading.Event()

@@ -11,9 +11,9 @@ import pytest
 from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.importing import import_files, plan_without_load, read_files
 from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.cluster import Pods
 from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.nodes import Nodes
+from harness.collectors.kubernetes.observed_pods import Pods
 from harness.model import Event, Node, Span
 from harness.model.phases import RUNNING, SCHEDULING, STARTING, UNSCHEDULABLE
 from harness.store import RunFolder
@@ -47,7 +47,7 @@ def replay(path: Path, scene: str) -> Replay:
     with folder.recorder() as recorder:
         journal = Journal(recorder)
         pods, nodes = Pods(journal, 0), Nodes(journal)
-        events = Events(journal, pods.see_event, 0, set())
+        events = Events(journal, pods.see_event, 0)
         see = {"Pod": pods.see, "Node": nodes.see, "Event": events.see}
         for each in recording(scene)["told"]:
             see[each["object"]["kind"]](each["type"], each["object"])
@@ -129,7 +129,12 @@ def test_a_dump_of_the_end_tells_of_the_same_failures_and_both_apis_of_the_same_
         folder = RunFolder.create(tmp_path, f"dump-{name}")
         with folder.recorder() as recorder:
             target = KfpTarget(plan.target_options)
-            import_files(Observation(folder, plan, target, ObserverSettings(""), Journal(recorder)), read_files([dump]))
+            import_files(
+                Observation(
+                    folder=folder, plan=plan, target=target, settings=ObserverSettings(""), journal=Journal(recorder)
+                ),
+                read_files([dump]),
+            )
         told.append({(e.object, e.reason, e.message, e.at, e.count) for e in folder.records(Event) if e.kind == "Pod"})
         assert {node.name for node in folder.records(Node)} == {node.name for node in watched.folder.records(Node)}
     assert told[0] == told[1]

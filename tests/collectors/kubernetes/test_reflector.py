@@ -76,7 +76,7 @@ def playing(
         api = KubeApi(settings, journal)
         reflector = Reflector(
             api, "/api/v1/pods", {"labelSelector": "a"}, lambda kind, each: told.append((kind, each["metadata"]["name"])),
-            contact=SourceHealth("pods", journal), journal=journal,
+            health=SourceHealth("pods", journal), journal=journal,
         )  # fmt: skip
         thread = threading.Thread(target=reflector.follow, args=(stop,), daemon=True)
         thread.start()
@@ -207,7 +207,7 @@ def test_what_happened_before_the_end_is_still_told(tmp_path: Path) -> None:
             "/x",
             {},
             lambda _, each: told.append(each["metadata"]["name"]),
-            contact=SourceHealth("x", journal),
+            health=SourceHealth("x", journal),
             journal=journal,
         )
         thread = threading.Thread(target=reflector.follow, args=(stop,), daemon=True)

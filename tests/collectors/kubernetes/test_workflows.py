@@ -31,12 +31,12 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path)
 
 
-def workflow(phase: str = "", *, kept: bool = False, created: float = 1, **status: Any) -> dict[str, Any]:
+def workflow(phase: str = "", *, persisted: bool = False, created: float = 1, **status: Any) -> dict[str, Any]:
     """With no `status` it is what a metadata-only watch tells."""
     labels = {"pipeline/runid": RUN}
     if phase:
         labels["workflows.argoproj.io/phase"] = phase
-    if kept:
+    if persisted:
         labels["pipeline/persistedFinalState"] = "true"
     metadata = {"name": WF, "namespace": "kubeflow", "uid": "w", "creationTimestamp": time(created), "labels": labels}
     return {"metadata": metadata, **({"status": {"phase": phase, **status}} if status else {})}
@@ -79,17 +79,17 @@ class TestWorkflows:
 
     def test_the_platform_has_taken_note_once_it_says_so(self, scene: Scene) -> None:
         scene.workflows.see("ADDED", workflow("Succeeded"))
-        assert not scene.workflows.kept
-        scene.workflows.see("MODIFIED", workflow("Succeeded", kept=True))
-        scene.workflows.see("DELETED", workflow("Succeeded", kept=True))
-        assert scene.workflows.kept == {RUN: True}
+        assert not scene.workflows.persisted
+        scene.workflows.see("MODIFIED", workflow("Succeeded", persisted=True))
+        scene.workflows.see("DELETED", workflow("Succeeded", persisted=True))
+        assert scene.workflows.persisted == {RUN: True}
 
     def test_those_of_other_tests_and_those_recorded_before_are_left_aside(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path, recorded=((WF, "Running"),))
         scene.workflows.see("ADDED", workflow("Running"))
-        scene.workflows.see("ADDED", workflow("Succeeded", kept=True, created=-3600))
+        scene.workflows.see("ADDED", workflow("Succeeded", persisted=True, created=-3600))
         assert not scene.told()
-        assert not scene.workflows.kept
+        assert not scene.workflows.persisted
 
 
 def claim(phase: str, size: str, wanted: str = "20Gi") -> dict[str, Any]:

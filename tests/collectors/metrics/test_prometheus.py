@@ -45,7 +45,9 @@ def observation(tmp_path: Path, recorder: object, **more: object) -> Observation
     folder = RunFolder(tmp_path)
     settings = ObserverSettings("http://x", **more)  # type: ignore[arg-type]
     plan = Plan("kfp", "http://x", {}, 1, 0, False, started_at=time.time_ns())
-    return Observation(folder, plan, KfpTarget({"experiment": ""}), settings, Journal(recorder))  # type: ignore[arg-type]
+    return Observation(
+        folder=folder, plan=plan, target=KfpTarget({"experiment": ""}), settings=settings, journal=Journal(recorder)
+    )  # type: ignore[arg-type]
 
 
 class TestProfiles:
@@ -61,11 +63,11 @@ class TestProfiles:
             ("metrics: 1", "no list 'metrics'"),
             ("metrics: [{name: a}]", r"metrics\[0\]: 'any_of'"),
             ("metrics: [{name: a, any_of: [b]}, {name: c, any_of: ['d-e']}]", r"metrics\[1\]: 'any_of'"),
-            ("metrics: [{name: a, any_of: [b], kind: timer}]", "'timer' is no kind"),
+            ("metrics: [{name: a, any_of: [b], kind: timer}]", "'timer' is not a kind"),
             ("metrics: [{name: a, any_of: [b], label: []}]", "unknown key 'label'"),
-            ("metrics: [{name: a, any_of: [b], where: [c]}]", "'where' is no mapping"),
-            ("metrics: [{name: a, any_of: [b], by: c}]", "'by' is no list"),
-            ("metrics: [{name: a, any_of: [b], fold: avg}]", "'avg' is no fold"),
+            ("metrics: [{name: a, any_of: [b], where: [c]}]", "'where' is not a mapping"),
+            ("metrics: [{name: a, any_of: [b], by: c}]", "'by' is not a list"),
+            ("metrics: [{name: a, any_of: [b], fold: avg}]", "'avg' is not a fold"),
             ("metrics: [", "not YAML"),
         ],
     )
@@ -97,7 +99,7 @@ class TestScraping:
         assert found == {"workflow_queue": 7.0, 'pod "cleanup" {q}': 2.0}
 
     def test_counters_are_rates_between_scrapes_also_over_a_restart(self) -> None:
-        metric = Metric("r", ("c_total",), Kind.COUNTER, by=("code",))
+        metric = Metric(name="r", any_of=("c_total",), kind=Kind.COUNTER, by=("code",))
         before = Scrape(0, parse('c_total{code="1",pod="a"} 10\nc_total{code="1",pod="b"} 100'))
         now = Scrape(2 * 10**9, parse('c_total{code="1",pod="a"} 30\nc_total{code="1",pod="b"} 4\nc_total{code="2"} 6'))
         assert {s.labels["code"]: s.value for s in samples(metric, now, before)} == {"1": 12.0, "2": 3.0}
@@ -258,7 +260,7 @@ def test_long_ranges_are_asked_for_in_chunks_and_no_point_twice() -> None:
     with Served(answer) as server:
         journal = Journal.__new__(Journal)
         journal.count = lambda _endpoint: None  # type: ignore[method-assign]
-        api = prometheus.PrometheusApi(Http("prometheus", server.url, "", Timeouts(5, 5), journal.count))
+        api = prometheus.PrometheusApi(Http("prometheus", server.url, "", Timeouts(5, 5), count=journal.count))
         stamps = [at for _, at, _ in api.series("up", 1000, 1000 + 25_000 * 15, 15)]
     assert len(asked) == 3
     assert stamps == [(1000 + 15 * k) * 10**9 for k in range(25_001)]
@@ -277,7 +279,7 @@ def test_a_prometheus_that_is_not_there_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"<html>Sign in", "and no JSON"),
+        (b"<html>Sign in", "without JSON"),
         (b"[]", "answered 200"),
         (b'{"status": "error", "error": "too many samples"}', "too many samples"),
     ],

@@ -9,6 +9,7 @@ from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.probes.service_probes import ServiceProbes, open_collector
 from harness.model import Event, Outcome, Plan, Sample, Submission
+from harness.model.live_observer import LiveObserver
 from harness.model.phases import SERVICE_PROBE_SECONDS, SERVICE_UP
 from harness.store import RunFolder
 from harness.targets.hetida import HetidaTarget
@@ -27,7 +28,9 @@ class Scene:
         settings = ObserverSettings(host, token=TOKEN, answer_timeout_s=2.0)
         self.journal = Journal(self.folder.recorder())
         target = HetidaTarget({"mode": mode}, host)
-        probes = open_collector(Observation(self.folder, plan, target, settings, self.journal))
+        probes = open_collector(
+            Observation(folder=self.folder, plan=plan, target=target, settings=settings, journal=self.journal)
+        )
         assert isinstance(probes, ServiceProbes)
         self.probes = probes
 
@@ -63,7 +66,7 @@ def test_backend_and_adapters_are_timed_and_an_outage_is_told_when_it_begins_and
         scene.rounds(1)
         status["adapter"] = 503
         scene.rounds(1)
-        assert scene.probes.live() == {"services_up": {"backend": True, "adapter pi": False}}
+        assert scene.probes.live() == LiveObserver(services_up={"backend": True, "adapter pi": False})
         status["adapter"] = 200
         scene.rounds(1)
         assert set(backend.tokens) == {f"Bearer {TOKEN}"}
@@ -105,5 +108,11 @@ def test_probes_stay_within_a_share_of_the_load(tmp_path: Path, submitted: int, 
 def test_a_platform_without_services_is_not_probed(tmp_path: Path) -> None:
     plan = Plan("kfp", "http://x", {}, 1, 0, False)
     journal = Journal(RunFolder(tmp_path).recorder())
-    observation = Observation(RunFolder(tmp_path), plan, KfpTarget({}), ObserverSettings("http://x"), journal)
+    observation = Observation(
+        folder=RunFolder(tmp_path),
+        plan=plan,
+        target=KfpTarget({}),
+        settings=ObserverSettings("http://x"),
+        journal=journal,
+    )
     assert open_collector(observation) is None

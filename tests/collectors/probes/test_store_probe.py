@@ -18,6 +18,8 @@ from harness.collectors.journal import Journal
 from harness.collectors.probes.s3 import Bucket, signed_headers
 from harness.collectors.probes.store_probe import StoreProbe, open_collector
 from harness.model import ConfigError, Event, Plan, Sample
+from harness.model.http import HttpRequest
+from harness.model.live_observer import LiveObserver
 from harness.model.phases import STORE_FULL, STORE_PROBE_SECONDS, STORE_WRITABLE
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget
@@ -35,7 +37,9 @@ class Scene:
         self.folder = RunFolder.create(path, "run")
         journal = Journal(self.folder.recorder())
         plan = Plan("kfp", "http://x", {}, 1, 0, False)
-        probe = open_collector(Observation(self.folder, plan, KfpTarget({}), settings, journal))
+        probe = open_collector(
+            Observation(folder=self.folder, plan=plan, target=KfpTarget({}), settings=settings, journal=journal)
+        )
         assert isinstance(probe, StoreProbe)
         self.probe = probe
 
@@ -89,7 +93,7 @@ def test_a_real_store_that_fills_up_and_recovers(tmp_path: Path) -> None:
             fill(filler)
             scene.attempt()
             scene.attempt()
-            assert scene.probe.live() == {"store_writable": False}
+            assert scene.probe.live() == LiveObserver(store_writable=False)
             filler.unlink()
             scene.attempt()
             left = [each.name for each in disk.rglob("*") if each.is_file()]
@@ -149,10 +153,11 @@ def test_a_store_that_is_away_is_out_of_reach_and_it_ends_in_time(tmp_path: Path
 
 
 def test_temporary_credentials_are_part_of_what_is_signed() -> None:
-    lasting = Bucket("http://s3.example:9000", "b", "", "us-east-1", KEY, SECRET)
+    lasting = Bucket(endpoint="http://s3.example:9000", name="b", prefix="", region="us-east-1", key=KEY, secret=SECRET)
     moment = datetime(2026, 11, 21, tzinfo=UTC)
-    plain = signed_headers(lasting, "PUT", "/b/o", b"", moment)
-    temporary = signed_headers(replace(lasting, session="token"), "PUT", "/b/o", b"", moment)
+    request = HttpRequest("PUT", "/b/o")
+    plain = signed_headers(lasting, request, moment)
+    temporary = signed_headers(replace(lasting, session="token"), request, moment)
     assert "SignedHeaders=host;x-amz-content-sha256;x-amz-date," in plain["authorization"]
     assert "SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token," in temporary["authorization"]
     assert temporary["x-amz-security-token"] == "token"
@@ -162,8 +167,8 @@ def test_temporary_credentials_are_part_of_what_is_signed() -> None:
 @pytest.mark.parametrize(
     ("text", "environment", "says"),
     [
-        ("mlpipeline", ENVIRONMENT, "no bucket"),
-        ("s3://", ENVIRONMENT, "no bucket"),
+        ("mlpipeline", ENVIRONMENT, "not a bucket"),
+        ("s3://", ENVIRONMENT, "not a bucket"),
         ("s3://mlpipeline", {"AWS_ACCESS_KEY_ID": KEY}, "no credentials"),
     ],
 )

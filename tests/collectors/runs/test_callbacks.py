@@ -13,6 +13,7 @@ from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.runs.callbacks import open_collector
 from harness.model.errors import ConfigError
+from harness.model.live_observer import LiveObserver
 from harness.model.phases import COMPUTING, SUCCEEDED
 from harness.model.plan import Plan
 from harness.model.records import Event, Span
@@ -43,7 +44,9 @@ def observation(tmp_path, listen, target=None):
     folder = RunFolder.create(tmp_path, "run")
     plan = Plan("hetida", "http://x", {}, 1, 0, False, {"callback_listen": listen} if listen else {})
     journal = Journal(folder.recorder(), now=lambda: RECEIVED_AT)
-    return Observation(folder, plan, target or Platform(), ObserverSettings("http://x"), journal)
+    return Observation(
+        folder=folder, plan=plan, target=target or Platform(), settings=ObserverSettings("http://x"), journal=journal
+    )
 
 
 @contextmanager
@@ -72,9 +75,9 @@ def test_a_result_is_recorded_as_the_runs_end_with_its_phases_before_it(tmp_path
     listen = free()
     seen = observation(tmp_path, listen)
     with receiving(seen, listen) as (collector, post):
-        assert collector.live() == {"callbacks": 0}, "the load waits until it listens"
+        assert collector.live() == LiveObserver(callbacks=0), "the load waits until it listens"
         assert post(b'["r1", 2.5]') == 204
-        assert collector.live() == {"callbacks": 1}
+        assert collector.live() == LiveObserver(callbacks=1)
     (event,) = seen.folder.records(Event)
     assert (event.kind, event.object, event.reason, event.at) == ("Run", "r1", SUCCEEDED, RECEIVED_AT)
     computing = next(span for span in seen.folder.records(Span) if span.phase == COMPUTING)

@@ -1,4 +1,4 @@
-"""Following runs through a bulk listing."""
+"""Runs followed through a bulk listing."""
 
 import threading
 from collections import Counter
@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model import Event, Sample, Span
+from harness.model.live_observer import LiveObserver
 from harness.model.phases import FAILED, GAP, LIST_SECONDS, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES, WRONG_CLUSTER
-from tests.support.listing import T0, Platform, Scene
+from tests.support.run_listing import T0, Platform, Scene
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ class TestFollowing:
         assert scene.folder.records(Span) == [Span("a", "", "run", T0 + 5 * 10**9, None, "name-a", 0, None, "kfp", 1.0)]
         scene.platform.put("a", "RUNNING", 5)
         scene.sweep()
-        scene.platform.put("a", FAILED, 5, 65, "no space left")
+        scene.platform.put("a", FAILED, 5, 65, error="no space left")
         scene.sweep()
         scene.sweep()
         assert scene.folder.records(Span)[1:] == [
@@ -45,7 +46,7 @@ class TestFollowing:
         scene.platform.put("a", "CANCELING", 0)
         scene.sweep()
         assert not scene.ends()
-        assert scene.runs.live() == {"runs": {"CANCELING": 1}}
+        assert scene.runs.live() == LiveObserver(runs={"CANCELING": 1})
 
     def test_an_end_without_a_stamp_is_stamped_when_it_was_seen(self, scene: Scene) -> None:
         scene.platform.put("a", "CANCELED", 0)
@@ -76,7 +77,7 @@ class TestFollowing:
         scene.platform.put("late", "RUNNING", 55)
         scene.accept(*scene.platform.runs)
         scene.sweep()
-        assert scene.runs.live() == {"runs": {SUCCEEDED: 12, "RUNNING": 1}}
+        assert scene.runs.live() == LiveObserver(runs={SUCCEEDED: 12, "RUNNING": 1})
 
     def test_of_a_load_only_runs_that_it_has_started_are_looked_for_further_down(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path, intended=12)
@@ -103,7 +104,7 @@ class TestFollowing:
         del scene.platform.runs["a"]
         scene.sweep()
         assert [(e.reason, e.object) for e in scene.folder.records(Event)] == [("RunVanished", "a")]
-        assert scene.runs.live() == {"runs": {"RUNNING": 1}}
+        assert scene.runs.live() == LiveObserver(runs={"RUNNING": 1})
 
     def test_runs_in_flight_are_sampled(self, scene: Scene) -> None:
         scene.platform.put("a", "RUNNING", 0)
@@ -143,8 +144,8 @@ class TestFollowing:
             elif before.state not in TERMINAL_STATES:
                 scene.platform.put(name, state, (before.created_at - T0) // 10**9)
             if poll:
-                scene.runs._poll()
-        scene.runs._page = ""
+                scene.poll()
+        scene.sweep()  # to the end of the present one
         scene.sweep()
         over = {(run.id, run.state) for run in scene.platform.runs.values() if run.state in TERMINAL_STATES}
         assert Counter(scene.ends()) == Counter(over)
@@ -158,20 +159,21 @@ class TestReliability:
         first.platform.put("b", "RUNNING", 1)
         first.sweep()
         second = Scene(tmp_path, first.platform)
-        assert second.runs._open.keys() == {"b"}
+        assert second.runs.poller.going == {"b"}
         first.platform.put("b", SUCCEEDED, 1, 12)
         second.sweep()
         assert second.ends() == [("a", SUCCEEDED), ("b", SUCCEEDED)]
 
     def test_a_platform_that_is_away_for_a_while_leaves_a_gap_and_nothing_is_lost(self, scene: Scene) -> None:
         scene.platform.put("a", "RUNNING", 0)
-        scene.runs._try()
+        scene.poll()
         scene.platform.down = True
-        assert scene.runs._try() == 1.0
-        assert scene.runs._try() == 2.0
+        for backoff_s in (1.0, 2.0):
+            scene.poll()
+            assert scene.backoff_s == backoff_s
         scene.platform.down = False
         scene.platform.put("a", SUCCEEDED, 0, 9)
-        scene.runs._try()
+        scene.poll()
         assert scene.ends() == [("a", SUCCEEDED)]
         assert [e.reason for e in scene.folder.records(Event) if e.kind == "Observer"] == ["Retry", "Retry", GAP]
 
@@ -203,7 +205,7 @@ class TestWrongCluster:
             scene.sweep()
         scene.sweep()
         (event,) = (event for event in scene.folder.records(Event) if event.reason == WRONG_CLUSTER)
-        assert event.message.startswith("3 of the runs at http://x ended well, and none of the pods")
+        assert event.message.startswith("3 of the runs at http://x succeeded, but no observed pod")
 
     def test_one_run_is_enough_at_the_end(self, scene: Scene) -> None:
         stop = threading.Event()
