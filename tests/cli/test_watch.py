@@ -49,10 +49,10 @@ def test_what_is_known_is_shown_and_nothing_else():
     assert facts["runs on the platform"] == "40 RUNNING, 120 SUCCEEDED"
     assert facts["ready nodes"] == "12 of 13"
     assert facts["free space of seaweedfs-pvc"] == "3.0 GiB"
-    assert facts["the observer's own requests"] == "7"
+    assert facts["observer requests"] == "7"
     assert facts["time left"] == "75 s"
-    assert not {"missed", "last trouble of the observer", "kubernetes"} & facts.keys()
-    assert view({}, {}, {}) == [("stage", "not begun")]
+    assert not {"missed", "last observer error", "kubernetes"} & facts.keys()
+    assert view({}, {}, {}) == [("stage", "not started")]
 
 
 def test_it_ends_with_the_run_and_shows_its_last_state(tmp_path, capsys):
