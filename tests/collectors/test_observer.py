@@ -360,4 +360,4 @@ def test_a_kubeconfig_of_another_cluster_is_found_out(simulator: Simulator, tmp_
         runs = submitted(simulator, target, folder, 1)
         until(lambda: set(ends(folder)) == set(runs), "the end", 90)
     (doubt,) = (event for event in folder.records(Event) if event.reason == WRONG_CLUSTER)
-    assert doubt.message.startswith(f"1 of the runs at {simulator.url} ended well")
+    assert doubt.message.startswith(f"1 of the runs at {simulator.url} succeeded, but no observed pod worked")

@@ -207,7 +207,7 @@ class TestEnds:
 
     def test_a_failure_in_an_init_container_never_runs(self) -> None:
         failed = pod(
-            node=NODE, phase="Failed", conditions=[SCHEDULED], initContainerStatuses=[ended("init", 6, 9, 64, "Error")],
+            node=NODE, phase="Failed", conditions=[SCHEDULED], initContainerStatuses=[ended("init", 6, 9, 64, reason="Error")],
             containerStatuses=[waiting("wait", "PodInitializing"), waiting("main", "PodInitializing")],
         )  # fmt: skip
         life = life_of(failed)
@@ -219,7 +219,7 @@ class TestEnds:
             node=NODE,
             phase="Failed",
             conditions=[SCHEDULED],
-            containerStatuses=[ended("main", 5, 8, 137, "OOMKilled"), ended("wait", 5, 9)],
+            containerStatuses=[ended("main", 5, 8, 137, reason="OOMKilled"), ended("wait", 5, 9)],
         )
         assert [(event.reason, event.at) for event in life_of(failed).failures()] == [("OOMKilled", at(8))]
 

@@ -179,7 +179,7 @@ def test_a_watch_that_is_cut_again_and_again_loses_nothing(
     port = int(real_cluster.url.rpartition(":")[2])
     with proxied(port) as proxy:
         config = kubeconfig(
-            tmp_path / "config", f"https://127.0.0.1:{proxy.port}", real_cluster.token, str(real_cluster.ca)
+            tmp_path / "config", f"https://127.0.0.1:{proxy.port}", token=real_cluster.token, ca=str(real_cluster.ca)
         )
         with observing(tmp_path, kubeconfig=config) as (_, folder):
             for k in range(6):
@@ -199,7 +199,7 @@ def test_compacted_history_is_a_gap_after_which_everything_is_known_again(
     port = int(real_cluster.url.rpartition(":")[2])
     with proxied(port) as proxy:
         config = kubeconfig(
-            tmp_path / "config", f"https://127.0.0.1:{proxy.port}", real_cluster.token, str(real_cluster.ca)
+            tmp_path / "config", f"https://127.0.0.1:{proxy.port}", token=real_cluster.token, ca=str(real_cluster.ca)
         )
         with observing(tmp_path, kubeconfig=config) as (cluster, folder):
             step(real_cluster, namespace, "before")
@@ -270,7 +270,7 @@ def test_the_roles_we_ship_suffice_and_allow_no_writing(
 def _account(real: RealCluster, namespace: str, name: str, tmp_path: Path) -> str:
     """A kubeconfig that acts as a service account."""
     path = tmp_path / "account"
-    kubeconfig(path, real.url, real.token, str(real.ca), namespace)
+    kubeconfig(path, real.url, token=real.token, ca=str(real.ca), namespace=namespace)
     document = yaml.safe_load(path.read_text())
     document["users"][0]["user"] |= {"token": _token(real, namespace, name)}
     path.write_text(yaml.safe_dump(document))

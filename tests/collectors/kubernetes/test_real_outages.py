@@ -45,7 +45,7 @@ def proxy(real_cluster: RealCluster) -> Iterator[Proxy]:
 
 
 def through(proxy: Proxy, real: RealCluster, tmp_path: Path) -> str:
-    return kubeconfig(tmp_path / "config", f"https://127.0.0.1:{proxy.port}", real.token, str(real.ca))
+    return kubeconfig(tmp_path / "config", f"https://127.0.0.1:{proxy.port}", token=real.token, ca=str(real.ca))
 
 
 def reasons(folder: RunFolder) -> list[str]:

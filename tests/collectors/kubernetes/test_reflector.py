@@ -228,10 +228,10 @@ class TestAccess:
             RunFolder.create(tmp_path, "r").recorder() as recorder,
         ):
             config = tmp_path / "c"
-            kubeconfig(config, server.url, "old-token")
+            kubeconfig(config, server.url, token="old-token")
             api = KubeApi(ObserverSettings("http://x", kubeconfig=str(config)), Journal(recorder))
             api._connected()
-            kubeconfig(config, server.url, "new-token")
+            kubeconfig(config, server.url, token="new-token")
             assert api.get("/version") == {"ok": 1}
             assert server.tokens == ["Bearer old-token", "Bearer new-token"]
 
