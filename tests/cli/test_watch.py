@@ -42,7 +42,7 @@ def test_when_a_run_is_over(load, observed, reported, over):
     assert is_over(load, observed, reported=reported, now_at=NOW) is over
 
 
-def test_what_is_known_is_shown_and_nothing_else():
+def test_only_known_values_are_shown():
     facts = dict(view(LOAD, OBSERVED, {}))
     assert facts["progress"].endswith("160/200")
     assert facts["progress"].count("█") == 24
@@ -73,7 +73,7 @@ def test_a_run_without_a_live_state_is_over_when_it_has_its_report(tmp_path, cap
     assert capsys.readouterr().out.split() == ["stage", "over"]
 
 
-def test_a_program_gets_one_object(tmp_path, capsys):
+def test_json_is_one_object(tmp_path, capsys):
     folder = Story(intended=0).write(tmp_path)
     now = OBSERVED | {"at": time.time_ns()}
     folder.write_live("observer", now)
@@ -81,6 +81,6 @@ def test_a_program_gets_one_object(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == {"over": False, "load": {}, "observer": now, "findings": []}
 
 
-def test_what_is_no_run_is_told(tmp_path, capsys):
+def test_a_folder_that_is_not_a_run_is_refused(tmp_path, capsys):
     assert main(["watch", str(tmp_path)]) == 2
     assert "manifest.json" in capsys.readouterr().err

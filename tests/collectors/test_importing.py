@@ -119,12 +119,12 @@ def test_a_list_of_one_kind_needs_no_kind_in_its_items(tmp_path: Path) -> None:
         ({"kind": "List", "items": [1]}, "damaged or truncated"),
     ],
 )
-def test_what_is_not_understood_is_named(tmp_path: Path, document: Any, says: str) -> None:
+def test_an_invalid_file_is_named_with_the_reason(tmp_path: Path, document: Any, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         import_files(observation(tmp_path), read_files([write(tmp_path / "x.json", document)]))
 
 
-def test_a_listing_without_any_run_is_no_mistake(tmp_path: Path) -> None:
+def test_an_empty_listing_is_valid(tmp_path: Path) -> None:
     listing = tmp_path / "runs.json"
     listing.write_text("{}")
     dumps = read_files([listing])
@@ -132,7 +132,7 @@ def test_a_listing_without_any_run_is_no_mistake(tmp_path: Path) -> None:
     assert import_files(observation(tmp_path), dumps) == {"Run": 0}
 
 
-def test_nothing_is_recorded_when_one_file_is_bad(tmp_path: Path) -> None:
+def test_nothing_is_recorded_when_one_file_is_unreadable(tmp_path: Path) -> None:
     about = observation(tmp_path)
     good = write(tmp_path / "pods.json", {"kind": "PodList", "items": [DONE]})
     with pytest.raises(ConfigError, match="can't be read"):
@@ -155,7 +155,7 @@ def test_an_event_that_happened_again_counts_how_often(tmp_path: Path) -> None:
     assert (found.count, found.at % 10**9) == (12, 1000)
 
 
-def test_workflows_and_claims_are_taken_from_dumps_too(tmp_path: Path) -> None:
+def test_workflows_and_claims_are_imported(tmp_path: Path) -> None:
     about = observation(tmp_path)
     items = [
         {"kind": "Workflow", **workflow("Failed", startedAt=time(2), finishedAt=time(40), message="no space")},

@@ -61,14 +61,14 @@ class TestSecrets:
             'env: {"AWS_SECRET_ACCESS_KEY": "s3cr3t-cookie"} password=pa55word',
         ],
     )
-    def test_none_reaches_the_folder(self, journal: Journal, folder: RunFolder, text: str) -> None:
+    def test_no_secret_reaches_the_folder(self, journal: Journal, folder: RunFolder, text: str) -> None:
         journal.note("Retry", "runs", text)
         written = (folder.path / "events.jsonl").read_text()
         for secret in (TOKEN, "abc.def-ghi", "s3cr3t-cookie", "pa55word"):
             assert secret not in written
             assert secret not in journal.last_error
 
-    def test_innocent_messages_stay_as_they_are(self, journal: Journal) -> None:
+    def test_messages_without_secrets_are_unchanged(self, journal: Journal) -> None:
         text = "0/3 nodes are available: 3 Insufficient cpu. s3://mlpipeline/v2/artifacts: timed out; token bucket full"
         assert journal.clean(text) == text
 
@@ -87,7 +87,7 @@ def full_disk(room: int) -> Iterator[None]:
 
 
 class TestFullDisk:
-    def test_what_could_not_be_written_is_written_later_and_the_gap_is_told(
+    def test_records_that_could_not_be_written_are_written_later_and_the_gap_is_recorded(
         self, journal: Journal, folder: RunFolder
     ) -> None:
         journal.write(Sample("m", 0, 0.0))
@@ -103,7 +103,7 @@ class TestFullDisk:
         assert (reason, source) == (GAP, "run folder")
         assert "every record was kept" in message
 
-    def test_the_sealed_tables_hold_every_record_too(self, journal: Journal, folder: RunFolder) -> None:
+    def test_the_sealed_tables_hold_every_record(self, journal: Journal, folder: RunFolder) -> None:
         from harness.store.tables import load
 
         journal.write(Sample("m", 0, 0.0))
@@ -114,14 +114,14 @@ class TestFullDisk:
 
 
 class TestSourceHealth:
-    def test_a_source_that_was_never_there_is_said_once(self, journal: Journal, folder: RunFolder) -> None:
+    def test_a_source_that_was_never_reachable_is_noted_once(self, journal: Journal, folder: RunFolder) -> None:
         health = SourceHealth("kubernetes", journal)
         waits = [health.failed(UnreachableError("no kubeconfig")) for _ in range(7)]
         health.end()
         assert waits == [1, 2, 4, 8, 16, 30, 30]
         assert notes(folder) == [(NOT_REACHABLE, "kubernetes", "no kubeconfig")]
 
-    def test_a_source_that_comes_back_leaves_a_gap_that_begins_when_it_went(
+    def test_a_source_that_returns_leaves_a_gap_from_when_it_was_lost(
         self, journal: Journal, folder: RunFolder, clock: Clock
     ) -> None:
         health = SourceHealth("runs", journal)
@@ -143,7 +143,7 @@ class TestSourceHealth:
     @pytest.mark.parametrize(
         ("end", "reason"), [(lambda health: health.answered(missed=False), RESUMED), (lambda health: health.end(), GAP)]
     )
-    def test_what_was_told_afterwards_is_no_gap_and_what_never_came_back_is_one(
+    def test_nothing_missed_is_no_gap_and_never_returning_is_one(
         self, journal: Journal, folder: RunFolder, end: Callable[[SourceHealth], None], reason: str
     ) -> None:
         health = SourceHealth("kubernetes pods", journal)

@@ -76,7 +76,7 @@ def boundaries(spans: list[Span]) -> dict[str, tuple[Span, Span]]:
     return found
 
 
-def test_every_boundary_is_where_it_was_within_the_resolution_of_its_stamp(
+def test_every_boundary_is_exact_to_the_resolution_of_its_stamp(
     observed: tuple[RunFolder, Observed],
 ) -> None:
     folder, view = observed
@@ -108,7 +108,7 @@ def test_every_boundary_is_where_it_was_within_the_resolution_of_its_stamp(
     assert checked >= 5 * len(view.truth) * 0.9
 
 
-def test_a_pods_phases_add_up_to_its_life(observed: tuple[RunFolder, Observed]) -> None:
+def test_a_pods_phases_add_up_to_its_lifetime(observed: tuple[RunFolder, Observed]) -> None:
     folder, view = observed
     last = {(span.step, span.phase, span.attempt): span for span in folder.records(Span)}
     lengths: dict[str, float] = {}

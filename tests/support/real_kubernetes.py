@@ -66,7 +66,9 @@ class RealCluster:
             {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}, "spec": {}}
         )
         allocatable = {"cpu": cpu, "memory": memory, "pods": str(pods), **(extra or {})}
-        core.patch_node_status(name, {"status": {"capacity": allocatable, "allocatable": allocatable, "conditions": [_ready()]}})
+        core.patch_node_status(
+            name, {"status": {"capacity": allocatable, "allocatable": allocatable, "conditions": [_ready()]}}
+        )
         # Admission taints a new node until a controller has seen it Ready, which takes seconds.
         core.patch_node(name, {"spec": {"taints": None}})
         self._nodes.append(name)

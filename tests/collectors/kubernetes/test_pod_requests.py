@@ -30,7 +30,7 @@ def test_a_pod_occupies_what_the_scheduler_counts(spec, expected):
     assert requests_of(spec) == expected
 
 
-def test_a_task_is_told_once_and_then_only_the_pods_that_differ():
+def test_a_task_s_requests_are_recorded_once_and_then_only_pods_that_differ():
     recorded = RecordedRequests()
     usual, other = {"containers": [container(cpu="1")]}, {"containers": [container(cpu="2")]}
     told = [

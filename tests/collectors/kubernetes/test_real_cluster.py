@@ -104,7 +104,7 @@ def namespace(real_cluster: RealCluster, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def test_pods_and_nodes_of_a_scheduler_that_is_real(real_cluster: RealCluster, namespace: str, tmp_path: Path) -> None:
+def test_pods_and_nodes_of_a_real_scheduler(real_cluster: RealCluster, namespace: str, tmp_path: Path) -> None:
     if not real_cluster.schedules:
         pytest.skip("the folder named by KUBEBUILDER_ASSETS holds no kube-scheduler")
     node = f"node-{namespace}"
@@ -173,7 +173,7 @@ def test_a_node_that_is_lost_is_gone_and_so_are_its_pods(
         until(lambda: last_spans(folder, namespace)["train", RUNNING].ended_at, "the pod gone")
 
 
-def test_a_watch_that_is_cut_again_and_again_loses_nothing(
+def test_a_watch_that_is_cut_repeatedly_loses_nothing(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
     port = int(real_cluster.url.rpartition(":")[2])
@@ -218,7 +218,7 @@ def test_compacted_history_is_a_gap_after_which_everything_is_known_again(
             until(lambda: placements(folder, namespace) == 2, "both placements")
 
 
-def test_with_rights_to_one_namespace_only_that_is_watched(
+def test_with_access_to_one_namespace_only_that_one_is_watched(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
     """An account that may see pods and events of its namespace, and nothing else."""
@@ -247,7 +247,7 @@ def test_with_rights_to_one_namespace_only_that_is_watched(
     assert "403" in refused[0].message
 
 
-def test_the_roles_we_ship_suffice_and_allow_no_writing(
+def test_the_shipped_roles_suffice_and_allow_no_writing(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
     from kubernetes import client, utils

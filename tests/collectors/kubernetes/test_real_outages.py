@@ -89,7 +89,7 @@ def test_a_pod_that_is_preempted_ends_and_the_one_of_higher_priority_takes_its_p
     assert len(running) == 7
 
 
-def test_pods_that_are_evicted_end_whether_drained_or_thrown_out_by_their_node(
+def test_evicted_pods_end_whether_drained_or_evicted_by_their_node(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
     from kubernetes import client
@@ -129,7 +129,7 @@ def test_a_watch_that_is_closed_every_five_seconds_loses_nothing(
 
 
 @pytest.mark.soak
-def test_five_thousand_pods_are_all_known_after_a_forgotten_history(
+def test_five_thousand_pods_are_all_known_after_the_history_expired(
     real_cluster: RealCluster, namespace: str, proxy: Proxy, tmp_path: Path
 ) -> None:
     with observing(tmp_path, kubeconfig=through(proxy, real_cluster, tmp_path)) as (_, folder):

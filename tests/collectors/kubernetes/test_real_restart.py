@@ -23,7 +23,7 @@ def own_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluste
         yield cluster
 
 
-def test_an_api_server_that_restarts_while_nobody_looks_has_forgotten_and_everything_is_known_again(
+def test_everything_is_listed_again_after_an_unobserved_restart_of_the_api_server(
     own_cluster: RealCluster, tmp_path: Path
 ) -> None:
     """A new server knows no changes from before its start, and after a compaction etcd knows none either: 410 Gone."""
@@ -53,9 +53,7 @@ def test_an_api_server_that_restarts_while_nobody_looks_has_forgotten_and_everyt
 
 
 @pytest.mark.soak
-def test_a_minute_without_an_api_server_is_recorded_as_such_and_nothing_is_lost(
-    own_cluster: RealCluster, tmp_path: Path
-) -> None:
+def test_a_minute_without_an_api_server_is_recorded_and_loses_nothing(own_cluster: RealCluster, tmp_path: Path) -> None:
     with observing(tmp_path, kubeconfig=str(own_cluster.kubeconfig)) as (_, folder):
         step(own_cluster, "default", "before")
         until(lambda: placed(folder, "default", "before"), "the first pod")

@@ -56,7 +56,7 @@ def platform(status: dict[str, int], adapter: str) -> Any:
     return answer
 
 
-def test_backend_and_adapters_are_timed_and_an_outage_is_told_when_it_begins_and_ends(tmp_path: Path) -> None:
+def test_backend_and_adapters_are_timed_and_start_and_end_of_an_outage_recorded(tmp_path: Path) -> None:
     status = {"backend": 200, "adapter": 200}
     with (
         Served(lambda path, _: (status["adapter"], {}) if path == "/info" else (404, {})) as adapter,
@@ -79,14 +79,14 @@ def test_backend_and_adapters_are_timed_and_an_outage_is_told_when_it_begins_and
     assert scene.journal.requests["hetida GET /api/adapters/"] == 4  # once for the list
 
 
-def test_a_runtime_is_asked_for_its_health(tmp_path: Path) -> None:
+def test_a_runtime_is_probed_at_its_health_endpoint(tmp_path: Path) -> None:
     with Served(platform({"backend": 200}, "")) as runtime:
         scene = Scene(tmp_path, runtime.url, mode="runtime")
         scene.rounds(1)
     assert scene.samples(SERVICE_UP) == [("runtime", 1.0)]
 
 
-def test_a_service_without_an_answer_is_down_and_a_platform_without_one_out_of_reach(tmp_path: Path) -> None:
+def test_a_silent_service_is_down_and_a_silent_platform_unreachable(tmp_path: Path) -> None:
     with Served(platform({"backend": 200}, "http://127.0.0.1:9")) as backend:
         scene = Scene(tmp_path, backend.url)
         scene.rounds(1)

@@ -105,7 +105,7 @@ def test_a_real_store_that_fills_up_and_recovers(tmp_path: Path) -> None:
     assert [s.labels["operation"] for s in timed] == ["PUT", "HEAD", "DELETE", "PUT", "PUT", "PUT", "HEAD", "DELETE"]
 
 
-def test_a_wrong_secret_is_no_full_store_and_no_secret_is_recorded(tmp_path: Path) -> None:
+def test_a_wrong_secret_is_not_a_full_store_and_is_not_recorded(tmp_path: Path) -> None:
     (tmp_path / "disk" / "mlpipeline").mkdir(parents=True)
     with object_store(tmp_path / "disk") as endpoint:
         scene = Scene(tmp_path, endpoint, secret="another-secret-of-the-test")
@@ -144,7 +144,7 @@ def test_what_counts_as_full(tmp_path: Path, status: int, code: str, bucket: int
     assert code in scene.folder.records(Event)[0].message
 
 
-def test_a_store_that_is_away_is_out_of_reach_and_it_ends_in_time(tmp_path: Path) -> None:
+def test_an_absent_store_is_unreachable_and_the_probe_ends_in_time(tmp_path: Path) -> None:
     scene = Scene(tmp_path, "http://127.0.0.1:9")
     stop = threading.Event()
     stop.set()
@@ -152,7 +152,7 @@ def test_a_store_that_is_away_is_out_of_reach_and_it_ends_in_time(tmp_path: Path
     assert scene.said() == ["NotReachable"]
 
 
-def test_temporary_credentials_are_part_of_what_is_signed() -> None:
+def test_temporary_credentials_are_signed() -> None:
     lasting = Bucket(endpoint="http://s3.example:9000", name="b", prefix="", region="us-east-1", key=KEY, secret=SECRET)
     moment = datetime(2026, 11, 21, tzinfo=UTC)
     request = HttpRequest("PUT", "/b/o")
@@ -177,6 +177,6 @@ def test_what_can_not_work_is_told(text: str, environment: dict[str, str], says:
         Bucket.parse(text, environment)
 
 
-def test_without_an_endpoint_the_store_is_that_of_aws() -> None:
+def test_without_an_endpoint_the_store_is_aws() -> None:
     bucket = Bucket.parse("s3://b/p/q/", {**ENVIRONMENT, "AWS_REGION": "eu-central-1"})
     assert (bucket.endpoint, bucket.name, bucket.prefix) == ("https://s3.eu-central-1.amazonaws.com", "b", "p/q/")

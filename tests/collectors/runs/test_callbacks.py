@@ -84,7 +84,7 @@ def test_a_result_is_recorded_as_the_runs_end_with_its_phases_before_it(tmp_path
     assert (computing.ended_at, computing.ended_at - computing.started_at) == (RECEIVED_AT, 2_500_000_000)
 
 
-def test_a_result_that_comes_twice_counts_once_and_what_is_none_is_refused(tmp_path):
+def test_a_repeated_result_counts_once_and_an_invalid_one_is_refused(tmp_path):
     listen = free()
     seen = observation(tmp_path, listen)
     with receiving(seen, listen) as (_, post):
@@ -109,7 +109,7 @@ def test_without_callbacks_there_is_nothing_to_do(tmp_path):
     assert open_collector(observation(tmp_path, free(), target=object())) is None
 
 
-def test_a_port_that_is_taken_is_a_configuration_error(tmp_path):
+def test_an_occupied_port_is_a_configuration_error(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

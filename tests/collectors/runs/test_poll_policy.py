@@ -68,9 +68,7 @@ def unaided(policy: PollPolicy, sent: int, length_s: float) -> tuple[int, float]
 
 
 @given(st.integers(0, 2000), st.floats(1, 1200))
-def test_an_end_that_nobody_tells_of_is_seen_at_most_half_as_much_later_and_a_minute(
-    sent: int, length_s: float
-) -> None:
+def test_an_end_without_a_hint_is_seen_at_most_half_the_wait_and_a_minute_late(sent: int, length_s: float) -> None:
     polls, late_s = unaided(OPEN, sent, length_s)
     assert late_s <= min(max(0.5 * length_s, 4.0), 60.0) + 1.0
     assert polls <= budget(sent, 0.05) + OPEN.floor(length_s + late_s)
@@ -82,30 +80,30 @@ def test_in_the_closed_model_an_end_is_seen_within_five_seconds(length_s: float)
 
 
 @pytest.mark.parametrize(("sent", "length_s"), [(200, 40), (300, 120), (1000, 600)])
-def test_a_test_of_usual_length_stays_within_the_share_even_unaided(sent: int, length_s: float) -> None:
+def test_a_test_of_usual_length_stays_within_the_share_without_hints(sent: int, length_s: float) -> None:
     polls, _ = unaided(OPEN, sent, length_s)
     assert polls / (polls + sent) <= 0.05
 
 
-def test_while_arrivals_are_to_come_half_is_kept_for_their_ends() -> None:
+def test_while_arrivals_are_due_half_of_the_budget_is_reserved_for_their_ends() -> None:
     assert OPEN.wait_s(state(0, 200, PollHint.CHANGES)) == 5.0
     assert OPEN.wait_s(state(0, 200, PollHint.NOTHING)) == 15.0
     assert OPEN.wait_s(state(6, 200, PollHint.CHANGES)) == math.inf
 
 
-def test_it_is_there_when_the_last_run_is_expected_to_end() -> None:
+def test_it_polls_when_the_last_run_is_forecast_to_end() -> None:
     soon = state(10, 1000, awaited_s=100.0, left_s=3.0)
     assert OPEN.wait_s(soon) == 3.0
     assert OPEN.wait_s(state(10, 1000, awaited_s=100.0, left_s=0.2)) == 1.0
     assert OPEN.wait_s(state(100, 1000, awaited_s=100.0, left_s=0.2)) == pytest.approx(100 / 3)
 
 
-def test_an_end_that_is_known_of_is_looked_for_at_once_and_ever_more_seldom_while_it_is_not_listed() -> None:
+def test_a_hinted_end_is_polled_for_at_once_and_then_at_growing_intervals() -> None:
     waits = [OPEN.wait_s(state(0, 200, PollHint.END, hinted_s=s, awaited_s=s)) for s in (0.0, 1.0, 4.0, 60.0, 999.0)]
     assert waits == pytest.approx([1.0, 1.0, 4 / 3, 20.0, 60.0])
 
 
-def test_while_the_cluster_shows_no_end_it_is_listed_now_and_then_lest_the_cluster_be_wrong() -> None:
+def test_while_the_cluster_hints_nothing_it_polls_now_and_then_in_case_the_cluster_is_wrong() -> None:
     assert OPEN.wait_s(state(0, 20, PollHint.NOTHING, awaited_s=30.0)) == 300.0
     assert OPEN.wait_s(state(0, 20, PollHint.NOTHING, awaited_s=3600.0)) == pytest.approx(1200.0)
 
@@ -113,7 +111,7 @@ def test_while_the_cluster_shows_no_end_it_is_listed_now_and_then_lest_the_clust
 @pytest.mark.parametrize(("sent", "read", "own", "affordable"), [
     (0, 0, 9, True), (40, 1, 3, False), (200, 1, 5, True), (200, 2, 5, False), (200, 1, 10, False),
 ])  # fmt: skip
-def test_the_tasks_of_one_run_are_always_asked_for_and_of_more_within_a_quarter(
+def test_the_tasks_of_one_run_are_always_affordable_and_more_within_a_quarter(
     sent: int, read: int, own: int, affordable: bool
 ) -> None:
     assert OPEN.affords_tasks(own=own, sent=sent, read=read) is affordable

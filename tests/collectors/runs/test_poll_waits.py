@@ -31,11 +31,11 @@ class TestWithoutACluster:
         scene = started(tmp_path, *map(str, range(20)), intended=200)
         assert scene.waits() == 1000.0
 
-    def test_and_many_do(self, tmp_path: Path) -> None:
+    def test_while_arrivals_are_to_come_many_submissions_afford_listings(self, tmp_path: Path) -> None:
         scene = started(tmp_path, *map(str, range(150)), intended=200)
         assert scene.waits() == 5.0
 
-    def test_when_all_have_arrived_the_ends_are_looked_for_ever_more_seldom(self, tmp_path: Path) -> None:
+    def test_after_the_last_arrival_polls_become_rarer(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", "b")
         waits = []
         for _ in range(5):
@@ -43,30 +43,30 @@ class TestWithoutACluster:
             scene.poll()
         assert waits == [4.0, 2.0, 3.0, 4.5, 6.75]
 
-    def test_a_platform_that_answers_slowly_is_left_alone_after_its_answer(self, tmp_path: Path) -> None:
+    def test_a_slow_platform_is_left_alone_after_its_response(self, tmp_path: Path) -> None:
         scene = started(tmp_path, *map(str, range(150)), intended=200)
         scene.answers_in_s = 30.0
         scene.poll()
         assert scene.waits() == 5.0
 
-    def test_missed_arrivals_have_arrived_too(self, tmp_path: Path) -> None:
+    def test_missed_arrivals_count_as_arrived(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", intended=9)
         assert scene.waits() == 1000.0
         scene.miss(8)
         assert scene.waits() <= 4.0
 
-    def test_so_have_those_of_a_worker_that_was_lost_once_the_load_drains(self, tmp_path: Path) -> None:
+    def test_arrivals_of_a_lost_worker_count_as_arrived_once_the_load_drains(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", intended=9)
         scene.folder.write_live("load", {"stage": "draining"})
         assert scene.waits() <= 4.0
 
-    def test_without_a_load_it_is_listed_every_minute_in_the_end(self, tmp_path: Path) -> None:
+    def test_without_a_load_the_interval_grows_to_a_minute(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path, intended=0, schedule="")
         scene.now_s = 500.0
         scene.poll()
         assert scene.waits() == 60.0
 
-    def test_no_run_is_looked_for_when_all_are_over(self, tmp_path: Path) -> None:
+    def test_nothing_is_polled_when_all_runs_are_over(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a")
         scene.platform.put("a", SUCCEEDED, 0, 3)
         scene.sweep()
@@ -74,7 +74,7 @@ class TestWithoutACluster:
 
 
 class TestWithACluster:
-    def test_it_looks_soon_when_the_last_pod_is_over(self, tmp_path: Path) -> None:
+    def test_it_polls_soon_after_the_last_pod_has_ended(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", "b")
         scene.waits()
         scene.observation.activity.worked = {"a"}
@@ -85,7 +85,7 @@ class TestWithACluster:
         scene.observation.activity.pods = 0
         assert scene.waits() <= 1.0
 
-    def test_a_cluster_in_which_no_pod_has_worked_yet_says_nothing(self, tmp_path: Path) -> None:
+    def test_a_cluster_in_which_no_pod_has_worked_yet_gives_no_hint(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a")
         scene.waits()
         scene.observation.activity.worked = {"of another test"}
@@ -94,7 +94,7 @@ class TestWithACluster:
         scene.poll()
         assert scene.waits() > 20.0
 
-    def test_while_the_platform_has_kept_no_end_it_is_not_listed_and_then_at_once(self, tmp_path: Path) -> None:
+    def test_it_polls_only_once_the_platform_has_persisted_every_end(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", "b")
         activity = scene.observation.activity
         activity.worked, activity.persisted = {"a": True}, {"of another test"}
@@ -104,7 +104,7 @@ class TestWithACluster:
         activity.persisted = {"a": True, "b": True}
         assert scene.waits() <= 1.0
 
-    def test_where_workflows_are_never_labelled_it_is_listed_all_the_same(self, tmp_path: Path) -> None:
+    def test_without_labelled_workflows_it_polls_all_the_same(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a")
         activity = scene.observation.activity
         activity.worked, activity.pods, activity.persisted = {"a": True}, 1, {}
@@ -112,9 +112,7 @@ class TestWithACluster:
         activity.pods = 0
         assert scene.waits() <= 0.5
 
-    def test_in_the_closed_model_each_end_is_told_at_once_and_listed_when_it_can_be_afforded(
-        self, tmp_path: Path
-    ) -> None:
+    def test_in_the_closed_model_each_end_is_reported_at_once_and_listed_when_affordable(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", "b", intended=9, schedule="concurrency")
         activity = scene.observation.activity
         activity.worked, activity.persisted = {"a"}, {"a": False}
@@ -124,7 +122,7 @@ class TestWithACluster:
         scene.sweep()
         assert scene.ends() == [("a", FAILED), ("a", "CANCELED")]  # the last one counts
 
-    def test_an_observer_that_is_started_again_lists_the_runs_whose_end_was_only_told(self, tmp_path: Path) -> None:
+    def test_a_restarted_observer_lists_runs_whose_end_was_only_hinted(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", intended=9, schedule="concurrency")
         activity = scene.observation.activity
         activity.worked, activity.persisted = {"a"}, {"a": True}

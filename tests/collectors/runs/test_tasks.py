@@ -57,7 +57,7 @@ def over(name: str, state: str) -> ListedRun:
     return ListedRun(name, name, state, T0, T0)
 
 
-def test_failed_runs_come_first_and_no_more_than_a_few_are_asked_for(scene: Scene) -> None:
+def test_failed_runs_come_first_and_only_a_few_are_read(scene: Scene) -> None:
     for k in range(100):
         scene.queue.offer(over(f"good{k}", SUCCEEDED))
         scene.queue.offer(over(f"bad{k}", FAILED))
@@ -76,7 +76,7 @@ def test_tasks_are_recorded_with_why_they_failed_and_what_came_from_the_cache(sc
     assert events == [("Task", "train", CACHED, "", "r"), ("Task", "evaluate", FAILED, "out of memory", "r")]
 
 
-def test_a_run_that_is_not_told_of_does_not_keep_the_next_from_being_asked_for(scene: Scene) -> None:
+def test_an_unreadable_run_does_not_block_the_next_one(scene: Scene) -> None:
     scene.queue.offer(over("unreadable", FAILED))
     scene.queue.offer(over("r", FAILED))
     scene.read()
@@ -85,7 +85,7 @@ def test_a_run_that_is_not_told_of_does_not_keep_the_next_from_being_asked_for(s
     assert [e.reason for e in scene.folder.records(Event)] == ["NotReachable", CACHED, FAILED]
 
 
-def test_at_the_end_of_a_small_test_one_run_is_asked_for_a_failed_one_if_there_is_any(scene: Scene) -> None:
+def test_a_small_test_reads_one_run_at_its_end_a_failed_one_if_possible(scene: Scene) -> None:
     for k in range(9):
         scene.platform.put(f"r{k}", FAILED if k == 5 else SUCCEEDED, k, k + 1)
     stop = threading.Event()
@@ -94,7 +94,7 @@ def test_at_the_end_of_a_small_test_one_run_is_asked_for_a_failed_one_if_there_i
     assert scene.platform.asked == ["r5"]
 
 
-def test_during_a_large_test_they_are_asked_for_as_can_be_afforded(scene: Scene) -> None:
+def test_a_large_test_reads_as_many_runs_as_are_affordable(scene: Scene) -> None:
     for k in range(600):
         scene.platform.put(f"r{k}", FAILED, k, k + 1)
     for _ in range(14):
