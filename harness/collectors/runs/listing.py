@@ -69,7 +69,7 @@ class RunListing:
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
-        event: Event | None = Started()
+        event: Event | None = Started(self._now())
         while event is not None:
             event = self.perform(self.poller.on(event), stop)
         self._health.end()

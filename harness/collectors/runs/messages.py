@@ -24,6 +24,8 @@ class Instant:
 class Started:
     """The observation begins, or begins again after an internal error."""
 
+    now: Instant
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerGrew:

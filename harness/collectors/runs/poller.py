@@ -81,8 +81,8 @@ class RunPoller:
                 self._arrivals.add(submissions, stage)
             case ClusterHint(activity):
                 self._cluster = activity
-            case Started():
-                self._stopping, self._backoff_s = False, 0.0
+            case Started(now):
+                self._stopping, self._backoff_s, self._polled_s = False, 0.0, now.s
                 return [self.next_page() if self._arrivals.load is Load.EXTERNAL else Wait(_SLICE_S)]
             case Tick(now):
                 return self._on_tick(now)

@@ -23,7 +23,7 @@ class Sweep:
         self.token = ""
 
     def begin(self) -> None:
-        """The first page is about to be requested."""
+        """Note what is open, as the first page is about to be requested."""
         self._missing = set(self._known.open)
 
     def turn(self, page: RunPage, *, overlooks: bool) -> bool:
@@ -49,7 +49,7 @@ class Sweep:
         return [] if last.next_page else sorted(self._missing & self._known.open.keys())
 
     def restart(self, *, whole: bool = False) -> None:
-        """Begin anew with the first page; `whole`: go through the listing to its end."""
+        """Start again with the first page; `whole`: go through the listing to its end."""
         self.token = ""
         if whole:
             self._complete_to = 0

@@ -214,7 +214,7 @@ def test_compacted_history_is_a_gap_after_which_everything_is_known_again(
             step(real_cluster, namespace, "after")
             until(lambda: ("after", SCHEDULING) in last_spans(folder, namespace), "the second pod")
             # The API server's cache remembers pods and nodes from its start on; events it reads from etcd, which forgot.
-            until(lambda: any("forgotten" in event.message for event in folder.records(Event)), "the gap")
+            until(lambda: any("expired" in event.message for event in folder.records(Event)), "the gap")
             until(lambda: placements(folder, namespace) == 2, "both placements")
 
 

@@ -49,7 +49,7 @@ def test_everything_is_listed_again_after_an_unobserved_restart_of_the_api_serve
         step(own_cluster, "default", "after")
         until(lambda: placed(folder, "default", "after"), "the pod after it")
     assert GAP in reasons(folder)
-    assert any("forgotten" in event.message for event in of_ourselves(folder))
+    assert any("expired" in event.message for event in of_ourselves(folder))
 
 
 @pytest.mark.soak

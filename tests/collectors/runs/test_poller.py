@@ -72,8 +72,8 @@ DONE, GOING, OLD = run("a", SUCCEEDED), run("a"), run("old", created_s=-1000.0)
     ("schedule", "intended", "events", "answer"),
     [
         # a load of ours: nothing can be listed yet; somebody else's: look at once
-        ("burst", 1, [Started()], [SLICE]),
-        ("", 0, [Started()], [AskPage("")]),
+        ("burst", 1, [Started(now(0.0))], [SLICE]),
+        ("", 0, [Started(now(0.0))], [AskPage("")]),
         # what has changed asks for nothing; time does
         ("burst", 1, [grew("a")], []),
         ("burst", 1, [ClusterHint(Activity(pods=0))], []),
