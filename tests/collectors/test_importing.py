@@ -1,4 +1,4 @@
-"""Records from files."""
+"""Records imported from files."""
 
 import json
 from pathlib import Path

@@ -75,7 +75,7 @@ class TestSecrets:
 
 @contextmanager
 def full_disk(room: int) -> Iterator[None]:
-    """No file of this process may grow beyond `room` bytes: writes end half-way, then fail, as on a full disk."""
+    """No file of this process may exceed `room` bytes: writes are truncated, then fail, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))

@@ -96,7 +96,7 @@ def simulator() -> Iterator[Simulator]:
 
 
 def prepared(simulator: Simulator, tmp_path: Path, name: str, host: str = "") -> tuple[RunFolder, kfp.KfpTarget]:
-    """A run folder with a plan, and its target, in an experiment of its own."""
+    """A run folder with a plan and its target, in a separate experiment."""
     texts = {option: default for option, default, *_ in kfp.OPTIONS} | {"namespace": "", "experiment": name}
     found = kfp.prepare(texts, simulated=True)
     plan = Plan(
@@ -134,7 +134,7 @@ def ends(folder: RunFolder) -> dict[str, str]:
 
 
 def submitted(simulator: Simulator, target: kfp.KfpTarget, folder: RunFolder, count: int) -> list[str]:
-    """Runs that are in the ledger, as a load would have them."""
+    """Submit runs and enter them in the ledger, as a load does."""
     runs = [target.submit(Scenario(str(k), "test", {}, {}), simulator) for k in range(count)]
     now_at = time.time_ns()
     with folder.recorder() as ledger:
@@ -144,7 +144,7 @@ def submitted(simulator: Simulator, target: kfp.KfpTarget, folder: RunFolder, co
 
 
 def last_spans(folder: RunFolder) -> Mapping[str, list[Span]]:
-    """The spans that count, by step, in order."""
+    """The valid spans by step, in order."""
     last = {(span.run, span.step, span.phase, span.attempt): span for span in folder.records(Span)}
     steps: dict[str, list[Span]] = defaultdict(list)
     for span in last.values():

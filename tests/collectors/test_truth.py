@@ -1,4 +1,4 @@
-"""What is made of manifests and events, against what the simulated platform knows happened, to the nanosecond.
+"""Spans from manifests and events, against the simulated platform's exact truth.
 
 The platform runs in simulated time. Every object that its Kubernetes API would show is handed to the collectors as it
 is rendered there: whole seconds, several versions, events beside them.
@@ -27,7 +27,7 @@ PIPELINE = Path(__file__).parents[2] / "harness" / "targets" / "training.yaml"
 
 
 class Observed(KubernetesView):
-    """The Kubernetes API, with the collectors watching it, and the pods as they really are."""
+    """The Kubernetes API with the collectors watching it, and the true pods."""
 
     def __init__(self, folder: RunFolder) -> None:
         super().__init__(Calendar(ORIGIN_AT))
@@ -44,7 +44,7 @@ class Observed(KubernetesView):
         self._tell()
 
     def _tell(self) -> None:
-        """What a watch would have brought since the last change."""
+        """Report the changes that a watch would have shown."""
         kinds = {each.plural: each for each in self.store.resources if each.group == "" and each.listing is None}
         for plural, see in (("pods", self.pods.see), ("events", self.events.see)):
             for change in self.store.changes(plural, self._told, 1000):
@@ -69,7 +69,7 @@ def observed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def boundaries(spans: list[Span]) -> dict[str, tuple[Span, Span]]:
-    """First and last stretch of each phase of one pod."""
+    """First and last span of each phase of one pod."""
     found: dict[str, tuple[Span, Span]] = {}
     for span in sorted(spans, key=lambda span: span.started_at):
         found[span.phase] = (found.get(span.phase, (span, span))[0], span)

@@ -1,4 +1,4 @@
-"""Nodes, pods and events as they are told, without a network."""
+"""Nodes, pods and events, without a network."""
 
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ class TestNodes:
 
 class TestPods:
     def test_a_span_that_turns_out_wrong_is_overridden_by_an_empty_one(self, scene: Scene) -> None:
-        """An image pull of a container that starts after the main one is told before the main one's start is."""
+        """The pull for a container that starts after the main one is reported before the main one's start."""
         seen = pod(node="n", conditions=[condition("PodScheduled", "True", 4)])
         scene.pods.see("ADDED", seen)
         scene.pods.see_event(event("Pulling", 'Pulling image "late"', 20))
@@ -111,7 +111,7 @@ class TestPods:
         assert not scene.folder.records(Span)
 
     def test_creation_is_dated_by_a_clock_calibrated_with_the_scheduler_s_stamps(self, scene: Scene) -> None:
-        """Our clock is 7 s ahead, and news take between 10 and 40 ms."""
+        """Our clock is 7 s ahead, and the watch delays by 10 to 40 ms."""
         for k, (created, told) in enumerate([(1.2, 0.040), (2.3, 0.010), (3.9, 0.020)]):
             manifest = pod(f"p{k}", created=created)
             scene.now = at(created + 7 + told)

@@ -1,4 +1,4 @@
-"""A pod's life from manifests and events of the shapes that clusters really show."""
+"""A pod's life from manifests and events as real clusters show them."""
 
 from itertools import pairwise
 from random import Random
@@ -29,7 +29,7 @@ def life_of(*seen: dict[str, Any], now: float = 100.0) -> PodLife:
 
 
 def phases(life: PodLife) -> list[tuple[str, float, float | None]]:
-    """(phase, start, end) in seconds of the scene, without what took no time."""
+    """(phase, start, end) in seconds of the scene, without empty phases."""
     spans = life.spans()
     found = [
         (s.phase, (s.started_at - at(0)) / 1e9, None if s.ended_at is None else (s.ended_at - at(0)) / 1e9)

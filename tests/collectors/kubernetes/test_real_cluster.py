@@ -1,4 +1,4 @@
-"""The cluster collector against a real API server with its own scheduler; the tests play the kubelets."""
+"""The cluster collector against a real API server and scheduler; the tests play the kubelets."""
 
 import threading
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from tests.support.servers import kubeconfig, proxied, until
 
 @contextmanager
 def observing(tmp_path: Path, **more: Any) -> Iterator[tuple[Cluster, RunFolder]]:
-    """The collector, running; stopped at the end."""
+    """A running collector, stopped at the end."""
     folder = RunFolder.create(tmp_path, "run")
     with folder.recorder() as recorder:
         settings = ObserverSettings("http://x", **{"requests_per_s": 200.0, **more})
@@ -54,7 +54,7 @@ def _live(cluster: Cluster) -> LiveObserver:
 
 
 def step(real: RealCluster, namespace: str, name: str, *, cpu: str = "500m", **spec: Any) -> None:
-    """A pod as Argo makes them for KFP; the run is called as the namespace."""
+    """A pod as Argo creates it for KFP; the run has the namespace's name."""
     from kubernetes import client
 
     client.CoreV1Api(real.client()).create_namespaced_pod(
@@ -80,7 +80,7 @@ def last_spans(folder: RunFolder, run: str) -> dict[tuple[str, str], Span]:
 
 
 def of_ourselves(folder: RunFolder) -> list[Event]:
-    """What the observer says of itself, but for Argo, which this control plane lacks."""
+    """The observer's notes, except about Argo, which this control plane lacks."""
     events = (event for event in folder.records(Event) if event.kind == "Observer")
     return [event for event in events if event.object != "kubernetes workflows" or "404" not in event.message]
 
@@ -91,7 +91,7 @@ def placements(folder: RunFolder, run: str) -> int:
 
 @pytest.fixture
 def namespace(real_cluster: RealCluster, request: pytest.FixtureRequest) -> str:
-    """A namespace and a node with four cores, both of this test only."""
+    """A namespace and a node with four cores, for this test only."""
     from kubernetes import client
 
     name = "".join(c if c.isalnum() else "-" for c in request.node.name.lower())[-50:].strip("-")
@@ -221,7 +221,7 @@ def test_compacted_history_is_a_gap_after_which_everything_is_known_again(
 def test_with_access_to_one_namespace_only_that_one_is_watched(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
-    """An account that may see pods and events of its namespace, and nothing else."""
+    """An account with access to pods and events of its namespace only."""
     from kubernetes import client
 
     api = real_cluster.client()

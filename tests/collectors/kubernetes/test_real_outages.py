@@ -1,4 +1,4 @@
-"""The cluster collector when things go wrong in a real cluster, and on the way to it."""
+"""The cluster collector under failures in a real cluster and on the network."""
 
 import json
 import threading
@@ -30,7 +30,7 @@ __all__ = ["namespace"]  # a fixture
 
 
 def api(real: RealCluster, method: str, path: str, body: Any) -> Any:
-    """A request without the client, which takes its time."""
+    """A request without the slow client."""
     http = urllib3.PoolManager(ca_certs=str(real.ca))
     headers = {"Authorization": f"Bearer {real.token}", "Content-Type": "application/json"}
     answer = http.request(method, real.url + path, body=json.dumps(body), headers=headers)
@@ -145,7 +145,7 @@ def test_five_thousand_pods_are_all_known_after_the_history_expired(
 
 
 def _unscheduled(real: RealCluster, namespace: str, name: str) -> None:
-    """A pod of a run that no scheduler looks at."""
+    """A pod of a run that no scheduler handles."""
     labels = {"pipeline/runid": namespace, "workflows.argoproj.io/workflow": "wf"}
     spec = {"schedulerName": "nobody", "restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}
     api(
@@ -159,7 +159,7 @@ def _unscheduled(real: RealCluster, namespace: str, name: str) -> None:
 def test_claims_are_followed_and_metadata_can_be_watched_alone(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
-    """Workflows are watched so; this control plane has no custom resources, but every type can be asked for so."""
+    """As workflows are watched; this control plane has no custom resources, so claims stand in for them."""
     path, config = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", str(real_cluster.kubeconfig)
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "20Gi"}}}
     seen: list[dict[str, Any]] = []
@@ -181,5 +181,5 @@ def test_claims_are_followed_and_metadata_can_be_watched_alone(
 
 
 def _waiting(folder: RunFolder) -> set[str]:
-    """The claims that wait for a volume."""
+    """The pending volume claims."""
     return {e.object for e in folder.records(Event) if (e.kind, e.reason) == ("PersistentVolumeClaim", "Pending")}

@@ -1,4 +1,4 @@
-"""The cluster collector while a real API server is away, and when it comes back."""
+"""The cluster collector during and after an outage of a real API server."""
 
 import threading
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.support.servers import proxied, until
 
 @pytest.fixture
 def own_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
-    """A control plane of the test's own: others would wait for its scheduler to find the way back."""
+    """A control plane for this test only: other tests would have to wait for its scheduler to reconnect."""
     with ExitStack() as stack:
         cluster = start_cluster(stack, tmp_path_factory.mktemp("own"))
         cluster.add_node("node", labels={"scene": "default"})
@@ -26,7 +26,7 @@ def own_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluste
 def test_everything_is_listed_again_after_an_unobserved_restart_of_the_api_server(
     own_cluster: RealCluster, tmp_path: Path
 ) -> None:
-    """A new server knows no changes from before its start, and after a compaction etcd knows none either: 410 Gone."""
+    """A restarted server has no earlier changes, and after a compaction neither has etcd: 410 Gone."""
     from kubernetes import client
 
     core = client.CoreV1Api(own_cluster.client())

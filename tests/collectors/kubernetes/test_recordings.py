@@ -1,4 +1,4 @@
-"""What a real control plane told, whole objects, taken in once more; fixtures/README.md says how it was recorded."""
+"""Complete objects recorded from a real control plane, replayed; fixtures/README.md describes the recording."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -42,7 +42,7 @@ class Replay:
 
 
 def replay(path: Path, scene: str) -> Replay:
-    """Each change as the watches told it."""
+    """Each change as the watches reported it."""
     folder = RunFolder.create(path, scene)
     with folder.recorder() as recorder:
         journal = Journal(recorder)
@@ -77,7 +77,7 @@ def test_a_pod_that_does_not_fit_waits_until_another_has_ended(tmp_path: Path) -
 
 
 def test_an_event_that_became_a_series_is_recorded_again(tmp_path: Path) -> None:
-    """The scheduler of 1.20 begins to count a series with its second event: the count stays 1, its time goes on."""
+    """The scheduler of 1.20 starts to count a series with its second event: the count stays 1, the time advances."""
     objects = [each["object"] for each in recording("unschedulable")["told"]]
     (series,) = [each["series"] for each in objects if each.get("series")]
     assert series["count"] == 1

@@ -1,4 +1,4 @@
-"""List and watch against a server that plays each page of the protocol, bad ones too."""
+"""List and watch against a server that plays each case of the protocol, including failures."""
 
 import threading
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def status(code: int, message: str = "no") -> dict[str, Any]:
 
 
 class Script:
-    """Plays (verb, answer) in order; a watch beyond its end stays open until the server goes."""
+    """Plays (verb, answer) in order; a watch beyond the script stays open until the server stops."""
 
     def __init__(self, *lines: tuple[str, Answer]) -> None:
         self.lines = list(lines)
@@ -64,7 +64,7 @@ class Script:
 def playing(
     tmp_path: Path, script: Script, *, wait_for: int
 ) -> Iterator[tuple[list[tuple[str, str]], Served, RunFolder]]:
-    """Follow the script until so many changes were told, then stop; yields (change, name), the server, the folder."""
+    """Follow the script for the given number of changes, then stop; returns (change, name), the server, the folder."""
     folder = RunFolder.create(tmp_path, "run")
     told: list[tuple[str, str]] = []
     stop = threading.Event()
@@ -183,7 +183,7 @@ def test_errors_are_retried_and_the_gap_recorded(tmp_path: Path) -> None:
 
 
 def test_changes_before_the_end_are_still_reported(tmp_path: Path) -> None:
-    """Stopped while a watch is silent, it asks once more from the last version on."""
+    """When stopped during a silent watch, it requests the changes since the last version once more."""
     last = threading.Event()
 
     def answer(path: str, query: dict[str, str]) -> Answer:

@@ -1,4 +1,4 @@
-"""The metric profiles that come with Pipeswarm, against what exporters answered and what their sources say.
+"""The built-in metric profiles, against recorded pages of exporters and their sources.
 
 The pages in fixtures/ are cut to the names that the profiles ask for; fixtures/README.md tells how they were recorded.
 """
@@ -21,7 +21,7 @@ LENGTH_S = 5.0  # between the two scrapes of a page
 
 
 def recorded(profile: str, before: str, after: str) -> dict[tuple[str, str], float]:
-    """Values by (metric, first label's value) of two scrapes that are five seconds apart."""
+    """Values by (metric, first label's value) of two scrapes five seconds apart."""
     first, second = Scrape(0, parse(before)), Scrape(round(LENGTH_S * 1e9), parse(after))
     return {
         (sample.metric, next(iter(sample.labels.values()), "")): sample.value

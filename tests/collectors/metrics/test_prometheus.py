@@ -142,7 +142,7 @@ class TestScraping:
 
 
 class Counted:
-    """A page whose counter and histogram grow by the clock, ten a second."""
+    """A page whose counter and histogram grow by ten per second."""
 
     def __init__(self) -> None:
         self._begun_s = time.time()
@@ -164,7 +164,7 @@ class Counted:
 
 @contextmanager
 def real_prometheus(tmp_path: Path, target: str, **how: object) -> Iterator[str]:
-    """A Prometheus that scrapes `target` every second; `how` are more settings of the scrape."""
+    """A Prometheus that scrapes `target` every second; `how` holds further scrape settings."""
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("there is no program 'prometheus' (Debian's package prometheus has it)")

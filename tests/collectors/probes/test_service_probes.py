@@ -20,7 +20,7 @@ TOKEN = "token-of-the-platform"
 
 
 class Scene:
-    """A backend that knows one adapter; both are what `status` says."""
+    """A backend with one adapter; `status` holds the status of both."""
 
     def __init__(self, path: Path, host: str, mode: str = "backend") -> None:
         self.folder = RunFolder.create(path, "run")

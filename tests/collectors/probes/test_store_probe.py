@@ -1,4 +1,4 @@
-"""The probe of the artifact store, against a real S3 server on a file system with little room."""
+"""The probe of the artifact store, against a real S3 server on a small file system."""
 
 import os
 import shutil
@@ -55,7 +55,7 @@ class Scene:
 
 @contextmanager
 def object_store(path: Path) -> Iterator[str]:
-    """An S3 server over a folder."""
+    """An S3 server that stores objects in a folder."""
     rclone = shutil.which("rclone", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if rclone is None:
         pytest.skip("there is no rclone, which serves S3")

@@ -1,4 +1,4 @@
-"""The receiver of callbacks: real requests, one record of a run's end whatever is posted how often."""
+"""The receiver of callbacks, with real requests: each run's end is recorded once, however often it is posted."""
 
 import json
 import socket
@@ -51,7 +51,7 @@ def observation(tmp_path, listen, target=None):
 
 @contextmanager
 def receiving(seen, listen):
-    """The collector at work; yields what posts a body and returns the status."""
+    """A running collector; yields a function that posts a body and returns the status."""
     collector, stop = open_collector(seen), threading.Event()
     thread = threading.Thread(target=collector.collect, args=(stop,))
     thread.start()

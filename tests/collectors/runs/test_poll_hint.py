@@ -1,4 +1,4 @@
-"""When a poll of the runs will show something."""
+"""What the cluster hints that a poll of the runs will show."""
 
 import pytest
 

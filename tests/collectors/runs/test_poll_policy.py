@@ -1,4 +1,4 @@
-"""What listing the runs may cost, and how late an end is seen at worst."""
+"""What listing the runs may cost, and the maximum delay until an end is seen."""
 
 import math
 from typing import Any
@@ -56,7 +56,7 @@ def test_the_floor(awaited_s: float, requests: int) -> None:
 
 
 def unaided(policy: PollPolicy, sent: int, length_s: float) -> tuple[int, float]:
-    """Polls that an end after `length_s` costs when nothing tells of it, and how much later it is seen."""
+    """The polls spent on an end after `length_s` without a hint, and the delay until it is seen."""
     own, last_s, now_s = 0, 0.0, 0.0
     while True:
         now_s += 0.5

@@ -15,7 +15,7 @@ POLICY = PollPolicy(share=0.05, min_s=1.0, calm_s=5.0, max_s=60.0)
 
 
 def started(path: Path, *names: str, intended: int = 0, schedule: str = "burst") -> Scene:
-    """A test whose runs have all been submitted, unless more are intended."""
+    """A test that has submitted all of its runs, unless more are `intended`."""
     scene = Scene(path, Platform(200), intended=intended or len(names), schedule=schedule)
     for name in names:
         scene.platform.put(name, "RUNNING", 0)
@@ -134,7 +134,7 @@ class TestWithACluster:
 
 
 class World:
-    """What becomes of a test's runs. `lengths` are seconds from submission to end, one is submitted every `every_s`."""
+    """The runs of a test: submitted every `every_s`, each ends after its length in seconds."""
 
     def __init__(
         self, path: Path, lengths: list[float], every_s: float = 0.0, *, cluster: bool = False, labels: bool = True
@@ -147,7 +147,7 @@ class World:
         self.over_s = max(end_s for _, end_s, _ in self._due)
 
     def observe(self, limit_s: float) -> float:
-        """Until the load knows of the last end, or `limit_s`; the seconds at which the observer was ended."""
+        """Observe until the last end is known, or until `limit_s`; returns when the observer was stopped."""
         self._stop = SimulatedStop(self.scene, limit_s, self._advance)
         self.scene.runs.collect(self._stop)
         return self.scene.now_s

@@ -61,7 +61,7 @@ def run(name: str, state: str = "RUNNING", created_s: float = 0.0) -> ListedRun:
 
 
 def requests(commands: Sequence[Command]) -> list[Command]:
-    """Without the records."""
+    """The commands without the records."""
     return [command for command in commands if not isinstance(command, Record)]
 
 

@@ -1,4 +1,4 @@
-"""Which runs are asked for their tasks, and what is recorded of them."""
+"""Which runs' tasks are read, and what is recorded of them."""
 
 import threading
 from pathlib import Path
@@ -35,7 +35,7 @@ class Detailed(Platform):
 
 
 class Scene(run_listing.Scene):
-    """With such a platform."""
+    """A scene with a platform that lists tasks."""
 
     platform: Detailed
 
