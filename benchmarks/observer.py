@@ -90,7 +90,13 @@ def watch(place: Path, address: str, pods: int) -> tuple[float, float, RunFolder
     settings = ObserverSettings("http://x", kubeconfig=str(config), requests_per_s=1000.0)
     stop = threading.Event()
     with folder.recorder() as recorder:
-        observation = Observation(folder, plan, kfp.KfpTarget({"experiment": ""}), settings, Journal(recorder))
+        observation = Observation(
+            folder=folder,
+            plan=plan,
+            target=kfp.KfpTarget({"experiment": ""}),
+            settings=settings,
+            journal=Journal(recorder),
+        )
         cluster = Cluster(observation)
         thread = threading.Thread(target=cluster.collect, args=(stop,))
         before, begun_s = time.process_time(), time.monotonic()

@@ -1,4 +1,4 @@
-"""``pipeswarm import FILE …``: a run folder and its report from dumps, without a cluster."""
+"""``pipeswarm import FILE …``: make a run folder and its report from dumps, without a cluster."""
 
 import argparse
 import os
@@ -11,19 +11,19 @@ from harness.model.errors import ConfigError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
+    """Add the options of ``import``."""
     from harness.cli import observe
 
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE",
-        help="JSON: kubectl get nodes,pods,events,pvc,workflows -A -o json, GET /runs, Prometheus' answers",
+        help="JSON from kubectl get nodes,pods,events,pvc,workflows -A -o json, GET /runs, or Prometheus' query_range",
     )  # fmt: skip
     observe.configure_folder(parser)
     printing.configure(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Record what the files hold, and write the report; no folder is left of files that make no run."""
+    """Record the files and write the report; files without a run leave no folder behind."""
     from harness.cli import observe, report
     from harness.collectors.collector import Observation, ObserverSettings
     from harness.collectors.importing import count_runs, import_files, read_files
@@ -35,13 +35,18 @@ def run(arguments: argparse.Namespace) -> int:
     if not count_runs(dumps):
         raise ConfigError(
             f"no run is listed in {', '.join(map(str, arguments.files))}",
-            "add what the platform's list of runs answers, as GET /apis/v2beta1/runs?page_size=200",
+            "add the platform's list of runs, as from GET /apis/v2beta1/runs?page_size=200",
         )
     target = find(plan.target).from_plan(plan)
     folder = observe.new_folder(arguments, plan, "imported", len(dumps))
     try:
         with folder.recorder() as recorder:
-            counts = import_files(Observation(folder, plan, target, ObserverSettings(""), Journal(recorder)), dumps)
+            counts = import_files(
+                Observation(
+                    folder=folder, plan=plan, target=target, settings=ObserverSettings(""), journal=Journal(recorder)
+                ),
+                dumps,
+            )
     except BaseException:
         shutil.rmtree(os.fspath(folder))
         raise

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError("no platform is given", "give --host, or set KF_PIPELINES_ENDPOINT")
     token = read_token(arguments.token_file, os.environ)
     cluster = NodePools(arguments.kube_context, arguments.namespace)
-    exchange = Http("kfp", host, token, Timeouts(10.0, 60.0), lambda _: None)
+    exchange = Http("kfp", host, token, Timeouts(10.0, 60.0))
     settings = TrialSettings(arguments.pool, arguments.pipeline, arguments.trial, arguments.settle)
     trials = NodePoolTrials(settings, cluster, exchange, lambda text: print(text, file=sys.stderr, flush=True))
     trials.settle()

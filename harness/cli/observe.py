@@ -180,6 +180,4 @@ def _try_listing(target: "Target", settings: "ObserverSettings") -> None:
             "run a load test (locust): it is observed as well",
         )
     timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
-    target.list_runs(
-        Http("try", settings.host, settings.token, timeouts, lambda _request: None, verify_tls=settings.verify_tls)
-    )
+    target.list_runs(Http("try", settings.host, settings.token, timeouts, verify_tls=settings.verify_tls))

@@ -1,4 +1,4 @@
-"""``pipeswarm watch RUN``: how a running test stands, in the terminal, until it is over."""
+"""``pipeswarm watch RUN``: the live state of a test in the terminal, until it is over."""
 
 import argparse
 import sys
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli import printing
 from harness.model.errors import ExitCode
+from harness.model.live_observer import LiveObserver
 from harness.model.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
@@ -17,21 +18,21 @@ if TYPE_CHECKING:
     from harness.store.folder import RunFolder
 
 _EVERY_S = 0.5
-_QUIET_EVERY_S = 10.0  # where the output is no terminal
-_STALE_S = 60.0  # whoever goes on says so every second
+_PLAIN_EVERY_S = 10.0  # where the output is not a terminal
+_STALE_S = 60.0  # a live process writes its state every second
 _OVER = "over"
 _COUNTS = ("sent", "accepted", "awaited", "in_flight", "done", "failed", "rejected", "missed")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
+    """Add the options of ``watch``."""
     parser.add_argument("run", type=Path, help="a run folder")
-    parser.add_argument("--once", action="store_true", help="show how it stands now, and end")
+    parser.add_argument("--once", action="store_true", help="show the present state and exit")
     printing.configure(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show the run until it is over; with ``--json`` or ``--once`` only how it stands."""
+    """Show the run until it is over; with ``--json``, ``--quiet`` or ``--once`` only its present state."""
     from harness.store.folder import RunFolder
 
     folder = RunFolder.open(arguments.run)
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif sys.stdout.isatty():
         _redraw(folder)
     else:
-        _print_now_and_then(folder)
+        _print_plain(folder)
     return ExitCode.OK
 
 
@@ -48,23 +49,24 @@ def is_over(load: Mapping[str, Any], observed: Mapping[str, Any], *, reported: b
     """Whether a run will not change any more.
 
     Args:
-        load: what the load last said; empty when there is none of ours.
-        observed: what the observer last said.
-        reported: its report is written.
+        load: last state of the load; empty for an observation without one.
+        observed: last state of the observer.
+        reported: the report is written.
         now_at: UTC ns.
     """
     if load.get("stage") == _OVER or (reported and not load):
         return True
-    said_at = max((int(part["at"]) for part in (load, observed) if "at" in part), default=now_at)
-    return (now_at - said_at) / 1e9 > _STALE_S
+    written_at = max((int(part["at"]) for part in (load, observed) if "at" in part), default=now_at)
+    return (now_at - written_at) / 1e9 > _STALE_S
 
 
 def view(
     load: Mapping[str, Any], observed: Mapping[str, Any], found: Mapping[str, Any], *, over: bool = False
 ) -> list[tuple[str, str]]:
-    """What there is to say, as (what, value), only what is known; a run that is `over` may have had no load of ours."""
-    stage = str(load.get("stage") or observed.get("stage") or (_OVER if over else "not begun"))
-    return [("stage", stage), *_of_load(load), *_of_platform(observed), *_of_findings(found)]
+    """The live state as (label, value), only what is known. `over` is the stage of a run that has recorded none."""
+    stage = str(load.get("stage") or observed.get("stage") or (_OVER if over else "not started"))
+    platform = _of_platform(LiveObserver.from_json(observed))
+    return [("stage", stage), *_of_load(load), *platform, *_of_findings(found)]
 
 
 def _of_load(load: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -76,32 +78,32 @@ def _of_load(load: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if load.get("runs_per_min"):
         yield "throughput", f"{load['runs_per_min']:,.0f} runs/min"
     if load.get("lag_s") is not None:
-        yield "lag of the last second, worst", f"{load['lag_s'] * 1e3:.1f} ms"
+        yield "max lag in the last second", f"{load['lag_s'] * 1e3:.1f} ms"
     if load.get("lag_p99_s") is not None:
         yield "lag p99", f"{load['lag_p99_s'] * 1e3:.1f} ms"
     if load.get("eta_s") is not None:
         yield "time left", format_duration(float(load["eta_s"]))
 
 
-def _of_platform(observed: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for what in ("runs", "pods"):
-        if observed.get(what):
-            yield f"{what} on the platform", _by_state(observed[what])
-    if observed.get("ready_nodes") is not None:
-        yield "ready nodes", f"{observed['ready_nodes']:,} of {observed.get('nodes', 0):,}"
-    if observed.get("kubernetes"):
-        yield "kubernetes", str(observed["kubernetes"])
-    for volume, left in sorted((observed.get("store_free_bytes") or {}).items()):
-        yield f"free space of {volume}", format_bytes(float(left))
-    if observed.get("requests"):
-        yield "the observer's own requests", f"{sum(observed['requests'].values()):,}"
-    if observed.get("last_error"):
-        yield "last trouble of the observer", str(observed["last_error"])
+def _of_platform(observed: LiveObserver) -> Iterator[tuple[str, str]]:
+    for name, counts in (("runs", observed.runs), ("pods", observed.pods)):
+        if counts:
+            yield f"{name} on the platform", _by_state(counts)
+    if observed.ready_nodes is not None:
+        yield "ready nodes", f"{observed.ready_nodes:,} of {observed.nodes or 0:,}"
+    if observed.kubernetes:
+        yield "kubernetes", observed.kubernetes
+    for volume, free in sorted((observed.store_free_bytes or {}).items()):
+        yield f"free space of {volume}", format_bytes(float(free))
+    if observed.requests:
+        yield "observer requests", f"{sum(observed.requests.values()):,}"
+    if observed.last_error:
+        yield "last observer error", observed.last_error
 
 
 def _of_findings(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for place, finding in enumerate(found.get("findings", ())):
-        yield "" if place else "what holds it back", f"{finding['title']} ({finding['name']})"
+        yield "" if place else "bottlenecks", f"{finding['title']} ({finding['name']})"
 
 
 def _bar(load: Mapping[str, Any], width: int = 30) -> str:
@@ -139,8 +141,8 @@ def _facts(folder: "RunFolder") -> list[tuple[str, str]]:
 
 
 def _text(facts: list[tuple[str, str]]) -> str:
-    width = max(len(what) for what, _ in facts)
-    return "\n".join(f"{what.ljust(width)}  {value}" for what, value in facts)
+    width = max(len(label) for label, _ in facts)
+    return "\n".join(f"{label.ljust(width)}  {value}" for label, value in facts)
 
 
 def _redraw(folder: "RunFolder") -> None:
@@ -157,17 +159,17 @@ def _panel(folder: "RunFolder") -> "RenderableType":
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
-    for what, value in _facts(folder):
-        table.add_row(what, value)
+    for label, value in _facts(folder):
+        table.add_row(label, value)
     return Panel(table, title=folder.path.name, expand=False)
 
 
-def _print_now_and_then(folder: "RunFolder") -> None:
-    """Each state of the test once, and how it stands every ten seconds."""
+def _print_plain(folder: "RunFolder") -> None:
+    """Print the state at each change of stage, and every ten seconds."""
     shown_s, stage = float("-inf"), ""
     while True:
         over, facts = ended(folder), _facts(folder)
-        if over or facts[0][1] != stage or time.monotonic() - shown_s >= _QUIET_EVERY_S:
+        if over or facts[0][1] != stage or time.monotonic() - shown_s >= _PLAIN_EVERY_S:
             print(_text(facts), end="\n\n", flush=True)
             shown_s, stage = time.monotonic(), facts[0][1]
         if over:

@@ -1,5 +1,5 @@
-"""Watches a platform while a test runs: one file per source, in a process of its own.
+"""Observes a platform while a test runs: one file per source, in a process of its own.
 
-`observer` runs the collectors, `collector` says what one is and finds them; a third party adds one under the entry
-point group ``pipeswarm.collectors``.
+`collector` defines what a collector is and finds all of them, `observer` runs them. Third parties add collectors under
+the entry point group ``pipeswarm.collectors``.
 """

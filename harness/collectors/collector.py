@@ -1,4 +1,4 @@
-"""What a collector is, what it is given, and where collectors are found."""
+"""The interface of a collector, what it is given, and where collectors are found."""
 
 import importlib
 import pkgutil
@@ -10,9 +10,12 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol, Self, cast
 
+from harness.collectors.http import Http, Timeouts
 from harness.collectors.journal import Journal
 from harness.collectors.metrics import profiles_file
 from harness.collectors.probes.s3 import Bucket
+from harness.model.live_observer import LiveObserver
+from harness.model.options import Option
 from harness.model.plan import Plan
 from harness.store.folder import RunFolder
 from harness.targets.target import Target
@@ -103,20 +106,32 @@ class ObserverSettings:
 
 @dataclass(slots=True)
 class Activity:
-    """What one collector tells the others of the present.
+    """What the cluster's collector tells the other collectors about the present; none is not observed.
 
-    `pods` of runs that live now, the runs that pods have worked for, and of the runs of whose end the platform has
-    taken note (`kept`) whether they ended well; none where that isn't seen.
+    Attributes:
+        pods: pods of runs that are alive.
+        worked: runs that pods have worked for.
+        persisted: runs whose end the platform has persisted, and whether they succeeded.
     """
 
     pods: int | None = None
     worked: AbstractSet[str] | None = None
-    kept: Mapping[str, bool] | None = None
+    persisted: Mapping[str, bool] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What every collector is given."""
+    """What every collector is given.
+
+    Attributes:
+        folder: of the run.
+        plan: of the test.
+        target: the platform.
+        settings: how to reach it and its cluster.
+        journal: takes the records.
+        activity: what collectors tell each other.
+        options: values of the collectors' own options (`OPTIONS`), by name.
+    """
 
     folder: RunFolder
     plan: Plan
@@ -124,38 +139,53 @@ class Observation:
     settings: ObserverSettings
     journal: Journal
     activity: Activity = field(default_factory=Activity)
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def connect(self, source: str, host: str, token: str = "") -> Http:
+        """An exchange with `host` as the settings ask for, whose requests are counted under `source`.
+
+        Raises:
+            ConfigError: `host` is not an http(s) address.
+        """
+        settings = self.settings
+        timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
+        return Http(source, host, token, timeouts, count=self.journal.count, verify_tls=settings.verify_tls)
 
 
 class Collector(Protocol):
-    """One source. Runs in a thread of its own."""
+    """One source of records. Runs in a thread of its own."""
 
     def collect(self, stop: threading.Event) -> None:
-        """Record what the source shows until `stop` is set, and once more then.
+        """Record what the source shows until `stop` is set, and then once more.
 
-        A source that can't be reached is normal: a `SourceHealth` records it and says when to ask again. An exception
-        is a defect: it is recorded, and `collect` is called again.
+        An unreachable source is normal: a `SourceHealth` records it and says when to retry. An exception is an
+        internal error: it is recorded, and `collect` is called again.
         """
         ...
 
-    def live(self) -> Mapping[str, object]:
-        """What it knows of the present, for people who watch; empty until it has first looked, or tried to."""
+    def live(self) -> LiveObserver | None:
+        """Its fields of the live view; none until the source was read once, or was found unreachable."""
         ...
 
 
 class Source(Protocol):
-    """What a collector's module offers; third parties may register any object that does."""
+    """What a collector's module offers; third parties may register any object that does.
+
+    A source may also have options of its own: a sequence of `Option` called ``OPTIONS``. Their values arrive as
+    `Observation.options`.
+    """
 
     def open_collector(self, observation: Observation) -> Collector | None:
-        """The collector of an observation; none when there is nothing for it to do.
+        """The collector of an observation; none when there is nothing to collect.
 
         Raises:
-            ConfigError: it can't work as it is configured.
+            ConfigError: the configuration can't work.
         """
         ...
 
 
 def sources() -> dict[str, Source]:
-    """The sources at hand by name, built-in and third-party."""
+    """All sources by name, built-in and third-party."""
     package = importlib.import_module(__package__)
     found: dict[str, Source] = {}
     for module in pkgutil.walk_packages(package.__path__, f"{__package__}."):
@@ -165,3 +195,8 @@ def sources() -> dict[str, Source]:
     for entry in entry_points(group="pipeswarm.collectors"):
         found[entry.name] = cast("Source", entry.load())
     return found
+
+
+def collector_options() -> tuple[Option, ...]:
+    """The collectors' own options, by the names of their sources."""
+    return tuple(option for _, source in sorted(sources().items()) for option in getattr(source, "OPTIONS", ()))

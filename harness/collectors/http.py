@@ -11,24 +11,27 @@ from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import HttpAnswer, HttpRequest
 
 _USER_AGENT = "pipeswarm-observer"
-_ID = re.compile(r"/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # which one is asked for makes no endpoint
+_ID = re.compile(r"/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # requests for different objects share an endpoint
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds to wait for a connection and for an answer."""
+    """Seconds to wait for a connection and for a response."""
 
     connect_s: float
     answer_s: float
 
-    @property
-    def both(self) -> urllib3.Timeout:
-        """As urllib3 wants them."""
-        return urllib3.Timeout(connect=self.connect_s, read=self.answer_s)
-
 
 class Http:
-    """An `Exchange` to `host`. `count` is told each request, as ``<source> <method> <path>``.
+    """An `Exchange` with `host`.
+
+    Args:
+        source: what the requests are counted under.
+        host: an http(s) address; https where it names no scheme.
+        token: bearer token; "" for none.
+        timeouts: of each request.
+        count: called with each request's endpoint, ``<source> <method> <path>``.
+        verify_tls: check the host's certificate.
 
     Raises:
         ConfigError: `host` is not an http(s) address.
@@ -40,8 +43,8 @@ class Http:
         host: str,
         token: str,
         timeouts: Timeouts,
-        count: Callable[[str], None],
         *,
+        count: Callable[[str], None] = lambda _endpoint: None,
         verify_tls: bool = True,
     ) -> None:
         address = host if "://" in host else f"https://{host}"
@@ -55,16 +58,18 @@ class Http:
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
         self._pool = urllib3.PoolManager(
-            cert_reqs="CERT_REQUIRED" if verify_tls else "CERT_NONE", timeout=timeouts.both, retries=False
+            cert_reqs="CERT_REQUIRED" if verify_tls else "CERT_NONE",
+            timeout=urllib3.Timeout(connect=timeouts.connect_s, read=timeouts.answer_s),
+            retries=False,
         )
         if not verify_tls:
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
 
     def __call__(self, request: HttpRequest) -> HttpAnswer:
-        """Send one request and read its answer whole.
+        """Send one request and read the whole response.
 
         Raises:
-            TargetUnreachableError: refused, timed out, closed without an answer, or not HTTP.
+            TargetUnreachableError: refused, timed out, closed without a response, or not HTTP.
         """
         path = _ID.sub("/*", request.path.partition("?")[0])
         self._count(f"{self._source} {request.method} {path}")
@@ -78,7 +83,7 @@ class Http:
             )
         except urllib3.exceptions.HTTPError as error:
             raise TargetUnreachableError(
-                f"{self._address} does not answer: {error}", "is the address right, and the platform up?"
+                f"{self._address} does not answer: {error}", "check the address, and that the platform is up"
             ) from error
         headers = {name.lower(): value for name, value in answer.headers.items()}
         return HttpAnswer(answer.status, answer.data, headers)

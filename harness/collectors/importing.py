@@ -1,11 +1,14 @@
-"""Records from files instead of from a live platform, so that a report needs no second test.
+"""Records from files instead of a live platform, so that a report needs no second test.
 
-Files are told apart by what is in them: what ``kubectl get nodes,pods,events,pvc,workflows -o json`` prints, pages of
-a platform's listing of runs (``GET …/runs``), answers of Prometheus to ``query_range``.
+The content of a file decides its kind: Kubernetes objects (``kubectl get nodes,pods,events,pvc,workflows -o json``),
+pages of a platform's listing of runs (``GET …/runs``), or responses of Prometheus to ``query_range``.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
@@ -13,118 +16,138 @@ import orjson
 
 from harness.collectors.collector import Observation
 from harness.collectors.kubernetes import pvcs, workflows
-from harness.collectors.kubernetes.cluster import Pods
 from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.nodes import Nodes
+from harness.collectors.kubernetes.observed_pods import Pods
 from harness.collectors.kubernetes.reflector import OnChange
-from harness.collectors.runs.listing import Runs
+from harness.collectors.runs.known_runs import KnownRuns
 from harness.model.errors import ConfigError
 from harness.model.http import HttpAnswer
 from harness.model.records import Sample
 from harness.targets.target import ListsRuns
 
-_ORDER = ("Node", "Pod", "Event", pvcs.KIND, workflows.KIND)  # events tell of pods that must be known
+_ORDER = ("Node", "Pod", "Event", pvcs.KIND, workflows.KIND)  # events refer to pods that must be known
 
-Dump = tuple[Path, dict[str, Any]]
+
+class DumpKind(Enum):
+    """What a file holds."""
+
+    OBJECTS = auto()  # of Kubernetes
+    RUNS = auto()
+    SAMPLES = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """A file that was read."""
+
+    path: Path
+    kind: DumpKind
+    document: Mapping[str, Any]
 
 
 def read_files(paths: Iterable[Path]) -> list[Dump]:
-    """What is in `paths`.
+    """The content of `paths`.
 
     Raises:
-        ConfigError: a file can't be read, or is none of those that are understood.
+        ConfigError: a file can't be read, or is of no known kind.
     """
-    return [(path, _read(path)) for path in paths]
+    return [_read(path) for path in paths]
 
 
 def count_runs(dumps: Iterable[Dump]) -> int:
     """How many runs they list."""
-    lists = (document.get("runs") for _, document in dumps)
+    lists = (dump.document.get("runs") for dump in dumps if dump.kind is DumpKind.RUNS)
     return sum(len(runs) for runs in lists if isinstance(runs, list))
 
 
 def import_files(observation: Observation, dumps: Sequence[Dump]) -> Mapping[str, int]:
-    """Record what was read; returns how many objects of each kind there were.
+    """Record the dumps; returns how many objects of each kind there were.
 
     Raises:
         ConfigError: a file is damaged.
     """
     objects: dict[str, list[tuple[Path, dict[str, Any]]]] = {kind: [] for kind in _ORDER}
-    counts: dict[str, int] = {}
-    for path, document in dumps:
-        if "items" in document:
-            with _reading(path):
-                for each in _items(path, document):
-                    objects[str(each["kind"])].append((path, each))
-    for path, document in dumps:
-        with _reading(path):
-            if _lists_runs(document):
-                counts["Run"] = counts.get("Run", 0) + _record_runs(observation, path)
-            elif "data" in document:
-                counts["Sample"] = counts.get("Sample", 0) + _record_samples(observation, path, document["data"])
+    counts: Counter[str] = Counter()
+    known = KnownRuns(observation.plan.target)
+    for dump in (each for each in dumps if each.kind is DumpKind.OBJECTS):
+        with _reading(dump.path):
+            for each in _items(dump):
+                objects[str(each["kind"])].append((dump.path, each))
+    for dump in dumps:
+        with _reading(dump.path):
+            if dump.kind is DumpKind.RUNS:
+                counts["Run"] += _record_runs(observation, dump, known)
+            elif dump.kind is DumpKind.SAMPLES:
+                counts["Sample"] += _record_samples(observation, dump)
     _record_objects(observation, objects)
-    return counts | {kind: len(found) for kind, found in objects.items() if found}
+    return dict(counts) | {kind: len(found) for kind, found in objects.items() if found}
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """What is in `path` is read here: whatever it lacks is told as its fault."""
+    """Errors in here are reported as damage of the file at `path`."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise ConfigError(f"{path} is damaged, or cut: {what}", "give the whole answer, as it came") from error
+        raise ConfigError(f"{path} is damaged or truncated: {what}", "give the complete response") from error
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Dump:
     try:
         document = orjson.loads(path.read_bytes())
     except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror}", "name a file") from error
+        raise ConfigError(f"{path} can't be read: {error.strerror}", "give the path of a readable file") from error
     except orjson.JSONDecodeError as error:
         raise ConfigError(f"{path} is not JSON: {error}", "kubectl needs -o json") from error
-    if not isinstance(document, dict) or not ({"items", "data"} & set(document) or _lists_runs(document)):
-        raise ConfigError(
-            f"{path} holds neither Kubernetes objects, nor runs, nor a range of samples",
-            "give the answer of kubectl get nodes,pods,events,pvc,workflows -o json, GET /runs, or query_range",
-        )
-    return document
+    if isinstance(document, dict):
+        if "items" in document:
+            return Dump(path, DumpKind.OBJECTS, document)
+        if "runs" in document or not document:  # a listing without any run is {}
+            return Dump(path, DumpKind.RUNS, document)
+        if "data" in document:
+            return Dump(path, DumpKind.SAMPLES, document["data"])
+    raise ConfigError(
+        f"{path} holds neither Kubernetes objects, nor runs, nor a range of samples",
+        "give the output of kubectl get nodes,pods,events,pvc,workflows -o json, GET /runs, or query_range",
+    )
 
 
-def _lists_runs(document: Mapping[str, Any]) -> bool:
-    """A listing of runs leaves out what is empty: without any run it is ``{}``."""
-    return "runs" in document or not document
-
-
-def _items(path: Path, document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The objects of a list; those of a list of one kind do not repeat it."""
-    of_all = str(document.get("kind", "")).removesuffix("List")
-    for k, item in enumerate(document["items"] or ()):
-        kind = str(item.get("kind") or of_all)
+def _items(dump: Dump) -> Iterator[dict[str, Any]]:
+    """The objects of a list, each with its kind: the items of a list of one kind do not repeat it."""
+    common = str(dump.document.get("kind", "")).removesuffix("List")
+    for k, item in enumerate(dump.document["items"] or ()):
+        kind = str(item.get("kind") or common)
         if kind not in _ORDER:
             raise ConfigError(
-                f"{path}: items[{k}] is a {kind or 'thing without a kind'}",
+                f"{dump.path}: items[{k}] is a {kind or 'thing without a kind'}",
                 "give nodes, pods, events, pvc or workflows",
             )
         yield {**item, "kind": kind}
 
 
-def _record_runs(observation: Observation, path: Path) -> int:
+def _record_runs(observation: Observation, dump: Dump, known: KnownRuns) -> int:
     """A page of the platform's listing, read by the platform's own target."""
-    listing = observation.target
+    listing, name = observation.target, observation.plan.target
     if not isinstance(listing, ListsRuns):
-        raise ConfigError(f"{path} lists runs, and {observation.plan.target} lists none", "name the platform it is of")
-    return Runs(observation, listing, lambda _request: HttpAnswer(200, path.read_bytes())).take_page()
+        raise ConfigError(f"{dump.path} lists runs, but {name} has no listing", "give the platform that it is from")
+    page = listing.list_runs(lambda _request: HttpAnswer(200, orjson.dumps(dump.document)))
+    for run in page.runs:
+        for record in known.see(run, observation.journal.now()):
+            observation.journal.write(record)
+    return len(page.runs)
 
 
-def _record_samples(observation: Observation, path: Path, data: Mapping[str, Any]) -> int:
-    """A matrix; where a query left no metric name, the file's name is it."""
-    if data.get("resultType") != "matrix":
-        raise ConfigError(f"{path} is no range of samples, but a {data.get('resultType')}", "ask for query_range")
+def _record_samples(observation: Observation, dump: Dump) -> int:
+    """A matrix; series without a metric name get the file's name."""
+    found = dump.document.get("resultType")
+    if found != "matrix":
+        raise ConfigError(f"{dump.path} holds a {found} instead of a range of samples", "use query_range")
     count = 0
-    for each in data["result"]:
+    for each in dump.document["result"]:
         labels = {str(name): str(value) for name, value in each["metric"].items()}
-        metric = labels.pop("__name__", path.stem)
+        metric = labels.pop("__name__", dump.path.stem)
         for at_s, text in each["values"]:
             value = float(text)
             if value == value:  # noqa: PLR0124  # NaN is no value
@@ -136,7 +159,7 @@ def _record_samples(observation: Observation, path: Path, data: Mapping[str, Any
 def _record_objects(observation: Observation, objects: Mapping[str, Iterable[tuple[Path, dict[str, Any]]]]) -> None:
     journal, since = observation.journal, observation.plan.started_at
     nodes, pods = Nodes(journal), Pods(journal, since)
-    events = Events(journal, pods.see_event, since, set())
+    events = Events(journal, pods.see_event, since)
     see: dict[str, OnChange] = {
         "Node": nodes.see, "Pod": pods.see, "Event": events.see,
         pvcs.KIND: pvcs.Claims(journal).see, workflows.KIND: workflows.Workflows(journal, since).see,

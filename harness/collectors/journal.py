@@ -1,4 +1,4 @@
-"""Where all collectors write: the run folder, shared by threads, without secrets, patient while the disk is full."""
+"""Where all collectors write: the run folder, shared by threads, free of secrets, buffered while the disk is full."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from harness.model.records import Event, Sample
 from harness.model.redaction import Redaction
 from harness.store.folder import Recorder, encode
 
-_MOST_HELD = 200_000  # records kept in memory while the folder can't be written: about 100 MB
+_MAX_HELD = 200_000  # records kept in memory while the folder can't be written: about 100 MB
 
 
 class Journal:
@@ -19,8 +19,12 @@ class Journal:
 
     Args:
         recorder: of the run folder.
-        redaction: takes out of messages what must not reach the folder.
+        redaction: removes secrets from messages.
         now: UTC ns.
+
+    Attributes:
+        clean: removes secrets from a text.
+        last_error: for the live view; "" for none.
     """
 
     def __init__(
@@ -38,7 +42,7 @@ class Journal:
         self.last_error = ""
 
     def write(self, record: object) -> None:
-        """Append one record. While the folder can't be written it is held, and written when that works again."""
+        """Append one record. While the folder can't be written, records are held and written later."""
         if isinstance(record, Event):
             record = replace(record, message=self.clean(record.message))
         with self._lock:
@@ -46,35 +50,35 @@ class Journal:
             self._flush()
 
     def note(self, reason: str, source: str, message: str = "", *, at: int | None = None) -> None:
-        """Record something about the observation itself: a gap, a retry, what can't be reached."""
+        """Record something about the observation itself: a gap, a retry, an unreachable source."""
         self.last_error = f"{source}: {self.clean(message)}"
         self.write(Event(at or self.now(), "Observer", source, reason, message, type="Warning"))
 
     def count(self, endpoint: str) -> None:
-        """One request of our own to `endpoint` (source, method and path without query)."""
+        """Count one request of the observer to `endpoint` (source, method and path without query)."""
         with self._lock:
             self._requests[endpoint] += 1
 
     @property
     def requests(self) -> Mapping[str, int]:
-        """Requests of our own so far, by endpoint."""
+        """The observer's requests so far, by endpoint."""
         with self._lock:
             return dict(self._requests)
 
     def retry(self) -> None:
-        """Try to write what is held."""
+        """Try to write the records that are held."""
         with self._lock:
             self._flush()
 
     def write_requests(self) -> None:
-        """Record how many requests the observation has cost so far."""
+        """Record the counts of requests so far, as samples."""
         at = self.now()
         for endpoint, count in sorted(self.requests.items()):
             self.write(Sample(OBSERVER_REQUESTS, at, float(count), {"endpoint": endpoint}))
 
     @property
     def held(self) -> int:
-        """Records that wait because the folder can't be written."""
+        """How many records wait because the folder can't be written."""
         with self._lock:
             return len(self._held)
 
@@ -82,7 +86,7 @@ class Journal:
         while self._held:
             record = self._held[0]
             kind = type(record)
-            # After a failure half a line may lie in the file: a line break ends it, so that only the half is lost.
+            # A failed write may have left half a line: a line break ends it, so that only that half is lost.
             line = (b"\n" if kind in self._torn else b"") + encode(record)
             try:
                 self._recorder.append(kind, line)
@@ -90,7 +94,7 @@ class Journal:
                 self._torn.add(kind)
                 self._waiting = True
                 self.last_error = f"run folder: {error.strerror}"
-                if len(self._held) > _MOST_HELD:
+                if len(self._held) > _MAX_HELD:
                     self._held.popleft()
                     self._lost += 1
                 return
@@ -100,7 +104,9 @@ class Journal:
                 self._held.append(self._resumed())
 
     def _resumed(self) -> Event:
-        what = f"{self._lost} records were lost" if self._lost else "every record was kept until it could"
+        kept = (
+            f"{self._lost:,} records were lost" if self._lost else "every record was kept in memory and written later"
+        )
         self._waiting, self._lost = False, 0
-        text = f"the run folder could not be written for a while; {what}"
+        text = f"the run folder could not be written for a while; {kept}"
         return Event(self.now(), "Observer", "run folder", GAP, text, type="Warning")

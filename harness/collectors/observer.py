@@ -1,14 +1,15 @@
-"""Runs the collectors of a run folder until it is told to stop. Reads like what happens."""
+"""Runs all collectors for a run folder, each in a supervised thread, until it is stopped."""
 
 import csv
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping
+from dataclasses import replace
 
 from harness.collectors.collector import Collector, Observation, ObserverSettings, sources
 from harness.collectors.journal import Journal
+from harness.model.live_observer import LiveObserver
 from harness.model.redaction import Redaction, values_of
 from harness.store.folder import SCENARIOS, RunFolder
 from harness.targets.target import Target
@@ -16,14 +17,14 @@ from harness.targets.target import Target
 __all__ = ["ObserverSettings", "observe"]
 
 _LIVE_EVERY_S = 1.0
-_FIRST_LOOK_S = 8.0  # the load starts when the first look is over: so long it may take
-_REQUESTS_EVERY = 10  # in live updates
+_FIRST_LOOK_S = 8.0  # the load waits so long at most
+_REQUESTS_EVERY = 10  # live updates
 _RESTART_S = 5.0
-_LAST_PASS_S = 20.0  # the load gives the observer 30 s to end
+_LAST_PASS_S = 20.0  # the load kills the observer after 30 s
 
 
 def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop: threading.Event) -> None:
-    """Record what the platform and its cluster show of the run in `folder` until `stop` is set, and once more then.
+    """Record what the platform and its cluster show of the run in `folder` until `stop` is set, and then once more.
 
     Raises:
         ConfigError: a setting can't work.
@@ -34,14 +35,16 @@ def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop:
         secrets = (settings.token, settings.prometheus_token, *keys, *_hidden(folder, settings))
         redaction = Redaction(secrets, settings.redact)
         journal = Journal(recorder, redaction)
-        observation = Observation(folder, folder.read_plan(), target, settings, journal)
+        observation = Observation(
+            folder=folder, plan=folder.read_plan(), target=target, settings=settings, journal=journal
+        )
         threads = [_Supervised(name, collector, journal, stop) for name, collector in _collectors(observation)]
         for thread in threads:
             thread.start()
         _await_first_look(threads, stop)
         updates = 0
         while not stop.is_set():
-            _show(folder, threads, journal, "observing")
+            _write_live(folder, threads, journal, "observing")
             if updates % _REQUESTS_EVERY == 0:
                 journal.write_requests()
             journal.retry()
@@ -49,7 +52,7 @@ def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop:
             stop.wait(_LIVE_EVERY_S)
         _await_last_pass(threads, journal)
         journal.write_requests()
-        _show(folder, threads, journal, "over")
+        _write_live(folder, threads, journal, "over")
 
 
 def _hidden(folder: RunFolder, settings: ObserverSettings) -> tuple[str, ...]:
@@ -82,24 +85,22 @@ def _await_last_pass(threads: "list[_Supervised]", journal: Journal) -> None:
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
         if thread.is_alive():
-            journal.note("Gap", thread.name, "its last pass took too long and was left out")
+            journal.note("Gap", thread.name, "its last pass took too long and was abandoned")
 
 
-def _show(folder: RunFolder, threads: "list[_Supervised]", journal: Journal, stage: str) -> None:
-    """Say what there is to see now: the collectors' parts, our own requests, and what went wrong last."""
-    live: dict[str, object] = {"at": journal.now(), "stage": stage}
+def _write_live(folder: RunFolder, threads: "list[_Supervised]", journal: Journal, stage: str) -> None:
+    live = LiveObserver()
     for thread in threads:
-        live |= thread.live()
-    live["requests"] = journal.requests
-    live["last_error"] = journal.last_error
+        live |= thread.live() or LiveObserver()
+    live = replace(live, at=journal.now(), stage=stage, requests=journal.requests, last_error=journal.last_error)
     try:
-        folder.write_live("observer", live)
+        folder.write_live("observer", live.to_json())
     except OSError as error:
-        journal.last_error = f"run folder: {error.strerror}"  # the disk is full: the observation goes on without
+        journal.last_error = f"run folder: {error.strerror}"  # the disk is full; the observation goes on
 
 
 class _Supervised(threading.Thread):
-    """A collector's thread. A defect of the collector is recorded, and it is started again."""
+    """A collector's thread. An internal error of the collector is recorded, and the collector restarted."""
 
     def __init__(self, name: str, collector: Collector, journal: Journal, stop: threading.Event) -> None:
         super().__init__(name=name, daemon=True)
@@ -107,39 +108,39 @@ class _Supervised(threading.Thread):
         self._journal = journal
         self._stop_all = stop
         self._failed = False
-        self._told = ""
+        self._reported = ""
 
     @property
     def has_looked(self) -> bool:
-        """It has seen its source, or has found that it can't."""
-        return self._failed or bool(self.live())
+        """It has read its source, or has failed to."""
+        return self._failed or self.live() is not None
 
-    def live(self) -> Mapping[str, object]:
-        """What the collector knows of the present; nothing where it can't say it."""
+    def live(self) -> LiveObserver | None:
+        """The collector's part of the live view; none where it has nothing to show or fails to."""
         try:
             return self.collector.live()
-        except Exception as error:  # noqa: BLE001  # nor must what it says of itself
-            self._tell(error)
-            return {}
+        except Exception as error:  # noqa: BLE001  # one source's defect must not hide the others
+            self._report(error)
+            return None
 
     def run(self) -> None:
-        """Collect, again and again if need be, until all stop."""
+        """Collect until all stop, restarting after errors."""
         while True:
             try:
                 self.collector.collect(self._stop_all)
             except Exception as error:  # noqa: BLE001  # one source's defect must not end the observation of the others
-                self._tell(error)
+                self._report(error)
             else:
                 return
             if self._stop_all.wait(_RESTART_S):
                 return
 
-    def _tell(self, error: Exception) -> None:
+    def _report(self, error: Exception) -> None:
         self._failed = True
-        told = f"{type(error).__name__}: {error}"
-        if told == self._told:
+        message = f"{type(error).__name__}: {error}"
+        if message == self._reported:
             return
-        self._told = told
-        # Standard error is kept beside the records, as observer.log.
+        self._reported = message
+        # Standard error is kept in the run folder, as observer.log.
         print(self._journal.clean(traceback.format_exc()), file=sys.stderr, flush=True)
-        self._journal.note("Failed", self.name, told)
+        self._journal.note("Failed", self.name, message)

@@ -1,4 +1,4 @@
-"""Asking one source again and again: the loop that collectors without a watch share."""
+"""The loop of collectors without a watch: ask one source again and again."""
 
 import threading
 from collections.abc import Callable
@@ -10,41 +10,44 @@ class Polling:
     """Calls `ask`, which records what the source shows now, every `every_s` seconds.
 
     Args:
-        contact: named after the source.
-        ask: raises `UnreachableError` where the source can't be asked; `contact.lost` tells it of a failure before.
-        every_s: between two questions; failures make it longer.
-        remembers: the source tells later what happened while it could not be asked, so that nothing is missed.
+        health: of the source.
+        ask: raises `UnreachableError` when the source can't be asked.
+        every_s: between two calls; longer after failures.
+        remembers: the source reports later what happened while it was unreachable, so that nothing is missed.
+
+    Attributes:
+        looked: the source was asked at least once, successfully or not.
     """
 
     def __init__(
-        self, contact: SourceHealth, ask: Callable[[], None], every_s: float, *, remembers: bool = False
+        self, health: SourceHealth, ask: Callable[[], None], every_s: float, *, remembers: bool = False
     ) -> None:
-        self._contact = contact
+        self._health = health
         self._ask = ask
         self._every_s = every_s
         self._remembers = remembers
-        self.looked = False  # it has asked, or tried to
+        self.looked = False
 
     @property
     def lost(self) -> bool:
-        """The source can't be reached at present."""
-        return self._contact.lost
+        """The source is unreachable at present."""
+        return self._health.lost
 
     def follow(self, stop: threading.Event) -> None:
-        """Ask until `stop` is set, and once more then."""
+        """Ask until `stop` is set, and then once more."""
         while not stop.is_set():
             stop.wait(self.attempt())
         self.attempt()
-        self._contact.end()
+        self._health.end()
 
     def attempt(self) -> float:
-        """Ask once; the seconds to wait before the next time."""
+        """Ask once; returns the seconds to wait before the next attempt."""
         try:
             self._ask()
         except UnreachableError as error:
-            return max(self._contact.failed(error), self._every_s)
+            return max(self._health.failed(error), self._every_s)
         else:
-            self._contact.made(missed=not self._remembers)
+            self._health.answered(missed=not self._remembers)
         finally:
             self.looked = True
         return self._every_s

@@ -50,21 +50,21 @@ def test_dumps_without_a_run_are_refused(tmp_path, capsys, dump):
     assert not (tmp_path / "runs").exists()
 
 
-def test_no_folder_is_left_when_a_file_is_not_understood(tmp_path, capsys):
+def test_no_folder_is_left_when_a_file_is_invalid(tmp_path, capsys):
     (tmp_path / "x.json").write_text("[]")
     assert main(["import", str(tmp_path / "x.json"), "--runs-dir", str(tmp_path / "runs")]) == 2
     assert "x.json" in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
 
 
-def test_no_folder_is_left_of_a_damaged_listing(tmp_path, capsys):
+def test_no_folder_is_left_after_a_damaged_listing(tmp_path, capsys):
     (tmp_path / "x.json").write_text('{"runs": [{"state": "SUCCEEDED"}]}')
     assert main(["import", str(tmp_path / "x.json"), "--runs-dir", str(tmp_path / "runs")]) == 2
     assert "'run_id' is missing" in capsys.readouterr().err
     assert not list((tmp_path / "runs").iterdir())
 
 
-def test_an_objective_that_is_none_is_told_before_anything_is_made(tmp_path, capsys):
+def test_an_invalid_objective_is_refused_before_anything_is_created(tmp_path, capsys):
     (tmp_path / "x.json").write_text("{}")
     assert main(["import", str(tmp_path / "x.json"), "--runs-dir", str(tmp_path / "runs"), "--slo", "quick"]) == 2
     assert "'quick'" in capsys.readouterr().err

@@ -23,7 +23,7 @@ __all__ = ["platform"]
 
 def submit(served, count):
     """A load that is not ours."""
-    exchange = Http("other", served.url, "", Timeouts(5, 30), lambda _request: None)
+    exchange = Http("other", served.url, "", Timeouts(5, 30))
     texts = {option.name: option.default for option in kfp.OPTIONS} | {"namespace": "", "experiment": "nightly"}
     prepared = kfp.prepare(texts, simulated=True)
     added = kfp.KfpTarget(prepared.options, package=prepared.package).set_up(exchange)
@@ -115,7 +115,7 @@ def test_the_time_ends_it(platform, tmp_path, folder_of):
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--metric-profile", "nothing"], "no metric profile 'nothing'", 2),
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--target", "hetida"], "lists no runs", 2),
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--kube-requests", "0"], "--kube-requests: 0 is not above 0", 2),
-        (["--for", "1m", "--host", "http://127.0.0.1:9", "--store-probe", "mlpipeline"], "is no bucket", 2),
+        (["--for", "1m", "--host", "http://127.0.0.1:9", "--store-probe", "mlpipeline"], "is not a bucket", 2),
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--token-file", "/absent"], "/absent can't be read", 2),
     ],
 )  # fmt: skip

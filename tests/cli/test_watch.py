@@ -42,17 +42,17 @@ def test_when_a_run_is_over(load, observed, reported, over):
     assert is_over(load, observed, reported=reported, now_at=NOW) is over
 
 
-def test_what_is_known_is_shown_and_nothing_else():
+def test_only_known_values_are_shown():
     facts = dict(view(LOAD, OBSERVED, {}))
     assert facts["progress"].endswith("160/200")
     assert facts["progress"].count("█") == 24
     assert facts["runs on the platform"] == "40 RUNNING, 120 SUCCEEDED"
     assert facts["ready nodes"] == "12 of 13"
     assert facts["free space of seaweedfs-pvc"] == "3.0 GiB"
-    assert facts["the observer's own requests"] == "7"
+    assert facts["observer requests"] == "7"
     assert facts["time left"] == "75 s"
-    assert not {"missed", "last trouble of the observer", "kubernetes"} & facts.keys()
-    assert view({}, {}, {}) == [("stage", "not begun")]
+    assert not {"missed", "last observer error", "kubernetes"} & facts.keys()
+    assert view({}, {}, {}) == [("stage", "not started")]
 
 
 def test_it_ends_with_the_run_and_shows_its_last_state(tmp_path, capsys):
@@ -73,7 +73,7 @@ def test_a_run_without_a_live_state_is_over_when_it_has_its_report(tmp_path, cap
     assert capsys.readouterr().out.split() == ["stage", "over"]
 
 
-def test_a_program_gets_one_object(tmp_path, capsys):
+def test_json_is_one_object(tmp_path, capsys):
     folder = Story(intended=0).write(tmp_path)
     now = OBSERVED | {"at": time.time_ns()}
     folder.write_live("observer", now)
@@ -81,6 +81,6 @@ def test_a_program_gets_one_object(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == {"over": False, "load": {}, "observer": now, "findings": []}
 
 
-def test_what_is_no_run_is_told(tmp_path, capsys):
+def test_a_folder_that_is_not_a_run_is_refused(tmp_path, capsys):
     assert main(["watch", str(tmp_path)]) == 2
     assert "manifest.json" in capsys.readouterr().err

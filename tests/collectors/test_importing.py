@@ -1,4 +1,4 @@
-"""Records from files."""
+"""Records imported from files."""
 
 import json
 from pathlib import Path
@@ -56,7 +56,13 @@ def observation(path: Path) -> Observation:
     folder = RunFolder.create(path, "import")
     plan = plan_observation("kfp", "", {}, 0)
     folder.write_plan(plan)
-    return Observation(folder, plan, kfp.from_plan(plan), ObserverSettings(""), Journal(folder.recorder()))
+    return Observation(
+        folder=folder,
+        plan=plan,
+        target=kfp.from_plan(plan),
+        settings=ObserverSettings(""),
+        journal=Journal(folder.recorder()),
+    )
 
 
 def write(path: Path, document: Any) -> Path:
@@ -107,19 +113,19 @@ def test_a_list_of_one_kind_needs_no_kind_in_its_items(tmp_path: Path) -> None:
         ({"a": 1}, "neither Kubernetes objects"),
         ([1], "neither Kubernetes objects"),
         ({"kind": "List", "items": [{"kind": "Secret", "metadata": {}}]}, r"items\[0\] is a Secret"),
-        ({"status": "success", "data": {"resultType": "vector", "result": []}}, "but a vector"),
+        ({"status": "success", "data": {"resultType": "vector", "result": []}}, "holds a vector"),
         ({"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}}]}}, "'values' is missing"),
         ({"kind": "PodList", "items": [{"status": {}}]}, "'metadata' is missing"),
         ({"runs": [{"state": "SUCCEEDED"}]}, "'run_id' is missing"),
-        ({"kind": "List", "items": [1]}, "damaged, or cut"),
+        ({"kind": "List", "items": [1]}, "damaged or truncated"),
     ],
 )
-def test_what_is_not_understood_is_named(tmp_path: Path, document: Any, says: str) -> None:
+def test_an_invalid_file_is_named_with_the_reason(tmp_path: Path, document: Any, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         import_files(observation(tmp_path), read_files([write(tmp_path / "x.json", document)]))
 
 
-def test_a_listing_without_any_run_is_no_mistake(tmp_path: Path) -> None:
+def test_an_empty_listing_is_valid(tmp_path: Path) -> None:
     listing = tmp_path / "runs.json"
     listing.write_text("{}")
     dumps = read_files([listing])
@@ -127,7 +133,7 @@ def test_a_listing_without_any_run_is_no_mistake(tmp_path: Path) -> None:
     assert import_files(observation(tmp_path), dumps) == {"Run": 0}
 
 
-def test_nothing_is_recorded_when_one_file_is_bad(tmp_path: Path) -> None:
+def test_nothing_is_recorded_when_one_file_is_unreadable(tmp_path: Path) -> None:
     about = observation(tmp_path)
     good = write(tmp_path / "pods.json", {"kind": "PodList", "items": [DONE]})
     with pytest.raises(ConfigError, match="can't be read"):
@@ -150,7 +156,7 @@ def test_an_event_that_happened_again_counts_how_often(tmp_path: Path) -> None:
     assert (found.count, found.at % 10**9) == (12, 1000)
 
 
-def test_workflows_and_claims_are_taken_from_dumps_too(tmp_path: Path) -> None:
+def test_workflows_and_claims_are_imported(tmp_path: Path) -> None:
     about = observation(tmp_path)
     items = [
         {"kind": "Workflow", **workflow("Failed", startedAt=time(2), finishedAt=time(40), message="no space")},

@@ -1,4 +1,4 @@
-"""The journal: secrets, a disk that fills up, contacts and their gaps."""
+"""The journal: secrets, a disk that fills up, the health of sources and their gaps."""
 
 import resource
 import signal
@@ -61,21 +61,21 @@ class TestSecrets:
             'env: {"AWS_SECRET_ACCESS_KEY": "s3cr3t-cookie"} password=pa55word',
         ],
     )
-    def test_none_reaches_the_folder(self, journal: Journal, folder: RunFolder, text: str) -> None:
+    def test_no_secret_reaches_the_folder(self, journal: Journal, folder: RunFolder, text: str) -> None:
         journal.note("Retry", "runs", text)
         written = (folder.path / "events.jsonl").read_text()
         for secret in (TOKEN, "abc.def-ghi", "s3cr3t-cookie", "pa55word"):
             assert secret not in written
             assert secret not in journal.last_error
 
-    def test_innocent_messages_stay_as_they_are(self, journal: Journal) -> None:
+    def test_messages_without_secrets_are_unchanged(self, journal: Journal) -> None:
         text = "0/3 nodes are available: 3 Insufficient cpu. s3://mlpipeline/v2/artifacts: timed out; token bucket full"
         assert journal.clean(text) == text
 
 
 @contextmanager
 def full_disk(room: int) -> Iterator[None]:
-    """No file of this process may grow beyond `room` bytes: writes end half-way, then fail, as on a full disk."""
+    """No file of this process may exceed `room` bytes: writes are truncated, then fail, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
@@ -87,7 +87,7 @@ def full_disk(room: int) -> Iterator[None]:
 
 
 class TestFullDisk:
-    def test_what_could_not_be_written_is_written_later_and_the_gap_is_told(
+    def test_records_that_could_not_be_written_are_written_later_and_the_gap_is_recorded(
         self, journal: Journal, folder: RunFolder
     ) -> None:
         journal.write(Sample("m", 0, 0.0))
@@ -103,7 +103,7 @@ class TestFullDisk:
         assert (reason, source) == (GAP, "run folder")
         assert "every record was kept" in message
 
-    def test_the_sealed_tables_hold_every_record_too(self, journal: Journal, folder: RunFolder) -> None:
+    def test_the_sealed_tables_hold_every_record(self, journal: Journal, folder: RunFolder) -> None:
         from harness.store.tables import load
 
         journal.write(Sample("m", 0, 0.0))
@@ -113,41 +113,43 @@ class TestFullDisk:
         assert load(folder)["samples"]["at"].tolist() == [0, 1, 2]
 
 
-class TestContact:
-    def test_a_source_that_was_never_there_is_said_once(self, journal: Journal, folder: RunFolder) -> None:
-        contact = SourceHealth("kubernetes", journal)
-        waits = [contact.failed(UnreachableError("no kubeconfig")) for _ in range(7)]
-        contact.end()
+class TestSourceHealth:
+    def test_a_source_that_was_never_reachable_is_noted_once(self, journal: Journal, folder: RunFolder) -> None:
+        health = SourceHealth("kubernetes", journal)
+        waits = [health.failed(UnreachableError("no kubeconfig")) for _ in range(7)]
+        health.end()
         assert waits == [1, 2, 4, 8, 16, 30, 30]
         assert notes(folder) == [(NOT_REACHABLE, "kubernetes", "no kubeconfig")]
 
-    def test_a_source_that_comes_back_leaves_a_gap_that_begins_when_it_went(
+    def test_a_source_that_returns_leaves_a_gap_from_when_it_was_lost(
         self, journal: Journal, folder: RunFolder, clock: Clock
     ) -> None:
-        contact = SourceHealth("runs", journal)
-        contact.made()
+        health = SourceHealth("runs", journal)
+        health.answered()
         clock.passes(5)
         lost_at = clock.at
-        contact.failed(UnreachableError("refused"))
+        health.failed(UnreachableError("refused"))
         clock.passes(60)
-        contact.failed(UnreachableError("refused"))
-        contact.made()
-        contact.made()
+        health.failed(UnreachableError("refused"))
+        health.answered()
+        health.answered()
         assert notes(folder) == [
             (RETRY, "runs", "refused"),
             (RETRY, "runs", "refused"),
-            (GAP, "runs", "not seen for 60 s: refused"),
+            (GAP, "runs", "unreachable for 60 s: refused"),
         ]
         assert folder.records(Event)[-1].at == lost_at
 
-    @pytest.mark.parametrize(("end", "reason"), [(lambda c: c.made(missed=False), RESUMED), (lambda c: c.end(), GAP)])
-    def test_what_was_told_afterwards_is_no_gap_and_what_never_came_back_is_one(
+    @pytest.mark.parametrize(
+        ("end", "reason"), [(lambda health: health.answered(missed=False), RESUMED), (lambda health: health.end(), GAP)]
+    )
+    def test_nothing_missed_is_no_gap_and_never_returning_is_one(
         self, journal: Journal, folder: RunFolder, end: Callable[[SourceHealth], None], reason: str
     ) -> None:
-        contact = SourceHealth("kubernetes pods", journal)
-        contact.made()
-        contact.failed(UnreachableError("refused"))
-        end(contact)
+        health = SourceHealth("kubernetes pods", journal)
+        health.answered()
+        health.failed(UnreachableError("refused"))
+        end(health)
         assert notes(folder)[-1][0] == reason
 
 

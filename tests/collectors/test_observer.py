@@ -134,7 +134,7 @@ def ends(folder: RunFolder) -> dict[str, str]:
 
 
 def submitted(simulator: Simulator, target: kfp.KfpTarget, folder: RunFolder, count: int) -> list[str]:
-    """Runs that are in the ledger, as a load would have them."""
+    """Submit runs and enter them in the ledger, as a load does."""
     runs = [target.submit(Scenario(str(k), "test", {}, {}), simulator) for k in range(count)]
     now_at = time.time_ns()
     with folder.recorder() as ledger:
@@ -144,7 +144,7 @@ def submitted(simulator: Simulator, target: kfp.KfpTarget, folder: RunFolder, co
 
 
 def last_spans(folder: RunFolder) -> Mapping[str, list[Span]]:
-    """The spans that count, by step, in order."""
+    """The valid spans by step, in order."""
     last = {(span.run, span.step, span.phase, span.attempt): span for span in folder.records(Span)}
     steps: dict[str, list[Span]] = defaultdict(list)
     for span in last.values():
@@ -240,7 +240,7 @@ class TestWholeTest:
         assert {"prepare", "train", "evaluate", "train-driver"} <= {span.task for span in tasks}
         assert all(span.ended_at and span.ended_at >= span.started_at for span in tasks)
 
-    def test_its_own_requests_are_counted_and_few(self, observed: tuple[RunFolder, list[str]]) -> None:
+    def test_the_observer_s_requests_are_counted_and_few(self, observed: tuple[RunFolder, list[str]]) -> None:
         folder, _ = observed
         last = {s.labels["endpoint"]: s.value for s in folder.records(Sample) if s.metric == OBSERVER_REQUESTS}
         assert 0 < last["kfp GET /apis/v2beta1/runs"] <= 10
@@ -257,7 +257,7 @@ class TestWholeTest:
                 assert TOKEN.encode() not in path.read_bytes(), path
 
 
-def test_killed_and_started_again_it_goes_on_and_tells_nothing_twice(simulator: Simulator, tmp_path: Path) -> None:
+def test_restarted_after_a_kill_it_resumes_and_records_nothing_twice(simulator: Simulator, tmp_path: Path) -> None:
     folder, target = prepared(simulator, tmp_path, "killed")
     first = start(folder, simulator.kubeconfig)
     until(lambda: folder.read_live("observer"), "the first look")
@@ -274,7 +274,7 @@ def test_killed_and_started_again_it_goes_on_and_tells_nothing_twice(simulator: 
         assert spans[-1].ended_at is not None
 
 
-def test_a_network_that_breaks_all_the_time_loses_no_run_and_no_pod(simulator: Simulator, tmp_path: Path) -> None:
+def test_constant_network_failures_lose_no_run_and_no_pod(simulator: Simulator, tmp_path: Path) -> None:
     port = urlsplit(simulator.url).port
     assert port is not None
     with proxied(port) as proxy:
@@ -307,7 +307,7 @@ def _torment(proxy: Proxy, folder: RunFolder, count: int) -> None:
     proxy.refuses = False
 
 
-def test_without_a_cluster_the_runs_are_recorded_and_the_rest_is_said_to_be_out_of_reach(
+def test_without_a_cluster_the_runs_are_recorded_and_the_rest_is_noted_as_unreachable(
     simulator: Simulator, tmp_path: Path
 ) -> None:
     folder, target = prepared(simulator, tmp_path, "blind")
@@ -321,7 +321,7 @@ def test_without_a_cluster_the_runs_are_recorded_and_the_rest_is_said_to_be_out_
     assert Counter(event.object for event in folder.records(Event) if event.reason == "NotReachable")["kubernetes"] == 1
 
 
-def test_a_disk_that_is_full_for_a_while_costs_no_record_and_is_told(simulator: Simulator, tmp_path: Path) -> None:
+def test_a_temporarily_full_disk_loses_no_record_and_is_noted(simulator: Simulator, tmp_path: Path) -> None:
     with small_file_system(tmp_path / "disk", "2m") as disk:
         folder, target = prepared(simulator, disk, "full")
         with observing(folder, simulator.kubeconfig):
@@ -345,7 +345,7 @@ def _over(simulator: Simulator, runs: list[str]) -> bool:
     return all(simulator.get(f"/apis/v2beta1/runs/{run}")["state"] in TERMINAL_STATES for run in runs)
 
 
-def test_a_kubeconfig_of_another_cluster_is_found_out(simulator: Simulator, tmp_path: Path) -> None:
+def test_a_kubeconfig_of_another_cluster_is_detected(simulator: Simulator, tmp_path: Path) -> None:
     """Both APIs answer, but of different platforms."""
     folder, target = prepared(simulator, tmp_path, "elsewhere")
     nothing = {"metadata": {"resourceVersion": "1"}, "items": []}
@@ -360,4 +360,4 @@ def test_a_kubeconfig_of_another_cluster_is_found_out(simulator: Simulator, tmp_
         runs = submitted(simulator, target, folder, 1)
         until(lambda: set(ends(folder)) == set(runs), "the end", 90)
     (doubt,) = (event for event in folder.records(Event) if event.reason == WRONG_CLUSTER)
-    assert doubt.message.startswith(f"1 of the runs at {simulator.url} ended well")
+    assert doubt.message.startswith(f"1 of the runs at {simulator.url} succeeded, but no observed pod worked")

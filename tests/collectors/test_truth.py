@@ -1,4 +1,4 @@
-"""What is made of manifests and events, against what the simulated platform knows happened, to the nanosecond.
+"""Spans from manifests and events, against the simulated platform's exact truth.
 
 The platform runs in simulated time. Every object that its Kubernetes API would show is handed to the collectors as it
 is rendered there: whole seconds, several versions, events beside them.
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.cluster import Pods
 from harness.collectors.kubernetes.events import Events
+from harness.collectors.kubernetes.observed_pods import Pods
 from harness.model import Span
 from harness.model.phases import RUNNING, SCHEDULING, STORING, UNSCHEDULABLE
 from harness.simulator.cluster import Change, Pod
@@ -27,14 +27,14 @@ PIPELINE = Path(__file__).parents[2] / "harness" / "targets" / "training.yaml"
 
 
 class Observed(KubernetesView):
-    """The Kubernetes API, with the collectors watching it, and the pods as they really are."""
+    """The Kubernetes API with the collectors watching it, and the true pods."""
 
     def __init__(self, folder: RunFolder) -> None:
         super().__init__(Calendar(ORIGIN_AT))
         self.truth: dict[str, Pod] = {}
         journal = Journal(folder.recorder(), now=lambda: self.calendar.ns(self._now))
         self.pods = Pods(journal, 0)
-        self.events = Events(journal, self.pods.see_event, 0, set())
+        self.events = Events(journal, self.pods.see_event, 0)
         self._told = 0
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
@@ -44,7 +44,7 @@ class Observed(KubernetesView):
         self._tell()
 
     def _tell(self) -> None:
-        """What a watch would have brought since the last change."""
+        """Report the changes that a watch would have shown."""
         kinds = {each.plural: each for each in self.store.resources if each.group == "" and each.listing is None}
         for plural, see in (("pods", self.pods.see), ("events", self.events.see)):
             for change in self.store.changes(plural, self._told, 1000):
@@ -69,14 +69,14 @@ def observed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def boundaries(spans: list[Span]) -> dict[str, tuple[Span, Span]]:
-    """First and last stretch of each phase of one pod."""
+    """First and last span of each phase of one pod."""
     found: dict[str, tuple[Span, Span]] = {}
     for span in sorted(spans, key=lambda span: span.started_at):
         found[span.phase] = (found.get(span.phase, (span, span))[0], span)
     return found
 
 
-def test_every_boundary_is_where_it_was_within_the_resolution_of_its_stamp(
+def test_every_boundary_is_exact_to_the_resolution_of_its_stamp(
     observed: tuple[RunFolder, Observed],
 ) -> None:
     folder, view = observed
@@ -108,7 +108,7 @@ def test_every_boundary_is_where_it_was_within_the_resolution_of_its_stamp(
     assert checked >= 5 * len(view.truth) * 0.9
 
 
-def test_a_pods_phases_add_up_to_its_life(observed: tuple[RunFolder, Observed]) -> None:
+def test_a_pods_phases_add_up_to_its_lifetime(observed: tuple[RunFolder, Observed]) -> None:
     folder, view = observed
     last = {(span.step, span.phase, span.attempt): span for span in folder.records(Span)}
     lengths: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Manifests as clusters really have them, shortened to what matters."""
+"""Manifests as real clusters show them, reduced to the relevant fields."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -9,24 +9,24 @@ T0 = int(datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC).timestamp())
 
 
 def at(seconds: float) -> int:
-    """UTC ns of an instant so many seconds after the scene's start."""
+    """UTC ns of an instant, given in seconds after the start of the scene."""
     return T0 * 10**9 + round(seconds * 1e9)
 
 
 def time(seconds: float) -> str:
-    """As `Time`: whole seconds, cut off."""
+    """As a `Time` of the API: whole seconds, truncated."""
     return datetime.fromtimestamp(T0 + int(seconds // 1), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro(seconds: float) -> str:
-    """As `MicroTime`."""
+    """As a `MicroTime` of the API."""
     return datetime.fromtimestamp(T0 + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def pod(
     name: str = f"{WF}-system-container-impl-1", path: str = "root.train.executor(0)", **more: Any
 ) -> dict[str, Any]:
-    """A pod of a KFP run that has just been created; `more` goes to the status, `node` to the spec."""
+    """A new pod of a KFP run; `more` goes into the status, `node` into the spec."""
     node, created = more.pop("node", None), more.pop("created", 0.3)
     return {
         "metadata": {
@@ -47,7 +47,7 @@ def condition(kind: str, status: str, seconds: float, **more: str) -> dict[str, 
     return {"type": kind, "status": status, "lastTransitionTime": time(seconds), "lastProbeTime": None, **more}
 
 
-def ended(name: str, start: float, end: float, code: int = 0, reason: str = "", *, message: str = "") -> dict[str, Any]:
+def ended(name: str, start: float, end: float, code: int = 0, *, reason: str = "", message: str = "") -> dict[str, Any]:
     state = {
         "exitCode": code,
         "reason": reason or ("Completed" if code == 0 else "Error"),
@@ -68,7 +68,7 @@ def waiting(name: str, reason: str, message: str = "") -> dict[str, Any]:
 def event(
     reason: str, message: str, seconds: float, *, name: str = f"{WF}-system-container-impl-1", **more: Any
 ) -> dict[str, Any]:
-    """An event of the kubelet's old kind, whole seconds; with `micro_at` one of the scheduler's new kind."""
+    """An event of an old recorder, in whole seconds; with `micro_at` of a new one, in microseconds."""
     uid = more.pop("uid", f"{name}.{reason}.{seconds}")
     fine = more.pop("micro_at", None)
     stamps: dict[str, Any] = {

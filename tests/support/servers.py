@@ -18,7 +18,7 @@ Answer = tuple[int, Any]  # status, and a document or a list of watch events
 
 
 class Served:
-    """An HTTP server that answers what `answer(path, query)` says and keeps what it was asked."""
+    """An HTTP server that sends what `answer(path, query)` returns and remembers the requests."""
 
     def __init__(self, answer: Callable[[str, dict[str, str]], Answer]) -> None:
         self.asked: list[tuple[str, dict[str, str]]] = []
@@ -52,7 +52,7 @@ class Served:
                 self.do_GET()
 
             def _stream(self, events: Any) -> None:
-                """Events as chunks; ends as a server ends a watch, or, after ``"DROP"``, in the middle of nowhere."""
+                """Send events as chunks and end the watch properly, or, at ``"DROP"``, by closing the connection."""
                 self.send_response(200)
                 self.send_header("Transfer-Encoding", "chunked")
                 self.end_headers()
@@ -86,8 +86,9 @@ class Served:
 
 
 def kubeconfig(
-    path: Path, url: str, token: str = "t0ken-of-the-test", ca: str | None = None, namespace: str = ""
+    path: Path, url: str, *, token: str = "t0ken-of-the-test", ca: str | None = None, namespace: str = ""
 ) -> str:
+    """Write a kubeconfig to `path`; returns the path."""
     cluster = {"server": url} | ({"certificate-authority": ca} if ca else {})
     context = {"cluster": "c", "user": "u"} | ({"namespace": namespace} if namespace else {})
     path.write_text(
@@ -104,7 +105,7 @@ def kubeconfig(
 
 
 class Proxy:
-    """A TCP proxy to `port` whose connections can be cut and that can refuse new ones."""
+    """A TCP proxy to `port` that can cut its connections and refuse new ones."""
 
     def __init__(self, port: int) -> None:
         self._to = port
@@ -116,7 +117,7 @@ class Proxy:
         self.accepted = 0
 
     def cut(self) -> None:
-        """Break every connection that is open."""
+        """Close every open connection."""
         with self._lock:
             pairs, self._pairs = self._pairs, []
         for pair in pairs:
@@ -167,7 +168,7 @@ def proxied(port: int) -> Iterator[Proxy]:
 
 
 def until(true: Callable[[], object], what: str, timeout_s: float = 30.0) -> None:
-    """Wait until something outside has happened."""
+    """Poll until a condition outside this process is true."""
     pause = threading.Event()
     for _ in range(round(timeout_s / 0.02)):
         if true():
@@ -178,7 +179,7 @@ def until(true: Callable[[], object], what: str, timeout_s: float = 30.0) -> Non
 
 @contextmanager
 def small_file_system(path: Path, size: str = "1m") -> Iterator[Path]:
-    """So much room; where mounting is not allowed there is no test."""
+    """A file system of the given size; the test is skipped where mounting is not allowed."""
     path.mkdir()
     mount = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)], check=False)
     if mount.returncode:
@@ -190,7 +191,7 @@ def small_file_system(path: Path, size: str = "1m") -> Iterator[Path]:
 
 
 def fill(path: Path) -> None:
-    """Write until there is no room left."""
+    """Write until the file system is full."""
     with path.open("wb", buffering=0) as out, suppress(OSError):
         while True:
             out.write(b"\0" * 4096)

@@ -1,1 +1,1 @@
-"""Nodes, pods, events, claims and workflows of a cluster, from list and watch."""
+"""Nodes, pods, events, volume claims and workflows of a cluster, by list and watch."""

@@ -1,7 +1,7 @@
-"""A pod's image pulls, from the kubelet's events: their ends in whole seconds, their lengths to a millisecond."""
+"""A pod's image pulls, from the kubelet's events: ends in whole seconds, lengths in milliseconds."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from harness.collectors.kubernetes.timestamps import Stamp
 from harness.model.errors import ConfigError
@@ -13,16 +13,22 @@ _PULL_TIMES = re.compile(r"\bin ((?:\d+(?:\.\d+)?(?:h|ms|m|s))+)(?: \(((?:\d+(?:
 
 @dataclass(slots=True)
 class Pull:
-    """One image that is pulled for one container."""
+    """The pull of one image for one container.
+
+    Attributes:
+        length_s: as the kubelet measured it; none unless the first attempt succeeded.
+        guessed: the start was derived, because the end was seen first.
+    """
 
     image: str
     start: Stamp
     end: Stamp | None = None
-    length_s: float | None = None  # as the kubelet measured it, when one attempt was all
-    guessed: bool = False  # its end was seen before its beginning
+    length_s: float | None = None
+    _: KW_ONLY
+    guessed: bool = False
 
     def narrowed(self, before: Stamp) -> tuple[Stamp, Stamp | None]:
-        """Its beginning and its end, each as near as the other one, the length and what was `before` tell."""
+        """Start and end, each narrowed by the other one, the length, and the boundary `before` the start."""
         if self.end is None or self.length_s is None:
             return self.start, self.end
         length = round(self.length_s * 1e9)
@@ -37,7 +43,7 @@ class Pull:
 
 
 class Pulls:
-    """The pulls of one pod. Events may be seen again, and ends before beginnings."""
+    """The pulls of one pod. Events may repeat, and ends may arrive before starts."""
 
     __slots__ = ("_pulls",)
 
@@ -45,41 +51,41 @@ class Pulls:
         self._pulls: list[Pull] = []
 
     def in_order(self) -> list[Pull]:
-        """All of them, as they began."""
+        """All pulls by their start."""
         return sorted(self._pulls, key=lambda each: each.start.at)
 
-    def see_begun(self, message: str, first: Stamp) -> None:
-        """A pull began: ``Pulling image "python:3.11"``."""
+    def see_start(self, message: str, first: Stamp) -> None:
+        """A pull starts: ``Pulling image "python:3.11"``."""
         image = _image(message)
         mine = [each for each in self._pulls if each.image == image]
         if any(each.start == first for each in mine):
-            return  # the same event once more
+            return  # a repeated event
         guessed = next((each for each in mine if each.guessed), None)
         if guessed:
             guessed.start, guessed.guessed = first, False
         else:
             self._pulls.append(Pull(image, first))
 
-    def see_ended(self, message: str, last: Stamp) -> None:
-        """A pull ended: ``Successfully pulled image "python:3.11" in 2.3s (2.5s including waiting)``.
+    def see_end(self, message: str, last: Stamp) -> None:
+        """A pull ends: ``Successfully pulled image "python:3.11" in 2.3s (2.5s including waiting)``.
 
-        The longer length counts: the kubelet says that it pulls before it waits for other pulls. What was on the node
-        already, and so says no length, was not pulled.
+        The longer length counts: the kubelet announces a pull before it waits for other pulls. A message without a
+        length is about an image that was present on the node, so nothing was pulled.
         """
         image, times = _image(message), _PULL_TIMES.search(message)
         if times is None:
             return
         length_s = max(_seconds(each) for each in times.groups() if each)
-        begun = next((each for each in self._pulls if each.image == image and each.end is None), None)
-        if begun is None:
+        open_pull = next((each for each in self._pulls if each.image == image and each.end is None), None)
+        if open_pull is None:
             if not any(each.image == image and each.end == last for each in self._pulls):
                 start = Stamp(last.at - round(length_s * 1e9), last.resolution_s)
                 self._pulls.append(Pull(image, start, last, length_s, guessed=True))
             return
-        begun.end = last
-        # Where attempts failed before, the message tells of the last one only.
-        if abs((last.at - begun.start.at) / 1e9 - length_s) <= 1.0 + last.resolution_s:
-            begun.length_s = length_s
+        open_pull.end = last
+        # After failed attempts, the message gives the length of the last attempt only.
+        if abs((last.at - open_pull.start.at) / 1e9 - length_s) <= 1.0 + last.resolution_s:
+            open_pull.length_s = length_s
 
 
 def _image(message: str) -> str:

@@ -1,6 +1,6 @@
-"""Requests to a Kubernetes API, configured and authenticated by the official client; bodies are read as plain JSON.
+"""Requests to a Kubernetes API, configured and authenticated by the official client, with bodies as plain JSON.
 
-The client's models cost ten times the CPU and memory of the JSON they are made from, and a test makes 50,000 pods.
+The client's models cost ten times the CPU and memory of the JSON they are built from, and a test creates 50,000 pods.
 """
 
 import os
@@ -26,14 +26,14 @@ _METADATA = f"{_WHOLE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_OF_LIST = f"{_WHOLE};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _NODE_IN_PATH = re.compile(r"/nodes/[^/]+/")
 _GRACE_S = 5.0
-_QUIET_S = 90.0  # a watch that says nothing for so long, not even a bookmark, is taken for dead
+_QUIET_S = 90.0  # a watch without any data for so long, not even a bookmark, is considered dead
 
 
 class KubeApi:
-    """The API server that the kubeconfig, or the service account of this pod, names. Shared by threads.
+    """The API server of the kubeconfig, or of this pod's service account. Shared by threads.
 
     Raises:
-        ConfigError: the kubeconfig has no such context as was asked for.
+        ConfigError: the kubeconfig has no context of the given name.
     """
 
     def __init__(self, settings: ObserverSettings, journal: Journal) -> None:
@@ -45,39 +45,39 @@ class KubeApi:
         self._streams: set[Stream] = set()
         self._spacing_s = 1.0 / settings.requests_per_s
         self._next_s = 0.0
-        if settings.kube_context:  # a name that was mistyped is told now; all else that fails is no reason not to begin
+        if settings.kube_context:  # report a mistyped name now; other failures do not prevent the start
             with suppress(UnreachableError):
                 self._connected()
 
     @property
     def context_namespace(self) -> str:
-        """The namespace that the kubeconfig's context names; "" when it names none."""
+        """The namespace of the kubeconfig's context; "" without one."""
         return self._context_namespace
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, metadata_only: bool = False) -> dict[str, Any]:
-        """One object or list, whole or without specification and status.
+        """One object or list, complete or without specification and status.
 
         Raises:
-            UnreachableError: there is no access, no answer, or the answer is an error.
+            UnreachableError: there is no access, no response, or the response is an error.
         """
         accept = _METADATA_OF_LIST if metadata_only else _WHOLE
         response = self._request(path, query or {}, self._settings.answer_timeout_s, accept)
         try:
             parsed = orjson.loads(response.data)
         except (orjson.JSONDecodeError, urllib3.exceptions.HTTPError) as error:
-            raise UnreachableError(f"GET {path}: the answer can't be read: {error}") from error
+            raise UnreachableError(f"GET {path}: the response can't be read: {error}") from error
         if not isinstance(parsed, dict):
-            raise UnreachableError(f"GET {path}: the answer is no object")
+            raise UnreachableError(f"GET {path}: the response is not a JSON object")
         return parsed
 
     def watch(self, path: str, query: Mapping[str, str], *, metadata_only: bool = False) -> "Stream":
-        """The changes from a resource version on, as they come.
+        """The changes since a resource version, as they happen.
 
         Raises:
-            UnreachableError: as `get` does.
+            UnreachableError: as in `get`.
         """
         accept = _METADATA if metadata_only else _WHOLE
-        # The server ends it in time by itself, or is taken for dead.
+        # The server ends it by itself in time, or is considered dead.
         answer_s = min(float(query.get("timeoutSeconds", _QUIET_S)) + _GRACE_S, _QUIET_S)
         stream = Stream(path, self._request(path, {**query, "watch": "true"}, answer_s, accept), self._streams)
         with self._lock:
@@ -85,7 +85,7 @@ class KubeApi:
         return stream
 
     def interrupt(self) -> None:
-        """End all watches that are open now."""
+        """End all open watches."""
         with self._lock:
             streams = list(self._streams)
         for stream in streams:
@@ -94,7 +94,7 @@ class KubeApi:
     def _request(self, path: str, query: Mapping[str, str], answer_s: float, accept: str) -> urllib3.BaseHTTPResponse:
         response = self._send(path, query, answer_s, accept)
         if response.status == _UNAUTHORIZED:
-            # The token has run out: read the kubeconfig again, where another may be.
+            # The token has expired: read the kubeconfig again, which may hold a new one.
             with self._lock:
                 self._client = None
             response = self._send(path, query, answer_s, accept)
@@ -139,7 +139,7 @@ class KubeApi:
 
 
 class Stream:
-    """An open watch: iterating yields its events, parsed. Ends when the server ends it."""
+    """An open watch: iterating yields its parsed events until the server ends it."""
 
     def __init__(self, path: str, response: urllib3.BaseHTTPResponse, streams: "set[Stream]") -> None:
         self._path = path
@@ -151,7 +151,7 @@ class Stream:
         """Yield the events.
 
         Raises:
-            UnreachableError: the connection broke.
+            UnreachableError: the connection was lost.
         """
         rest = b""
         try:
@@ -161,33 +161,33 @@ class Stream:
                     if line:
                         yield orjson.loads(line)
         except (urllib3.exceptions.HTTPError, OSError, ValueError, AttributeError) as error:
-            # AttributeError: urllib3's answer to a connection that another thread has closed.
+            # AttributeError: urllib3 raises it for a connection that another thread has closed.
             if not self._interrupted:
-                raise UnreachableError(f"the watch of {self._path} broke: {error}") from error
+                raise UnreachableError(f"the watch of {self._path} was interrupted: {error}") from error
         finally:
             self._streams.discard(self)
             self._response.close()
 
     def interrupt(self) -> None:
-        """End it, from another thread."""
+        """End the watch; called from another thread."""
         self._interrupted = True
         try:
             self._response.shutdown()
         except (ValueError, RuntimeError, OSError):
-            return  # it has ended by itself
+            return  # it has already ended
 
 
 def _connect(settings: ObserverSettings) -> tuple[Any, str]:
     """The official client's connection, and the context's namespace.
 
     Raises:
-        ConfigError: the kubeconfig has no such context as was asked for.
-        UnreachableError: there is no kubeconfig and no service account, or they can't be used.
+        ConfigError: the kubeconfig has no context of the given name.
+        UnreachableError: there is no usable kubeconfig and no service account.
     """
     from kubernetes import client, config
     from kubernetes.config.config_exception import ConfigException
 
-    # The client would take the variable as it was when its package was imported.
+    # The client would use the variable's value as of its own import.
     kubeconfig = settings.kubeconfig or os.environ.get("KUBECONFIG")
     try:
         contexts, current = config.list_kube_config_contexts(kubeconfig)
@@ -211,12 +211,12 @@ def _in_cluster(client: Any, config: Any, refused: type[Exception], why: Excepti
     try:
         config.load_incluster_config(client_configuration=configuration)
     except refused:
-        raise UnreachableError(f"there is no kubeconfig ({why}), and this is no pod of a cluster") from why
+        raise UnreachableError(f"there is no kubeconfig ({why}), and this process does not run in a cluster") from why
     return client.ApiClient(configuration), ""
 
 
 def _error_text(response: urllib3.BaseHTTPResponse) -> str:
-    """What the API's Status object says, or the start of the body."""
+    """The message of the API's Status object, or the start of the body."""
     try:
         body = response.data
     except urllib3.exceptions.HTTPError as error:

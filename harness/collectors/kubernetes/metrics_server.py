@@ -1,7 +1,8 @@
-"""CPU and memory in use, as ``kubectl top`` shows them: of all nodes, and of the pods of runs."""
+"""CPU and memory usage of all nodes and of the runs' pods, as ``kubectl top`` shows it."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from harness.collectors.collector import Observation
@@ -10,6 +11,7 @@ from harness.collectors.kubernetes.pods import WORKFLOW
 from harness.collectors.kubernetes.timestamps import stamp
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
+from harness.model.live_observer import LiveObserver
 from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, POD_CPU_CORES, POD_MEMORY_BYTES
 from harness.model.records import Sample
 from harness.model.units import parse_quantity
@@ -19,7 +21,7 @@ _NOT_FOUND, _FORBIDDEN = 404, 403
 
 
 class MetricsServer:
-    """Asks metrics-server, which itself looks every 15 s or so; a sample is recorded once."""
+    """Polls metrics-server, which itself samples every 15 s or so; each sample is recorded once."""
 
     def __init__(self, observation: Observation) -> None:
         self._journal = observation.journal
@@ -34,9 +36,9 @@ class MetricsServer:
         """See `Collector`."""
         self._polling.follow(stop)
 
-    def live(self) -> Mapping[str, object]:
-        """See `Collector`; it shows nothing."""
-        return {"metrics_server": not self._polling.lost} if self._polling.looked else {}
+    def live(self) -> LiveObserver | None:
+        """See `Collector`."""
+        return LiveObserver(metrics_server=not self._polling.lost) if self._polling.looked else None
 
     def _read(self) -> None:
         try:
@@ -44,44 +46,43 @@ class MetricsServer:
             self._read_pods()
         except UnreachableError as error:
             if error.status in {_NOT_FOUND, _FORBIDDEN}:
-                why = f"metrics-server is not installed, or may not be asked: {error}"
+                why = f"metrics-server is not installed, or access is denied: {error}"
                 raise UnreachableError(why, error.status) from error
             raise
 
     def _read_nodes(self) -> None:
         for item in self._api.get(f"{_API}/nodes").get("items") or ():
             name = str(item["metadata"]["name"])
-            at = self._new("", name, item)
-            if at:
-                usage = item.get("usage") or {}
-                self._write(NODE_CPU_CORES, at, "node", name, [usage.get("cpu")])
-                self._write(NODE_MEMORY_BYTES, at, "node", name, [usage.get("memory")])
+            if at := self._new_sample("", name, item):
+                usage, labels = [item.get("usage") or {}], {"node": name}
+                self._write(Sample(NODE_CPU_CORES, at, 0.0, labels), usage, "cpu")
+                self._write(Sample(NODE_MEMORY_BYTES, at, 0.0, labels), usage, "memory")
 
     def _read_pods(self) -> None:
         for item in self._api.get(self._pods, {"labelSelector": WORKFLOW}).get("items") or ():
             metadata = item["metadata"]
             name = str(metadata["name"])
-            at = self._new(str(metadata.get("namespace", "")), name, item)
-            if at:
-                used = [each.get("usage") or {} for each in item.get("containers") or ()]
-                self._write(POD_CPU_CORES, at, "pod", name, [each.get("cpu") for each in used])
-                self._write(POD_MEMORY_BYTES, at, "pod", name, [each.get("memory") for each in used])
+            if at := self._new_sample(str(metadata.get("namespace", "")), name, item):
+                usage, labels = [each.get("usage") or {} for each in item.get("containers") or ()], {"pod": name}
+                self._write(Sample(POD_CPU_CORES, at, 0.0, labels), usage, "cpu")
+                self._write(Sample(POD_MEMORY_BYTES, at, 0.0, labels), usage, "memory")
 
-    def _new(self, namespace: str, name: str, item: Mapping[str, Any]) -> int:
-        """When the sample was taken, UTC ns; 0 when it is recorded already."""
-        told = stamp(item.get("timestamp"))
-        at = told.at if told else self._journal.now()
+    def _new_sample(self, namespace: str, name: str, item: Mapping[str, Any]) -> int:
+        """When the sample was taken, UTC ns; 0 when it has been recorded."""
+        taken = stamp(item.get("timestamp"))
+        at = taken.at if taken else self._journal.now()
         if self._recorded.get((namespace, name), 0) >= at:
             return 0
         self._recorded[namespace, name] = at
         return at
 
-    def _write(self, metric: str, at: int, label: str, name: str, quantities: list[str | None]) -> None:
-        known = [parse_quantity(each) for each in quantities if each is not None]
+    def _write(self, sample: Sample, usage: Iterable[Mapping[str, str]], resource: str) -> None:
+        """Record `sample` with the sum of the containers' usage as its value, if any is known."""
+        known = [parse_quantity(each[resource]) for each in usage if each.get(resource) is not None]
         if known:
-            self._journal.write(Sample(metric, at, sum(known), {label: name}))
+            self._journal.write(replace(sample, value=sum(known)))
 
 
 def open_collector(observation: Observation) -> MetricsServer:
-    """Asks through the API server; where it is not installed, that is recorded and it is asked again now and then."""
+    """Polls through the API server. That it is not installed is recorded, and it is retried now and then."""
     return MetricsServer(observation)

@@ -1,4 +1,4 @@
-"""A cluster's machines: read from their manifests, and recorded when they change."""
+"""A cluster's nodes, read from their manifests and recorded when they change."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -17,7 +17,7 @@ _POOL_LABELS = (
     "doks.digitalocean.com/node-pool", "k8s.scaleway.com/pool-name", "nodepool", "lke.linode.com/pool-id",
     "node-pool", "pool",
 )  # fmt: skip
-# Labels that say that a machine may be taken away: (label, value in lower case).
+# Labels of nodes that may be preempted: (label, value in lower case).
 _SPOT_LABELS = frozenset(
     {
         ("kubernetes.azure.com/scalesetpriority", "spot"), ("cloud.google.com/gke-spot", "true"),
@@ -30,10 +30,10 @@ _NO_POOL = "default"
 
 
 def node_of(manifest: Mapping[str, Any], before: Node | None = None) -> Node:
-    """The node as it is now; what was known `before` of when it became ready stays."""
+    """The node as it is now, with the time at which it first became ready kept from `before`."""
     metadata, status = manifest["metadata"], manifest.get("status") or {}
     labels = {str(name): str(value) for name, value in (metadata.get("labels") or {}).items()}
-    room = status.get("allocatable") or status.get("capacity") or {}
+    allocatable = status.get("allocatable") or status.get("capacity") or {}
     created = stamp(metadata.get("creationTimestamp"))
     ready = ready_since(manifest)
     return Node(
@@ -42,16 +42,16 @@ def node_of(manifest: Mapping[str, Any], before: Node | None = None) -> Node:
         created_at=created.at if created else 0,
         ready_at=before.ready_at if before and before.ready_at is not None else ready,
         gone_at=None,
-        cpu=parse_quantity(room.get("cpu", 0)),
-        memory=parse_quantity(room.get("memory", 0)),
-        gpu=float(sum(parse_quantity(room[name]) for name in GPUS if name in room)),
-        pods=int(parse_quantity(room.get("pods", 110))),
+        cpu=parse_quantity(allocatable.get("cpu", 0)),
+        memory=parse_quantity(allocatable.get("memory", 0)),
+        gpu=float(sum(parse_quantity(allocatable[name]) for name in GPUS if name in allocatable)),
+        pods=int(parse_quantity(allocatable.get("pods", 110))),
         spot=any((name.lower(), value.lower()) in _SPOT_LABELS for name, value in labels.items()),
     )
 
 
 def ready_since(manifest: Mapping[str, Any]) -> int | None:
-    """Since when the node is ready, UTC ns; none while it is not."""
+    """Since when the node has been ready, UTC ns; none while it is not."""
     for condition in (manifest.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "Ready" and condition.get("status") == "True":
             since = stamp(condition.get("lastTransitionTime"))
@@ -60,19 +60,18 @@ def ready_since(manifest: Mapping[str, Any]) -> int | None:
 
 
 class Nodes:
-    """The nodes that there are and were."""
+    """The cluster's nodes, with those `recorded` by an earlier observer."""
 
     def __init__(self, journal: Journal, recorded: Iterable[Node] = ()) -> None:
         self._journal = journal
         self._nodes: dict[str, Node] = {}
         self._ready: dict[str, bool] = {}
-        # Those that an observer before this one has left; whether they are still there is not known yet.
-        self._left = {node.name: node for node in recorded if node.gone_at is None}
+        self._unconfirmed = {node.name: node for node in recorded if node.gone_at is None}
 
     def see(self, change: str, manifest: Manifest) -> None:
-        """Record a node when it is new, has changed, or is gone."""
+        """Record a node that is new, changed or gone."""
         name = str(manifest["metadata"]["name"])
-        before = self._nodes.get(name) or self._left.pop(name, None)
+        before = self._nodes.get(name) or self._unconfirmed.pop(name, None)
         if change == "DELETED":
             self._ready.pop(name, None)
             self._nodes.pop(name, None)
@@ -87,14 +86,14 @@ class Nodes:
             self._journal.write(node)
 
     def listed(self) -> None:
-        """Every node there is has been seen: those that are left went while nobody observed."""
-        for node in self._left.values():
+        """All nodes were listed: recorded nodes that were not seen have gone while nobody observed."""
+        for node in self._unconfirmed.values():
             self._journal.write(replace(node, gone_at=self._journal.now()))
-        self._left.clear()
+        self._unconfirmed.clear()
 
     @property
     def ready(self) -> int:
-        """How many are ready now."""
+        """How many nodes are ready now."""
         return sum(self._ready.values())
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""What pods ask the scheduler to set aside for them, as samples: one a task, and one more for each pod that differs."""
+"""The resource requests of pods, as samples: one per task, and one more for each pod that differs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass
@@ -10,12 +10,12 @@ from harness.model.records import Sample
 from harness.model.units import parse_quantity
 
 _METRICS = (REQUESTED_CPU_CORES, REQUESTED_MEMORY_BYTES, REQUESTED_GPUS)
-_ALWAYS = "Always"  # the restart policy of an init container that goes on beside the others (a sidecar)
+_ALWAYS = "Always"  # the restart policy of a sidecar among the init containers
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Cores, bytes and GPUs."""
+    """Requested cores, bytes and GPUs."""
 
     cpu: float = 0.0
     memory: float = 0.0
@@ -24,54 +24,54 @@ class Requests:
     def __add__(self, other: "Requests") -> "Requests":
         return Requests(self.cpu + other.cpu, self.memory + other.memory, self.gpu + other.gpu)
 
-    def most(self, other: "Requests") -> "Requests":
-        """The larger of each."""
+    def at_least(self, other: "Requests") -> "Requests":
+        """The larger one of each resource."""
         return Requests(max(self.cpu, other.cpu), max(self.memory, other.memory), max(self.gpu, other.gpu))
 
 
 def requests_of(spec: Mapping[str, Any]) -> Requests:
     """What a pod with this spec occupies on its node.
 
-    Its containers together, or the init container that asks for most, whichever is more; and the overhead of its
-    runtime class (Kubernetes, "Resource Management for Pods and Containers" and "Sidecar Containers").
+    The sum of its containers or its largest init container, whichever is more, plus the overhead of its runtime class.
+    Source: Kubernetes, "Resource Management for Pods and Containers" and "Sidecar Containers".
     """
-    beside, first = Requests(), Requests()
+    concurrent, initial = Requests(), Requests()
     for each in spec.get("initContainers") or ():
         if each.get("restartPolicy") == _ALWAYS:
-            beside += _asked(each)
-            first = first.most(beside)
+            concurrent += _requested(each)
+            initial = initial.at_least(concurrent)
         else:
-            first = first.most(beside + _asked(each))
+            initial = initial.at_least(concurrent + _requested(each))
     for each in spec.get("containers") or ():
-        beside += _asked(each)
-    return beside.most(first) + _amounts(spec.get("overhead") or {})
+        concurrent += _requested(each)
+    return concurrent.at_least(initial) + _amounts(spec.get("overhead") or {})
 
 
-class RequestsSeen:
-    """What has been told of pods' requests so far."""
+class RecordedRequests:
+    """Decides which pods' requests need a record of their own."""
 
     def __init__(self) -> None:
         self._by_task: dict[str, Requests] = {}
-        self._told: set[str] = set()
+        self._pods: set[str] = set()
 
-    def tell(self, task: str, pod: str, spec: Mapping[str, Any], now_at: int) -> Iterator[Sample]:
-        """The samples to write for this pod: none when its task's say it all."""
-        if pod in self._told:
+    def samples(self, task: str, pod: str, spec: Mapping[str, Any], now_at: int) -> Iterator[Sample]:
+        """The samples to write for this pod: none when it requests the same as its task's first pod."""
+        if pod in self._pods:
             return
-        self._told.add(pod)
-        asked = requests_of(spec)
+        self._pods.add(pod)
+        requests = requests_of(spec)
         usual = self._by_task.get(task)
-        if usual == asked:
+        if usual == requests:
             return
-        self._by_task.setdefault(task, asked)
+        self._by_task.setdefault(task, requests)
         labels = {"task": task} if usual is None else {"pod": pod}
-        for metric, value in zip(_METRICS, astuple(asked), strict=True):
+        for metric, value in zip(_METRICS, astuple(requests), strict=True):
             yield Sample(metric, now_at, value, labels)
 
 
-def _asked(container: Mapping[str, Any]) -> Requests:
+def _requested(container: Mapping[str, Any]) -> Requests:
     resources = container.get("resources") or {}
-    # A limit without a request is a request, too.
+    # A limit without a request is also the request.
     return _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
 

@@ -1,18 +1,18 @@
-"""A pod's life, pieced together from its manifest and its events, as spans and as failures.
+"""A pod's life, reconstructed from its manifest and its events, as spans and failures.
 
-What a pod of a KFP v2 run looks like on a cluster: labels ``pipeline/runid`` (the run's id) and
-``workflows.argoproj.io/workflow``; annotation ``workflows.argoproj.io/node-name``, which is
-``<workflow>.root.train-driver`` for a driver and ``<workflow>.root.train.executor`` (``executor(0)``, ``executor(1)`` …
-when it may be retried) for what runs the user's container. The main container is called ``main``; ``wait`` beside it
-saves outputs for Argo, and KFP's launcher saves artifacts within ``main``. A run's task details name no pods.
+A pod of a KFP v2 run has the labels ``pipeline/runid`` (the run's id) and ``workflows.argoproj.io/workflow``, and the
+annotation ``workflows.argoproj.io/node-name``: ``<workflow>.root.train-driver`` for a driver, and
+``<workflow>.root.train.executor`` (``executor(0)``, ``executor(1)`` … if it may be retried) for the pod that runs the
+user's container. The main container is called ``main``; ``wait`` beside it saves outputs for Argo, and KFP's launcher
+saves artifacts within ``main``. A run's task details name no pods.
 
-Conditions stamp whole seconds; the scheduler's events microseconds; the kubelet's events whole seconds, but what they
-say of a pull's length is exact to a millisecond.
+Conditions and the kubelet's events have timestamps in whole seconds, the scheduler's events in microseconds; the
+lengths of pulls in the kubelet's messages are exact to a millisecond.
 """
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise, zip_longest
 from typing import Any
 
@@ -28,8 +28,8 @@ _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 _EXECUTOR = "executor"
 _INDEX = re.compile(r"\([^)]*\)|\[[^\]]*\]")  # "(0)" of a retry, "(2:{…})" of a loop's item, "[1]" of a group
 _FINE_S = 1e-3
-_TOLD_WITHIN_S = 0.05  # a watch tells of a pod so soon after its creation
-# Reasons for which a container waits that do not go away by waiting.
+_WATCH_DELAY_S = 0.05  # a watch shows a pod within this time after its creation
+# Reasons for which a container waits in vain.
 _STUCK = frozenset(
     {
         "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ErrImagePull",
@@ -39,7 +39,7 @@ _STUCK = frozenset(
 
 
 def run_of(manifest: Mapping[str, Any]) -> str:
-    """The platform's id of the run that a pod works for: KFP's run id, else Argo's workflow; "" for other pods."""
+    """The id of the run that a pod works for: KFP's run id, else Argo's workflow; "" for other pods."""
     labels = manifest["metadata"].get("labels") or {}
     return str(labels.get(RUN_ID) or labels.get(WORKFLOW) or "")
 
@@ -59,20 +59,23 @@ def task_of(manifest: Mapping[str, Any]) -> str:
 
 @dataclass(slots=True)
 class PodLife:
-    """What is known of one pod. `see` its manifests and events in any order; `spans` and `failures` read it.
+    """What is known of one pod. Manifests and events may be seen in any order.
 
     Attributes:
         name: of the pod.
-        run: the platform's id of its run, "" when it works for none.
+        run: the platform's id of its run; "" when it works for none.
         task: the step's name in the pipeline.
-        phase: as Kubernetes says it: Pending, Running, Succeeded, Failed.
-        over: when it was over; none while it lives.
+        created: when the pod was created.
+        phase: in Kubernetes' words: Pending, Running, Succeeded, Failed; or Deleted.
+        over: when it ended; none while it lives.
+        node: the node that it was scheduled to.
     """
 
     name: str
     run: str
     task: str
     created: Stamp
+    _: KW_ONLY
     phase: str = "Pending"
     over: Stamp | None = None
     node: str | None = None
@@ -85,7 +88,7 @@ class PodLife:
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> "PodLife":
-        """The life of the pod with this manifest, as far as its metadata tell."""
+        """A life with what the manifest's metadata hold."""
         metadata = manifest["metadata"]
         created = stamp(metadata.get("creationTimestamp")) or Stamp(0, 1.0)
         return cls(str(metadata["name"]), run_of(manifest), task_of(manifest), created)
@@ -101,15 +104,14 @@ class PodLife:
         self._see_main(manifest, status.get("containerStatuses") or ())
         ends = [each for each in map(_end, containers) if each]
         if self.phase in {"Succeeded", "Failed"} and self.over is None:
-            told = max(ends, default=None) or _latest_transition(status)
-            self.over = told or _just_now(now_at)
+            self.over = max(ends, default=None) or _latest_transition(status) or _just_now(now_at)
         self._see_failures(status, containers, now_at)
 
     def see_deleted(self, manifest: Mapping[str, Any], now_at: int) -> None:
-        """The pod is gone; what had not ended by then was ended by that."""
+        """The pod was deleted, which ends whatever had not ended before."""
         if self.over is None:
-            asked = stamp(manifest["metadata"].get("deletionTimestamp"))
-            self.over = asked if asked and asked.at <= now_at else _just_now(now_at)
+            deleted = stamp(manifest["metadata"].get("deletionTimestamp"))
+            self.over = deleted if deleted and deleted.at <= now_at else _just_now(now_at)
             self.phase = "Deleted"
 
     def see_event(self, event: Mapping[str, Any]) -> None:
@@ -121,34 +123,34 @@ class PodLife:
         elif reason == "Scheduled":
             self._scheduled = finer(self._scheduled, first)
         elif reason == "Pulling":
-            self._pulls.see_begun(message, first)
+            self._pulls.see_start(message, first)
         elif reason == "Pulled":
-            self._pulls.see_ended(message, last)
+            self._pulls.see_end(message, last)
 
     def appeared(self, at: int) -> None:
-        """The pod was created at `at`, UTC ns, as far as the time tells at which we were told.
+        """The watch suggests that the pod was created at `at`, UTC ns.
 
-        Believed where it fits into the whole second that the API server stamped.
+        Used if it falls into the whole second that the API server stamped.
         """
         for later in (self._unschedulable, self._scheduled):
-            at = min(at, later.latest) if later else at  # news may be late
+            at = min(at, later.latest) if later else at  # the watch may be late
         if self.created.at <= at <= self.created.latest:
-            earliest = max(self.created.at, at - round(_TOLD_WITHIN_S * 1e9))
+            earliest = max(self.created.at, at - round(_WATCH_DELAY_S * 1e9))
             self.created = Stamp(earliest, (at - earliest) / 1e9)
 
     @property
     def scheduled_at(self) -> int | None:
-        """When it was scheduled, UTC ns, if that is known to a microsecond."""
+        """When it was scheduled, UTC ns, if known to the microsecond."""
         fine = self._scheduled and self._scheduled.resolution_s < _FINE_S
         return self._scheduled.at if self._scheduled and fine else None
 
     def spans(self) -> list[Span]:
-        """The pod's phases so far, one after the other; none for a pod that works for no run."""
+        """The pod's consecutive phases so far; none for a pod that works for no run."""
         if not self.run:
             return []
-        boundaries, goes_on = self._boundaries()
+        boundaries, ongoing = self._boundaries()
         instants: list[int | None] = [*settled([known for _, known in boundaries])]
-        if goes_on:
+        if ongoing:
             boundaries.append(("", Stamp(0, 0.0)))
             instants.append(None)
         counts: dict[str, int] = {}
@@ -166,10 +168,10 @@ class PodLife:
         return spans
 
     def failures(self) -> list[Event]:
-        """What went wrong in it, each once, in the order in which it was seen."""
+        """What went wrong in it, each failure once, in the order of sight."""
         return list(self._failures.values())
 
-    # --- what the manifest tells ----------------------------------------------------------------------------------
+    # --- what the manifest holds ----------------------------------------------------------------------------------
 
     def _see_condition(self, condition: Mapping[str, Any]) -> None:
         if condition.get("type") != "PodScheduled":
@@ -201,19 +203,21 @@ class PodLife:
             if waiting.get("reason") in _STUCK:
                 self._fail(name, str(waiting["reason"]), str(waiting.get("message") or ""), now_at)
             if ended.get("exitCode"):
-                said = str(ended.get("message") or "").strip()
                 end = stamp(ended.get("finishedAt"))
-                text = said or f"container {name} ended with exit code {ended['exitCode']}"
+                text = (
+                    str(ended.get("message") or "").strip()
+                    or f"container {name} ended with exit code {ended['exitCode']}"
+                )
                 self._fail(name, str(ended.get("reason") or "Error"), text, end.at if end else now_at)
 
     def _fail(self, container: str, reason: str, message: str, at: int) -> None:
         event = Event(at, "Pod", self.name, reason, message, "kubernetes", self.run or None, type="Warning")
         self._failures.setdefault((container, reason), event)
 
-    # --- the order of its life ------------------------------------------------------------------------------------
+    # --- the order of its phases ----------------------------------------------------------------------------------
 
     def _boundaries(self) -> tuple[list[tuple[str, Stamp]], bool]:
-        """Where each phase begins, in order; and whether the last one goes on. If not, the last boundary is the end."""
+        """Where each phase begins, in order, and whether the last is ongoing; if not, the last boundary is the end."""
         found = [(SCHEDULING, self.created)]
         if self._unschedulable:
             found.append((UNSCHEDULABLE, self._unschedulable))
@@ -231,10 +235,10 @@ class PodLife:
         return found, self.over is None
 
     def _add_pulls(self, found: list[tuple[str, Stamp]]) -> bool:
-        """The pulls, with a start after each that has ended; returns whether the last one has not."""
-        begun = self._started
-        # Others are of containers that are started later.
-        pulls = [each for each in self._pulls.in_order() if begun is None or each.start.at < begun.latest]
+        """Add the pulls, with a start after each ended one; returns whether the last one is ongoing."""
+        running = self._started
+        # Later pulls are for containers that start later.
+        pulls = [each for each in self._pulls.in_order() if running is None or each.start.at < running.latest]
         for pull, following in zip_longest(pulls, pulls[1:]):
             start, end = pull.narrowed(found[-1][1])
             found.append((PULLING, start))
@@ -242,14 +246,14 @@ class PodLife:
             end = end or (following.start if following else None)
             if end is None:
                 return True
-            if begun and end.at > begun.latest:
-                end = begun
+            if running and end.at > running.latest:
+                end = running
             found.append((STARTING, end))
         return False
 
 
 def _just_now(now_at: int) -> Stamp:
-    """It happened before we heard of it, and not long before."""
+    """An instant shortly before `now_at`, UTC ns: within the last second."""
     return Stamp(now_at - 10**9, 1.0)
 
 
@@ -258,6 +262,6 @@ def _end(container: Mapping[str, Any]) -> Stamp | None:
 
 
 def _latest_transition(status: Mapping[str, Any]) -> Stamp | None:
-    """A pod that was evicted or lost tells only of its conditions when it ended."""
-    told = [stamp(each.get("lastTransitionTime")) for each in status.get("conditions") or ()]
-    return max((each for each in told if each), default=None)
+    """When a pod without terminated containers ended: one that was evicted or lost has only its conditions."""
+    stamps = [stamp(each.get("lastTransitionTime")) for each in status.get("conditions") or ()]
+    return max((each for each in stamps if each), default=None)

@@ -1,4 +1,4 @@
-"""The volume claims of the platform and of the runs: how large they are, and whether they got a volume."""
+"""The volume claims of the platform and of the runs: their sizes, and whether they are bound."""
 
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.reflector import Manifest
@@ -11,26 +11,26 @@ _BOUND = "Bound"
 
 
 class Claims:
-    """Records a claim when it is new and when its phase or size changes."""
+    """Records a claim that is new, and changes of its phase or size."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._known: dict[str, tuple[str, str]] = {}
 
     def see(self, change: str, manifest: Manifest) -> None:
-        """Take in a claim, new, changed or gone."""
+        """Take in a claim that is new, changed or gone."""
         metadata, spec, status = manifest["metadata"], manifest.get("spec") or {}, manifest.get("status") or {}
         name, namespace, uid = str(metadata["name"]), str(metadata.get("namespace", "")), str(metadata["uid"])
-        wanted = ((spec.get("resources") or {}).get("requests") or {}).get("storage", "")
+        requested = ((spec.get("resources") or {}).get("requests") or {}).get("storage", "")
         phase = "Deleted" if change == "DELETED" else str(status.get("phase") or "Pending")
-        size = str((status.get("capacity") or {}).get("storage") or wanted)
+        size = str((status.get("capacity") or {}).get("storage") or requested)
         before = self._known.get(uid)
         if before == (phase, size):
             return
         self._known[uid] = (phase, size)
-        at, of_class = self._journal.now(), spec.get("storageClassName") or "the default"
+        at, storage_class = self._journal.now(), spec.get("storageClassName") or "the default"
         severity = "Normal" if phase in {_BOUND, "Deleted"} else "Warning"
-        text = f"{size} of StorageClass {of_class}, in {namespace}"
+        text = f"{size} of StorageClass {storage_class}, in {namespace}"
         self._journal.write(Event(at, KIND, name, phase, text, "kubernetes", type=severity))
         if phase == _BOUND and size:
             labels = {"volume": name, "namespace": namespace}

@@ -1,4 +1,4 @@
-"""List, then watch: every object of a type, and every change of one, over broken connections and forgotten history.
+"""List, then watch: every object of a type and every change, across lost connections and expired history.
 
 Source of the protocol: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
 """
@@ -14,7 +14,7 @@ from harness.collectors.source_health import RETRY, SourceHealth, UnreachableErr
 from harness.model.phases import GAP
 
 Manifest = dict[str, Any]
-# Called with ADDED, MODIFIED or DELETED and the object. What is listed anew comes as ADDED once more.
+# Called with ADDED, MODIFIED or DELETED and the object. Objects that are listed again come as ADDED again.
 OnChange = Callable[[str, Manifest], None]
 
 _GONE = 410
@@ -22,26 +22,30 @@ _PAGE = "500"
 _WATCH_S = 290  # the server's own limit is 5 to 10 minutes
 _LAST_WATCH_S = 1
 _SHORT_S = 1.0
-# What is kept of an object to tell of it when it has vanished.
+# What is kept of an object, to report it as DELETED when it has vanished.
 _KEPT = ("name", "namespace", "uid", "labels", "creationTimestamp")
 
 
 class GoneError(Exception):
-    """The server has forgotten the version that we want to go on from."""
+    """The version to resume from has expired on the server."""
 
 
 class Reflector:
-    """Follows the objects at `path` that fit `query`.
+    """Follows the objects at `path` that match `query`.
 
     Args:
         api: of the cluster.
         path: of the list, such as ``/api/v1/pods``.
         query: selectors.
         on_change: called in the reflector's thread.
-        contact: named after what is watched.
-        journal: gets the gaps.
-        tracks: remember what exists, so that what vanished unseen is told as DELETED after a new listing.
+        health: named after what is watched.
+        journal: takes the gaps.
+        tracks: remember what exists, so that objects that vanished unseen are reported as DELETED after a new listing.
         metadata_only: leave out specification and status.
+
+    Attributes:
+        looked: the objects were listed, or could not be.
+        listed: they were listed.
     """
 
     def __init__(
@@ -51,7 +55,7 @@ class Reflector:
         query: Mapping[str, str],
         on_change: OnChange,
         *,
-        contact: SourceHealth,
+        health: SourceHealth,
         journal: Journal,
         tracks: bool = True,
         metadata_only: bool = False,
@@ -60,33 +64,33 @@ class Reflector:
         self._path = path
         self._query = dict(query)
         self._on_change = on_change
-        self._contact = contact
+        self._health = health
         self._journal = journal
         self._tracks = tracks
         self._metadata_only = metadata_only
         self._known: dict[str, Manifest] = {}
         self._version = ""
-        self.looked = False  # it has listed, or tried to
+        self.looked = False
         self.listed = False
 
     @property
-    def follows(self) -> bool:
-        """What has been told until now is all there is to tell."""
-        return self.listed and not self._contact.lost
+    def current(self) -> bool:
+        """Every change so far has been reported."""
+        return self.listed and not self._health.lost
 
     def follow(self, stop: threading.Event) -> None:
-        """Tell of every change until `stop` is set, and of what happened until then."""
+        """Report every change until `stop` is set, and those that happened until then."""
         while not stop.is_set():
             started_s = time.monotonic()
             try:
                 self._step(stop)
             except GoneError:
                 self._version = ""
-                text = "the server has forgotten the changes since the last one seen; everything was listed anew"
-                self._journal.note(GAP, self._contact.name, text)
+                text = "the changes since the last one seen have expired on the server; everything was listed again"
+                self._journal.note(GAP, self._health.name, text)
             except UnreachableError as error:
                 self.looked = True
-                stop.wait(self._contact.failed(error))
+                stop.wait(self._health.failed(error))
             if time.monotonic() - started_s < _SHORT_S:
                 stop.wait(_SHORT_S)
         self._finish()
@@ -96,25 +100,25 @@ class Reflector:
         if not resumes:
             self._list()
         stream = self._open(_WATCH_S)
-        self._contact.made(missed=not resumes)
+        self._health.answered(missed=not resumes)
         self.looked = True
         if stop.is_set():
-            stream.interrupt()  # whoever interrupts all streams may have done so just before this one was open
+            stream.interrupt()  # all streams may have been interrupted just before this one was opened
         try:
             self._read(stream)
         except UnreachableError as error:
-            # Nothing is lost: the next watch goes on from the last version seen.
-            self._journal.note(RETRY, self._contact.name, f"{error}; resumed")
+            # Nothing is lost: the next watch resumes from the last version seen.
+            self._journal.note(RETRY, self._health.name, f"{error}; resumed")
 
     def _finish(self) -> None:
-        """What has happened before the end, and was not told yet."""
+        """Report what happened until now."""
         if self._version:
             try:
                 self._read(self._open(_LAST_WATCH_S))
-                self._contact.made()
+                self._health.answered()
             except (UnreachableError, GoneError) as error:
-                self._contact.failed(error)
-        self._contact.end()
+                self._health.failed(error)
+        self._health.end()
 
     def _list(self) -> None:
         listed: set[str] = set()
@@ -125,18 +129,18 @@ class Reflector:
                 page = self._api.get(self._path, query, metadata_only=self._metadata_only)
             except UnreachableError as error:
                 if error.status == _GONE and token:
-                    token = ""  # the listing took longer than the server remembers: begin anew
+                    token = ""  # the listing took longer than the server keeps it: start again
                     continue
                 raise
             for manifest in page.get("items") or ():
                 listed.add(str(manifest["metadata"]["uid"]))
-                self._tell("ADDED", manifest)
+                self._report("ADDED", manifest)
             metadata = page.get("metadata") or {}
             token = str(metadata.get("continue") or "")
             if not token:
                 break
         for uid in set(self._known) - listed:
-            self._tell("DELETED", self._known[uid])
+            self._report("DELETED", self._known[uid])
         self._version = str(metadata.get("resourceVersion") or "")
         self.listed = True
 
@@ -159,9 +163,9 @@ class Reflector:
                 raise UnreachableError(f"the watch of {self._path} failed: {manifest.get('message', manifest)}")
             self._version = str(manifest["metadata"]["resourceVersion"])
             if kind != "BOOKMARK":
-                self._tell(kind, manifest)
+                self._report(kind, manifest)
 
-    def _tell(self, kind: str, manifest: Manifest) -> None:
+    def _report(self, kind: str, manifest: Manifest) -> None:
         if self._tracks:
             metadata = manifest["metadata"]
             if kind == "DELETED":

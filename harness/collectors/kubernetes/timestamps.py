@@ -1,4 +1,4 @@
-"""Instants as Kubernetes writes them, each with how fine it is."""
+"""Instants as Kubernetes writes them, each with its resolution."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Stamp(NamedTuple):
-    """What is known of an instant: it lies between `at`, UTC ns, and `resolution_s` after that."""
+    """An instant that lies between `at`, UTC ns, and `resolution_s` later."""
 
     at: int
     resolution_s: float
@@ -18,12 +18,12 @@ class Stamp(NamedTuple):
 
 
 def settled(stamps: Sequence[Stamp]) -> list[int]:
-    """The likeliest instants, UTC ns, of what is known to have happened in this order.
+    """The most likely instants, UTC ns, of events that happened in this order.
 
-    A pod that is created at "12" and scheduled at 12.2 s was created between 12 s and 12.2 s. Each stamp is narrowed by
-    those before and after it, and its middle is taken: whole seconds are cut off, not rounded, so that taking them as
-    they are would make every stretch from one to a fine stamp half a second too long. Stamps that contradict each other
-    by more than their resolution are left as they are, and the stretch between them is negative.
+    A pod created at "12" and scheduled at 12.2 s was created between 12 s and 12.2 s. Each stamp is narrowed by its
+    neighbours, and the middle of its interval is taken: stamps in whole seconds are truncated, so that taking them at
+    face value would prolong every interval from one to a fine stamp by half a second on average. Stamps that contradict
+    each other by more than their resolution stay as they are, and the interval between them is negative.
     """
     earliest, latest = [each.at for each in stamps], [each.latest for each in stamps]
     for k in range(1, len(stamps)):
@@ -36,10 +36,10 @@ def settled(stamps: Sequence[Stamp]) -> list[int]:
 
 
 def stamp(text: str | None) -> Stamp | None:
-    """A `Time` (whole seconds) or `MicroTime` of the API; none when there is none.
+    """A `Time` (whole seconds) or `MicroTime` of the API; none without one.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the text is neither.
     """
     if not text:
         return None
@@ -49,7 +49,7 @@ def stamp(text: str | None) -> Stamp | None:
 
 
 def finer(one: Stamp | None, other: Stamp | None) -> Stamp | None:
-    """The finer one of two stamps of the same thing; the earlier one when they are equally fine."""
+    """The finer one of two stamps of the same instant; the earlier one when they are equally fine."""
     if one is None or other is None:
         return one or other
     return min(one, other, key=lambda each: (each.resolution_s, each.at))
@@ -58,8 +58,8 @@ def finer(one: Stamp | None, other: Stamp | None) -> Stamp | None:
 def event_stamps(event: Mapping[str, Any]) -> tuple[Stamp, Stamp]:
     """When an event happened first and last.
 
-    Old recorders (kubelet, autoscaler) write `firstTimestamp` and `lastTimestamp` in whole seconds, new ones (the
-    scheduler) `eventTime` in microseconds and, when it happened again, a `series`.
+    Old recorders (kubelet, autoscaler) write `firstTimestamp` and `lastTimestamp` in whole seconds; new ones (the
+    scheduler) write `eventTime` in microseconds and, when the event repeats, a `series`.
     """
     created = stamp(event["metadata"].get("creationTimestamp")) or Stamp(0, 1.0)
     first = stamp(event.get("eventTime")) or stamp(event.get("firstTimestamp")) or created
@@ -69,6 +69,6 @@ def event_stamps(event: Mapping[str, Any]) -> tuple[Stamp, Stamp]:
 
 
 def event_count(event: Mapping[str, Any]) -> int:
-    """How often it has happened. A series is of two at least; old recorders begin to count it with the second one."""
+    """How often an event has happened; a series is at least two, though old recorders start its count at one."""
     series = event.get("series")
     return max(int(series.get("count") or 0), 2) if series else int(event.get("count") or 1)

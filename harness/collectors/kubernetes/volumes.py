@@ -1,4 +1,4 @@
-"""Free space of the platform's volumes, as the kubelets measure it: ``kubectl get --raw …/proxy/stats/summary``."""
+"""Free space of the platform's volumes, as the kubelets report it: ``kubectl get --raw …/proxy/stats/summary``."""
 
 import threading
 from collections.abc import Mapping
@@ -8,14 +8,15 @@ from harness.collectors.collector import Observation
 from harness.collectors.kubernetes.kube_api import KubeApi
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
+from harness.model.live_observer import LiveObserver
 from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
 from harness.model.records import Sample
 
-_PLACES_EVERY = 20  # rounds; a volume moves only when its pod does
+_FIND_EVERY = 20  # rounds; a volume moves only with its pod
 
 
 class Volumes:
-    """Asks the kubelets of nodes that run pods with volume claims in the platform's namespaces."""
+    """Polls the kubelets of nodes that run pods with volume claims in the platform's namespaces."""
 
     def __init__(self, observation: Observation) -> None:
         self._settings = observation.settings
@@ -31,13 +32,13 @@ class Volumes:
         """See `Collector`."""
         self._polling.follow(stop)
 
-    def live(self) -> Mapping[str, object]:
-        """See `Collector`; bytes free by claim."""
-        return {"store_free_bytes": dict(self._free)} if self._polling.looked else {}
+    def live(self) -> LiveObserver | None:
+        """See `Collector`."""
+        return LiveObserver(store_free_bytes=dict(self._free)) if self._polling.looked else None
 
     def _read_all(self) -> None:
-        # After a failure too: the pod may have moved.
-        if self._rounds % _PLACES_EVERY == 0 or not self._nodes or self._polling.lost:
+        # Also after a failure: the pod may have moved.
+        if self._rounds % _FIND_EVERY == 0 or not self._nodes or self._polling.lost:
             self._nodes = self._find_nodes()
         self._rounds += 1
         failed: UnreachableError | None = None
@@ -45,7 +46,7 @@ class Volumes:
             try:
                 self._read(node)
             except UnreachableError as error:
-                failed = error  # the other kubelets may answer
+                failed = error  # the other kubelets may respond
         if failed is not None:
             raise failed
 
@@ -79,5 +80,5 @@ def _has_claim(pod: Mapping[str, Any]) -> bool:
 
 
 def open_collector(observation: Observation) -> Volumes:
-    """Reads through the API server's proxy of the nodes, which needs the right to get ``nodes/proxy``."""
+    """Reads through the API server's node proxy, which needs the permission to get ``nodes/proxy``."""
     return Volumes(observation)

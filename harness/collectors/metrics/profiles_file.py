@@ -1,7 +1,7 @@
-"""Metric profiles: what is worth recording of a component, under the names that its versions give it.
+"""Metric profiles: what is worth recording of a component, under the names that its versions export it.
 
-A profile is a YAML file. Each of its metrics says under which of our names it is recorded, what kind it is, by which
-labels it is told apart, and the names it has had; which of them exists is found out, not assumed::
+A profile is a YAML file. Each of its metrics has a name of ours, a kind, the labels that distinguish its series, and
+the names it has had on the platform, of which the first that exists is used::
 
     title: Argo workflow controller
     metrics:
@@ -38,19 +38,19 @@ class Kind(StrEnum):
     HISTOGRAM = "histogram"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One thing to record.
+    """One metric of a profile.
 
     Attributes:
         name: of the samples.
-        any_of: the names it has on the platform, the newest first; of a histogram without what its buckets end in.
-        kind: gauge as it is, counter as a rate per second, histogram as quantiles (label ``quantile``).
-        by: labels that tell series apart; series that differ in others are folded.
-        where: labels that must have a value; ``~`` before it makes it a regular expression.
+        any_of: its names on the platform, newest first; of a histogram without the suffix of its buckets.
+        kind: gauges are recorded as they are, counters as rates per second, histograms as quantiles.
+        by: labels that distinguish series; series that differ in other labels are folded into one.
+        where: required values of labels; a leading ``~`` makes one a regular expression.
         rename: labels that samples carry under another name.
         fixed: labels that every sample carries.
-        buckets: what a histogram's series end in.
+        buckets: suffix of a histogram's series.
         fold: sum, max or min.
     """
 
@@ -66,11 +66,11 @@ class Metric:
 
     @property
     def suffix(self) -> str:
-        """What the series to look for end in."""
+        """Of the series on the platform."""
         return self.buckets if self.kind is Kind.HISTOGRAM else ""
 
     def queries(self, found: str, window_s: int) -> dict[str, str]:
-        """PromQL for the name that was `found`, by quantile ("" when there is none)."""
+        """PromQL for the name that was `found`, by quantile; "" is the key unless it is a histogram."""
         matchers = ",".join(_matcher(label, value) for label, value in self.where)
         series = f"{found}{self.suffix}" + (f"{{{matchers}}}" if matchers else "")
         by = ",".join(self.by)
@@ -84,7 +84,7 @@ class Metric:
                 return {str(q): f"histogram_quantile({q}, {inner})" for q in QUANTILES}
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether a series with these labels is meant."""
+        """Whether a series has the required labels."""
         for label, wanted in self.where:
             value = labels.get(label, "")
             if not (re.fullmatch(wanted[1:], value) if wanted.startswith("~") else value == wanted):
@@ -92,7 +92,7 @@ class Metric:
         return True
 
     def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """The labels of a sample: those that tell series apart, under our names, and those that are fixed."""
+        """The labels of a sample: the distinguishing ones, under our names, and the fixed ones."""
         ours = dict(self.rename)
         return {ours.get(label, label): labels[label] for label in self.by if labels.get(label)} | dict(self.fixed)
 
@@ -107,15 +107,15 @@ class Profile:
 
 
 def names() -> list[str]:
-    """The profiles that come with Pipeswarm."""
+    """The built-in profiles."""
     return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
 
 
 def load(name: str, namespaces: tuple[str, ...] = ()) -> Profile:
-    """The profile called `name`, or the one in the file `name`; ``$platform`` in it stands for `namespaces`.
+    """The built-in profile `name`, or the one in the file `name`; ``$platform`` in it stands for `namespaces`.
 
     Raises:
-        ConfigError: there is none, or it is not a profile.
+        ConfigError: it does not exist or is invalid.
     """
     path = Path(name) if name.endswith((".yaml", ".yml")) else _FOLDER / f"{name}.yaml"
     try:
@@ -127,16 +127,16 @@ def load(name: str, namespaces: tuple[str, ...] = ()) -> Profile:
     try:
         document = yaml.safe_load(text.replace("$platform", "|".join(map(re.escape, namespaces)) or ".*"))
     except yaml.YAMLError as error:
-        raise ConfigError(f"the metric profile {path} is not YAML: {error}", "mend the file") from error
+        raise ConfigError(f"the metric profile {path} is not YAML: {error}", "correct the file") from error
     if not isinstance(document, dict) or not isinstance(document.get("metrics"), list):
-        raise ConfigError(f"the metric profile {path} has no list 'metrics'", "see a profile that comes with Pipeswarm")
+        raise ConfigError(f"the metric profile {path} has no list 'metrics'", "take a built-in profile as an example")
     metrics = tuple(_metric(each, f"{path}: metrics[{k}]") for k, each in enumerate(document["metrics"]))
     return Profile(path.stem, str(document.get("title", path.stem)), metrics)
 
 
 def _metric(raw: Any, where: str) -> Metric:
     if not isinstance(raw, dict):
-        raise ConfigError(f"{where} is not a mapping", "give it name and any_of")
+        raise ConfigError(f"{where} is not a mapping", "it needs name and any_of")
     unknown = set(raw) - _KEYS
     if unknown:
         raise ConfigError(f"{where} has an unknown key '{min(unknown)}'", f"keys are: {', '.join(sorted(_KEYS))}")
@@ -144,16 +144,16 @@ def _metric(raw: Any, where: str) -> Metric:
     if not isinstance(candidates, list) or not candidates or not all(_is_name(each) for each in candidates):
         raise ConfigError(f"{where}: 'any_of' is not a list of metric names", "write any_of: [new_name, old_name]")
     if not _is_name(raw.get("name")):
-        raise ConfigError(f"{where}: 'name' is not a metric's name", "letters, digits and _")
+        raise ConfigError(f"{where}: 'name' is not a metric name", "use letters, digits and _")
     if raw.get("kind", "gauge") not in set(Kind):
-        raise ConfigError(f"{where}: '{raw['kind']}' is no kind", f"kinds are: {', '.join(Kind)}")
+        raise ConfigError(f"{where}: '{raw['kind']}' is not a kind", f"kinds are: {', '.join(Kind)}")
     if raw.get("fold", "sum") not in _FOLDS:
-        raise ConfigError(f"{where}: '{raw['fold']}' is no fold", f"folds are: {', '.join(sorted(_FOLDS))}")
+        raise ConfigError(f"{where}: '{raw['fold']}' is not a fold", f"folds are: {', '.join(sorted(_FOLDS))}")
     for key in ("where", "rename", "labels"):
         if not isinstance(raw.get(key) or {}, dict):
-            raise ConfigError(f"{where}: '{key}' is no mapping", f"write {key}: {{label: value}}")
+            raise ConfigError(f"{where}: '{key}' is not a mapping", f"write {key}: {{label: value}}")
     if not isinstance(raw.get("by") or [], list):
-        raise ConfigError(f"{where}: 'by' is no list", "write by: [label]")
+        raise ConfigError(f"{where}: 'by' is not a list", "write by: [label]")
     return Metric(
         name=raw["name"],
         any_of=tuple(candidates),

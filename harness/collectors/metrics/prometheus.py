@@ -1,4 +1,4 @@
-"""The platform's own metrics from a Prometheus, by range queries that go on where the last one ended."""
+"""The platform's own metrics from a Prometheus, by range queries that continue where the last one ended."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -9,36 +9,36 @@ from urllib.parse import urlencode
 import orjson
 
 from harness.collectors.collector import Observation
-from harness.collectors.http import Http, Timeouts
 from harness.collectors.metrics.profiles_file import Metric, Profile, load, names
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest
+from harness.model.live_observer import LiveObserver
 from harness.model.records import Sample
 
-_MOST_POINTS = 10_000  # per series and query; Prometheus refuses more than 11,000
-_MOST_SERIES = 2_000  # per metric: more is a label too many, not an observation
-_PROBE_EVERY = 10  # rounds; what was not there may have been started meanwhile
-_SCRAPES_PER_WINDOW = 4  # a rate needs two scrapes, and one may be missing or late
+_MAX_POINTS = 10_000  # per series and query; Prometheus refuses more than 11,000
+_MAX_SERIES = 2_000  # per metric; more are due to a label too many
+_PROBE_EVERY = 10  # rounds; components may be started during the test
+_SCRAPES_PER_WINDOW = 4  # a rate needs two, and one may be missing or late
 _BAD_QUERY = frozenset({400, 422})
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One PromQL expression of a metric; `quantile` is "" when the metric is no histogram."""
+    """One PromQL expression of a metric; `quantile` is "" unless the metric is a histogram."""
 
     metric: Metric
     promql: str
     quantile: str
 
     def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Of a sample."""
+        """The labels of a sample, from those of a series."""
         return self.metric.labels(labels) | ({"quantile": self.quantile} if self.quantile else {})
 
 
 class PrometheusApi:
-    """The part of Prometheus' HTTP API that is needed, over any exchange.
+    """The queries used of Prometheus' HTTP API, over any exchange.
 
     Source: https://prometheus.io/docs/prometheus/latest/querying/api/
     """
@@ -47,19 +47,19 @@ class PrometheusApi:
         self._exchange = exchange
 
     def existing(self, candidates: list[str]) -> set[str]:
-        """Which of these metric names have series now; one request."""
+        """Which of these metric names have series now. One request."""
         found = self._get("/api/v1/query", {"query": f'count by (__name__) ({{__name__=~"{"|".join(candidates)}"}})'})
         return {str(each["metric"].get("__name__", "")) for each in found["result"]}
 
     def series(self, promql: str, start_s: int, end_s: int, step_s: int) -> Iterator[tuple[dict[str, str], int, float]]:
         """(labels, UTC ns, value) from `start_s` to `end_s`, in requests of at most 10,000 points each."""
         while start_s <= end_s:
-            last_s = min(end_s, start_s + (_MOST_POINTS - 1) * step_s)
+            last_s = min(end_s, start_s + (_MAX_POINTS - 1) * step_s)
             query = {"query": promql, "start": str(start_s), "end": str(last_s), "step": str(step_s)}
-            for each in self._get("/api/v1/query_range", query)["result"][:_MOST_SERIES]:
+            for each in self._get("/api/v1/query_range", query)["result"][:_MAX_SERIES]:
                 for at_s, value in each["values"]:
                     number = float(value)
-                    if number == number:  # noqa: PLR0124  # a quantile of nothing is NaN
+                    if number == number:  # noqa: PLR0124  # the quantile of an empty histogram is NaN
                         yield each["metric"], round(float(at_s) * 1e3) * 10**6, number
             start_s = last_s + step_s
 
@@ -70,11 +70,11 @@ class PrometheusApi:
         except TargetUnreachableError as error:
             raise UnreachableError(error.message) from error
         except orjson.JSONDecodeError as error:
-            raise UnreachableError(f"{path} answered {answer.status}, and no JSON", answer.status) from error
-        told = document if isinstance(document, dict) else {}
-        if answer.status != 200 or told.get("status") != "success":
-            raise UnreachableError(f"{path} answered {answer.status} {told.get('error', '')}", answer.status)
-        data: dict[str, Any] = told["data"]
+            raise UnreachableError(f"{path} answered {answer.status} without JSON", answer.status) from error
+        content = document if isinstance(document, dict) else {}
+        if answer.status != 200 or content.get("status") != "success":
+            raise UnreachableError(f"{path} answered {answer.status} {content.get('error', '')}", answer.status)
+        data: dict[str, Any] = content["data"]
         return data
 
 
@@ -87,12 +87,12 @@ class Prometheus:
         self._metrics = [metric for profile in profiles for metric in profile.metrics]
         self._step_s = max(1, round(observation.settings.scrape_every_s))
         self._window_s = self._step_s * _SCRAPES_PER_WINDOW
-        contact = SourceHealth("prometheus", observation.journal)
-        self._polling = Polling(contact, self._read, 2.0 * self._step_s, remembers=True)
+        health = SourceHealth("prometheus", observation.journal)
+        self._polling = Polling(health, self._read, 2.0 * self._step_s, remembers=True)
         started_s = (observation.plan.started_at or self._journal.now()) // 10**9
-        recorded = {each.metric: each.at // 10**9 for each in observation.folder.records(Sample)}
         self._start_s = started_s - self._window_s
-        self._recorded_s = recorded  # by an observer before this one
+        # By an earlier observer.
+        self._recorded_s = {each.metric: each.at // 10**9 for each in observation.folder.records(Sample)}
         self._queries: list[Query] = []
         self._done_s: dict[Query, int] = {}
         self._rounds = 0
@@ -101,10 +101,10 @@ class Prometheus:
         """See `Collector`."""
         self._polling.follow(stop)
 
-    def live(self) -> Mapping[str, object]:
-        """See `Collector`; how many metrics were found."""
+    def live(self) -> LiveObserver | None:
+        """See `Collector`."""
         found = {query.metric.name for query in self._queries}
-        return {"prometheus_metrics": len(found)} if self._polling.looked else {}
+        return LiveObserver(prometheus_metrics=len(found)) if self._polling.looked else None
 
     def _read(self) -> None:
         if self._rounds % _PROBE_EVERY == 0 or self._polling.lost:
@@ -114,7 +114,7 @@ class Prometheus:
             self._record(query)
 
     def _probe(self) -> None:
-        """Find out which of its names each metric has here; the first one that exists is taken."""
+        """Find the name of each metric here: the first candidate that exists."""
         existing = self._api.existing([name + metric.suffix for metric in self._metrics for name in metric.any_of])
         known = {query.metric for query in self._queries}
         for metric in self._metrics:
@@ -144,19 +144,15 @@ class Prometheus:
 
 
 def open_collector(observation: Observation) -> Prometheus | None:
-    """Asks the Prometheus that the settings name, if they name one.
+    """Queries the Prometheus that the settings name, if any.
 
     Raises:
-        ConfigError: a profile is not one, or the address is none.
+        ConfigError: a profile is invalid, or the address is.
     """
     settings = observation.settings
     if not settings.prometheus:
         return None
     wanted = names() if settings.profiles is None else settings.profiles
     profiles = [load(name, settings.platform_namespaces) for name in wanted]
-    timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
-    exchange = Http(
-        "prometheus", settings.prometheus, settings.prometheus_token, timeouts, observation.journal.count,
-        verify_tls=settings.verify_tls,
-    )  # fmt: skip
+    exchange = observation.connect("prometheus", settings.prometheus, settings.prometheus_token)
     return Prometheus(observation, PrometheusApi(exchange), profiles)

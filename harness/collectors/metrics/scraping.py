@@ -1,6 +1,6 @@
-"""The platform's own metrics straight from its ``/metrics`` pages, where no Prometheus scrapes them.
+"""The platform's own metrics, read directly from its ``/metrics`` pages.
 
-The same profiles as for a Prometheus, and the same values: rates and quantiles are taken between two scrapes.
+Profiles and values are the same as with a Prometheus: rates and quantiles are taken between two scrapes.
 """
 
 import re
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from harness.collectors.collector import Observation
-from harness.collectors.http import Http, Timeouts
 from harness.collectors.metrics.profiles_file import QUANTILES, Kind, Metric, Profile, load
 from harness.collectors.polling import Polling
 from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest
+from harness.model.live_observer import LiveObserver
 from harness.model.records import Sample
 
 _LINE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*?)\})?\s+([^\s#]+)(?:\s+-?\d+)?(?:\s+#.*)?")
@@ -29,7 +29,7 @@ Page = dict[str, dict[Labels, float]]  # by name, then labels
 
 
 def parse(text: str) -> Page:
-    """The series of a page in the text format; comments, timestamps and exemplars are left aside.
+    """The series of a page in Prometheus' text format; comments, timestamps and exemplars are ignored.
 
     Source: https://prometheus.io/docs/instrumenting/exposition_formats/
     """
@@ -55,10 +55,14 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def quantile(share: float, buckets: Iterable[tuple[float, float]]) -> float | None:
-    """The quantile of a histogram's (upper bound, observations at or below it); none when it is empty.
+    """The quantile `share` of a histogram; none when it is empty.
 
     Linear within a bucket, from 0 in the lowest one; the highest finite bound when it lies beyond. Source: Prometheus'
     documentation of ``histogram_quantile``.
+
+    Args:
+        share: between 0 and 1.
+        buckets: (upper bound, observations at or below it).
     """
     ordered = sorted(buckets)
     total = ordered[-1][1] if ordered else 0.0
@@ -86,7 +90,7 @@ class Scrape:
 
 
 def samples(metric: Metric, now: Scrape, before: Scrape | None) -> list[Sample]:
-    """What one metric of a profile says at `now`; rates and quantiles need the scrape `before`."""
+    """The samples of one metric at `now`; rates and quantiles need the scrape `before`."""
     name = next((each + metric.suffix for each in metric.any_of if each + metric.suffix in now.page), None)
     if name is None:
         return []
@@ -95,7 +99,7 @@ def samples(metric: Metric, now: Scrape, before: Scrape | None) -> list[Sample]:
         return _folded(metric, now.at, present)
     if before is None or now.at <= before.at:
         return []
-    # A series that was not there before began at 0; one that fell was started anew.
+    # A new series started at 0; a series that fell was reset.
     past = before.page.get(name, {})
     growth = {k: value - past.get(k, 0.0) if value >= past.get(k, 0.0) else value for k, value in present.items()}
     if metric.kind is Kind.HISTOGRAM:
@@ -128,7 +132,7 @@ def _quantiles(metric: Metric, at: int, growth: Mapping[Labels, float]) -> list[
 
 
 class Scraping:
-    """Scrapes pages, each with the metrics of one profile."""
+    """Scrapes pages, each for the metrics of one profile."""
 
     def __init__(self, observation: Observation, pages: list[tuple[Profile, Exchange]]) -> None:
         self._journal = observation.journal
@@ -142,17 +146,17 @@ class Scraping:
         ]
 
     def collect(self, stop: threading.Event) -> None:
-        """See `Collector`; each page has a thread, so that none waits for another that does not answer."""
+        """See `Collector`; each page has a thread, so that an unresponsive one delays no other."""
         threads = [threading.Thread(target=page.follow, args=(stop,), daemon=True) for page in self._pages]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
 
-    def live(self) -> Mapping[str, object]:
-        """See `Collector`; how many pages answer."""
+    def live(self) -> LiveObserver | None:
+        """See `Collector`."""
         looked = all(page.looked for page in self._pages)
-        return {"scraped_pages": sum(not page.lost for page in self._pages)} if looked else {}
+        return LiveObserver(scraped_pages=sum(not page.lost for page in self._pages)) if looked else None
 
     def _read(self, profile: Profile, exchange: Exchange) -> None:
         page = _fetch(exchange)
@@ -174,17 +178,14 @@ def _fetch(exchange: Exchange) -> Page:
 
 
 def open_collector(observation: Observation) -> Scraping | None:
-    """Scrapes the pages that the settings name, if they name any.
+    """Scrapes the pages that the settings name, if any.
 
     Raises:
-        ConfigError: a profile is not one, or an address is none.
+        ConfigError: a profile is invalid, or an address is.
     """
     settings = observation.settings
-    if not settings.metrics:
-        return None
-    timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
     pages: list[tuple[Profile, Exchange]] = []
     for name, address in settings.metrics:
-        http = Http(f"metrics {name}", address, "", timeouts, observation.journal.count, verify_tls=settings.verify_tls)
-        pages.append((load(name, settings.platform_namespaces), http))
-    return Scraping(observation, pages)
+        exchange = observation.connect(f"metrics {name}", address)
+        pages.append((load(name, settings.platform_namespaces), exchange))
+    return Scraping(observation, pages) if pages else None

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Self
 from urllib.parse import quote, urlsplit
@@ -18,18 +18,18 @@ _MESSAGE = re.compile(rb"<Message>\s*([^<]*?)\s*</Message>")
 _DEFAULT_REGION = "us-east-1"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
-    """Where objects go, and as whom. The keys are never recorded.
+    """A bucket and the credentials for it. The keys are never recorded.
 
     Attributes:
         endpoint: address of the store; buckets are paths below it.
         name: of the bucket.
         prefix: of the objects' names; "" or ends in "/".
-        region: that requests are signed for.
+        region: for which requests are signed.
         key: access key.
         secret: secret key.
-        session: token of temporary credentials; "" for lasting ones.
+        session: token of temporary credentials; "" for permanent ones.
     """
 
     endpoint: str
@@ -42,31 +42,34 @@ class Bucket:
 
     @classmethod
     def parse(cls, text: str, environment: Mapping[str, str]) -> Self:
-        """``s3://bucket[/prefix]``; endpoint and credentials come from the variables that AWS' own tools read.
+        """``s3://bucket[/prefix]``; endpoint and credentials come from the variables that AWS tools read.
 
         Raises:
-            ConfigError: it is no such address, or the environment holds no credentials.
+            ConfigError: it is not such an address, or the environment holds no credentials.
         """
         parts = urlsplit(text)
         if parts.scheme != "s3" or not parts.netloc:
-            raise ConfigError(f"--store-probe {text} is no bucket", "write it as s3://mlpipeline or s3://bucket/prefix")
+            raise ConfigError(
+                f"--store-probe {text} is not a bucket", "write it as s3://mlpipeline or s3://bucket/prefix"
+            )
         key, secret = (environment.get(f"AWS_{name}", "") for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"))
         if not (key and secret):
             raise ConfigError(
-                "there are no credentials for --store-probe",
+                "no credentials for --store-probe",
                 "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_ENDPOINT_URL where the store is not AWS",
             )
         region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or _DEFAULT_REGION
         given = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
         prefix = parts.path.strip("/")
         return cls(
-            (given or f"https://s3.{region}.amazonaws.com").rstrip("/"), parts.netloc, f"{prefix}/" if prefix else "",
-            region, key, secret, environment.get("AWS_SESSION_TOKEN", ""),
+            endpoint=(given or f"https://s3.{region}.amazonaws.com").rstrip("/"), name=parts.netloc,
+            prefix=f"{prefix}/" if prefix else "", region=region,
+            key=key, secret=secret, session=environment.get("AWS_SESSION_TOKEN", ""),
         )  # fmt: skip
 
 
 class S3:
-    """One signed request at a time. `now` is UTC ns."""
+    """Sends signed requests for `bucket` over `exchange`; `now` gives UTC ns."""
 
     def __init__(self, bucket: Bucket, exchange: Exchange, now: Callable[[], int]) -> None:
         self._bucket = bucket
@@ -74,31 +77,31 @@ class S3:
         self._now = now
 
     def send(self, method: str, key: str = "", body: bytes = b"") -> HttpAnswer:
-        """A request for an object, or for the bucket as a whole.
+        """Send a request for the object `key`, or for the bucket as a whole.
 
         Raises:
-            TargetUnreachableError: there was no answer.
+            TargetUnreachableError: there was no response.
         """
         bucket = self._bucket
         path = quote(f"/{bucket.name}/{bucket.prefix}{key}" if key else f"/{bucket.name}")
         moment = datetime.fromtimestamp(self._now() / 1e9, UTC)
-        headers = signed_headers(bucket, method, path, body, moment)
-        return self._exchange(HttpRequest(method, path, body, headers))
+        request = HttpRequest(method, path, body)
+        return self._exchange(replace(request, headers=signed_headers(bucket, request, moment)))
 
 
-def signed_headers(bucket: Bucket, method: str, path: str, body: bytes, moment: datetime) -> dict[str, str]:
-    """The headers that say who sends a request, and that it is unchanged.
+def signed_headers(bucket: Bucket, request: HttpRequest, moment: datetime) -> dict[str, str]:
+    """The headers that authenticate a request of `moment` and protect its content.
 
     Source: AWS, "Create a signed AWS API request" (Signature Version 4).
     """
     address = urlsplit(bucket.endpoint)
-    stamp, content = moment.strftime("%Y%m%dT%H%M%SZ"), hashlib.sha256(body).hexdigest()
+    stamp, content = moment.strftime("%Y%m%dT%H%M%SZ"), hashlib.sha256(request.body).hexdigest()
     headers = {"host": address.netloc, "x-amz-content-sha256": content, "x-amz-date": stamp}
     if bucket.session:
         headers["x-amz-security-token"] = bucket.session
     names = ";".join(sorted(headers))
     lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
-    canonical = "\n".join((method, address.path + path, "", lines, names, content))
+    canonical = "\n".join((request.method, address.path + request.path, "", lines, names, content))
     scope = f"{stamp[:8]}/{bucket.region}/s3/aws4_request"
     to_sign = "\n".join((_ALGORITHM, stamp, scope, hashlib.sha256(canonical.encode()).hexdigest()))
     key = f"AWS4{bucket.secret}".encode()
@@ -106,11 +109,11 @@ def signed_headers(bucket: Bucket, method: str, path: str, body: bytes, moment: 
         key = hmac.digest(key, part.encode(), "sha256")
     signature = hmac.digest(key, to_sign.encode(), "sha256").hex()
     credential = f"{_ALGORITHM} Credential={bucket.key}/{scope}, SignedHeaders={names}, Signature={signature}"
-    del headers["host"]  # sent by every HTTP client
+    del headers["host"]  # every HTTP client sends it
     return {**headers, "authorization": credential}
 
 
 def error_of(answer: HttpAnswer) -> tuple[str, str]:
-    """Code and message of an S3 error; the code is "" where the answer is none of S3's."""
+    """Code and message of an S3 error; both are "" where the response is not one of S3."""
     code, message = _CODE.search(answer.body), _MESSAGE.search(answer.body)
     return (code[1].decode() if code else ""), (message[1].decode(errors="replace") if message else "")

@@ -1,29 +1,29 @@
-"""How soon the services of a platform answer a request that costs them nothing, and whether they do.
+"""How soon the services of a platform respond to a request that costs them nothing.
 
-A worker that is busy with one execution keeps the next one waiting, and a health probe as well: its latency is that of
-the queue. Probes stay within a share of the load's own requests.
+A worker that is busy with an execution delays a health probe as it delays the next execution, so a probe's latency is
+the queueing delay. Probes stay within a share of the load's own requests.
 """
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from harness.collectors.collector import Observation
-from harness.collectors.http import Http, Timeouts
 from harness.collectors.polling import Polling
 from harness.collectors.runs.poll_policy import budget
 from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpRequest
+from harness.model.live_observer import LiveObserver
 from harness.model.phases import SERVICE_PROBE_SECONDS, SERVICE_UP
 from harness.model.records import Event, Sample, Submission
 from harness.targets.target import HasServices, Service
 
-_FREE_ROUNDS = 3  # so that a short test is watched too
+_FREE_ROUNDS = 3  # allowed beyond the share, so that short tests are covered
 
 
 class ServiceProbes:
-    """Asks each service in turn.
+    """Probes each service in turn.
 
     Args:
         observation: what to observe.
@@ -40,28 +40,28 @@ class ServiceProbes:
         self._services: list[tuple[Service, Exchange]] = []
         self._up: dict[str, bool] = {}
         self._share = settings.request_share
-        self._submissions = observation.folder.tail(Submission)
+        self._ledger = observation.folder.tail(Submission)
         self._requests = self._submitted = 0
-        self._polling = Polling(SourceHealth("services", observation.journal), self._ask_all, settings.probe_every_s)
+        self._polling = Polling(SourceHealth("services", observation.journal), self._probe_all, settings.probe_every_s)
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
         self._polling.follow(stop)
 
-    def live(self) -> Mapping[str, object]:
-        """See `Collector`; which services answer."""
-        return {"services_up": dict(self._up)} if self._polling.looked else {}
+    def live(self) -> LiveObserver | None:
+        """See `Collector`."""
+        return LiveObserver(services_up=dict(self._up)) if self._polling.looked else None
 
-    def _ask_all(self) -> None:
-        self._submitted += len(self._submissions.read())
+    def _probe_all(self) -> None:
+        self._submitted += len(self._ledger.read())
         if not self._services:
             self._requests += 1
             self._services = self._find()
-        round_ = len(self._services)
-        if self._requests + round_ > max(budget(self._submitted, self._share), _FREE_ROUNDS * round_ + 1):
+        size = len(self._services)
+        if self._requests + size > max(budget(self._submitted, self._share), _FREE_ROUNDS * size + 1):
             return
         for service, exchange in self._services:
-            self._ask(service, exchange)
+            self._probe(service, exchange)
 
     def _find(self) -> list[tuple[Service, Exchange]]:
         found: list[tuple[Service, Exchange]] = []
@@ -73,10 +73,10 @@ class ServiceProbes:
             raise UnreachableError(error.message) from error
         return found
 
-    def _ask(self, service: Service, exchange: Exchange) -> None:
+    def _probe(self, service: Service, exchange: Exchange) -> None:
         self._requests += 1
         path = service.url if service.url.startswith("/") else ""
-        begun_s, why = time.perf_counter(), ""
+        begun_s = time.perf_counter()
         try:
             answer = exchange(HttpRequest("GET", path))
         except TargetUnreachableError as error:
@@ -93,16 +93,15 @@ class ServiceProbes:
 
 
 def open_collector(observation: Observation) -> ServiceProbes | None:
-    """Probes the services that the plan's target knows, if it knows any."""
-    settings, target = observation.settings, observation.target
+    """Probes the services that the plan's target knows, if any."""
+    settings, target, name = observation.settings, observation.target, observation.plan.target
     if not isinstance(target, HasServices):
         return None
-    timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
 
     def connect(address: str) -> Exchange:
-        # The token is the platform's: whoever else is asked does not get it.
-        host, token = (address, "") if address else (settings.host, settings.token)
-        source = f"{observation.plan.target} service" if address else observation.plan.target
-        return Http(source, host, token, timeouts, observation.journal.count, verify_tls=settings.verify_tls)
+        # The token belongs to the platform: other hosts do not get it.
+        if address:
+            return observation.connect(f"{name} service", address)
+        return observation.connect(name, settings.host, settings.token)
 
     return ServiceProbes(observation, target, connect)

@@ -1,31 +1,30 @@
-"""Whether the artifact store takes objects: a small one is written, looked for and deleted, where the user allows it.
+"""Whether the artifact store takes objects: a small one is written, checked and deleted, if the user allows it.
 
-A full store says so in as many ways as there are stores: MinIO answers 507 XMinioStorageFull, Ceph 403 QuotaExceeded,
-and others, such as rclone and SeaweedFS, a plain 500 for what they can't write. So a write that fails within the store
-while it goes on to answer for its bucket counts as full, and one that is refused for a quota.
+Stores report that they are full in different ways: MinIO with 507 XMinioStorageFull, Ceph with 403 QuotaExceeded,
+others, such as rclone and SeaweedFS, with a plain 500. So a store counts as full when it refuses a write for a quota,
+and when a write fails within the store while requests for the bucket succeed.
 """
 
 import threading
 import time
-from collections.abc import Mapping
 
 from harness.collectors.collector import Observation
-from harness.collectors.http import Http, Timeouts
 from harness.collectors.polling import Polling
 from harness.collectors.probes.s3 import S3, Bucket, error_of
 from harness.collectors.source_health import SourceHealth, UnreachableError
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import HttpAnswer
+from harness.model.live_observer import LiveObserver
 from harness.model.phases import STORE_FULL, STORE_PROBE_SECONDS, STORE_WRITABLE
 from harness.model.records import Event, Sample
 
-_SIZE = 4096  # bytes: one block of a file system, which a full one does not have
+_SIZE = 4096  # bytes: a block of a file system; a full one has none left
 _FULL_STATUS, _BROKEN_STATUS, _SLOW_STATUS = 507, 500, 503
 _FULL_CODES = frozenset({"XMinioStorageFull", "QuotaExceeded", "InsufficientStorage", "StorageFull", "NoSpaceLeft"})
 
 
 class StoreProbe:
-    """Writes, looks for and deletes one object again and again."""
+    """Writes, checks and deletes one object again and again."""
 
     def __init__(self, observation: Observation, bucket: Bucket, s3: S3) -> None:
         self._journal = observation.journal
@@ -40,20 +39,23 @@ class StoreProbe:
         """See `Collector`."""
         self._polling.follow(stop)
 
-    def live(self) -> Mapping[str, object]:
-        """See `Collector`; whether the store takes objects."""
-        return {"store_writable": not self._full and not self._polling.lost} if self._polling.looked else {}
+    def live(self) -> LiveObserver | None:
+        """See `Collector`."""
+        writable = not self._full and not self._polling.lost
+        return LiveObserver(store_writable=writable) if self._polling.looked else None
 
     def _probe(self) -> None:
         put = self._timed("PUT", b"\0" * _SIZE)
         if put.status // 100 == 2:
-            self._tell(full=False, why="")
-            self._checked(self._timed("HEAD"), "HEAD")
-            self._checked(self._timed("DELETE"), "DELETE")
+            self._record(full=False, why="")
+            for method in ("HEAD", "DELETE"):
+                answer = self._timed(method)
+                if answer.status // 100 != 2:
+                    raise _failure(method, answer)
             return
         if not self._is_full(put):
             raise _failure("PUT", put)
-        self._tell(full=True, why=str(_failure("PUT", put)))
+        self._record(full=True, why=str(_failure("PUT", put)))
 
     def _timed(self, method: str, body: bytes = b"") -> HttpAnswer:
         begun_s = time.perf_counter()
@@ -71,21 +73,17 @@ class StoreProbe:
     def _is_full(self, put: HttpAnswer) -> bool:
         if put.status == _FULL_STATUS or error_of(put)[0] in _FULL_CODES:
             return True
-        # Anything else within the store; a store that is down or overloaded does not answer for its bucket either.
+        # A failure within the store, unless it is down or overloaded: then requests for its bucket fail too.
         if put.status < _BROKEN_STATUS or put.status == _SLOW_STATUS:
             return False
         return self._send("HEAD").status // 100 == 2
 
-    def _checked(self, answer: HttpAnswer, method: str) -> None:
-        if answer.status // 100 != 2:
-            raise _failure(method, answer)
-
-    def _tell(self, *, full: bool, why: str) -> None:
+    def _record(self, *, full: bool, why: str) -> None:
         at, labels = self._journal.now(), {"bucket": self._bucket}
         self._journal.write(Sample(STORE_WRITABLE, at, float(not full), labels))
         if full != self._full:
             reason, severity = (STORE_FULL, "Warning") if full else ("StoreWritable", "Normal")
-            text = why or "objects are taken again"
+            text = why or "the store takes objects again"
             self._journal.write(Event(at, "ObjectStore", self._bucket, reason, text, "probe", type=severity))
             self._full = full
 
@@ -97,17 +95,13 @@ def _failure(method: str, answer: HttpAnswer) -> UnreachableError:
 
 
 def open_collector(observation: Observation) -> StoreProbe | None:
-    """Probes the bucket that the settings name, if they name one.
+    """Probes the bucket that the settings name, if any.
 
     Raises:
-        ConfigError: its endpoint is no address.
+        ConfigError: its endpoint is not an address.
     """
-    settings = observation.settings
-    if settings.store_probe is None:
+    bucket = observation.settings.store_probe
+    if bucket is None:
         return None
-    timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
-    exchange = Http(
-        "s3", settings.store_probe.endpoint, "", timeouts, observation.journal.count, verify_tls=settings.verify_tls
-    )
-    s3 = S3(settings.store_probe, exchange, observation.journal.now)
-    return StoreProbe(observation, settings.store_probe, s3)
+    s3 = S3(bucket, observation.connect("s3", bucket.endpoint), observation.journal.now)
+    return StoreProbe(observation, bucket, s3)

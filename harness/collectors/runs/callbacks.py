@@ -1,19 +1,19 @@
-"""Receives the calls of a platform that posts a run's result when it is over."""
+"""Receives the callbacks of a platform that posts a run's result when the run ends."""
 
 import threading
-from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from harness.collectors.collector import Observation
 from harness.model.errors import ConfigError
+from harness.model.live_observer import LiveObserver
 from harness.targets.target import ReportsBack
 
-_LARGEST = 256 * 2**20
+_MAX_BYTES = 256 * 2**20
 _POLL_S = 0.1
 
 
 class Callbacks:
-    """Listens while the observation goes on; a result that never comes leaves its run open."""
+    """Listens during the observation. A result that never arrives leaves its run open."""
 
     def __init__(self, observation: Observation, target: ReportsBack, listen: str) -> None:
         self._observation = observation
@@ -25,7 +25,7 @@ class Callbacks:
             self._server = _Server((host, int(port)), self._receive)
         except OSError as error:
             raise ConfigError(
-                f"callbacks can't be received on {listen}: {error.strerror}", "give another port with --callback-url"
+                f"can't listen for callbacks on {listen}: {error.strerror}", "choose another port with --callback-url"
             ) from error
 
     def collect(self, stop: threading.Event) -> None:
@@ -36,12 +36,12 @@ class Callbacks:
         self._server.shutdown()
         self._server.server_close()
 
-    def live(self) -> Mapping[str, object]:
+    def live(self) -> LiveObserver:
         """See `Collector`."""
-        return {"callbacks": len(self._seen)}
+        return LiveObserver(callbacks=len(self._seen))
 
     def _receive(self, body: bytes) -> bool:
-        """Record one result; whether it was one. A platform may repeat a call whose answer it missed."""
+        """Record one result; returns whether it was one. A platform may repeat a call whose response it missed."""
         received_at = self._observation.journal.now()
         over = self._target.read_callback(body)
         if over is None:
@@ -70,19 +70,19 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30
 
     def do_POST(self) -> None:  # the name that http.server calls
-        """One result."""
+        """Take in one posted result: 204 for a result, 400 for anything else."""
         length = int(self.headers.get("content-length") or 0)
-        taken = 0 < length <= _LARGEST and self.server.receive(self.rfile.read(length))  # type: ignore[attr-defined]
+        taken = 0 < length <= _MAX_BYTES and self.server.receive(self.rfile.read(length))  # type: ignore[attr-defined]
         self.send_response(204 if taken else 400)
         self.send_header("content-length", "0")
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: the results are in the run folder."""
+        """Log nothing: the results are in the run folder."""
 
 
 def open_collector(observation: Observation) -> Callbacks | None:
-    """Receives callbacks where the plan asks the platform for them."""
+    """Receives callbacks if the plan asks the platform for them."""
     listen = str(observation.plan.target_options.get("callback_listen") or "")
     if not listen or not isinstance(observation.target, ReportsBack):
         return None

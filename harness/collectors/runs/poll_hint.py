@@ -1,4 +1,4 @@
-"""What a poll of the runs would show now, as far as the cluster tells: it says when to ask, the listing says what."""
+"""What the cluster suggests that a poll of the runs would show now. The hint says when to poll; the listing decides."""
 
 from collections.abc import Set as AbstractSet
 from enum import Enum, auto
@@ -6,45 +6,47 @@ from enum import Enum, auto
 from harness.collectors.collector import Activity
 
 
-class Expected(Enum):
-    """What is to be seen."""
+class PollHint(Enum):
+    """What a poll would show."""
 
-    NOTHING = auto()  # no run has begun, or none has ended since the last poll
-    CHANGES = auto()  # something that nobody waits for
-    PERHAPS = auto()  # what somebody waits for may have happened: nobody tells
-    ENDS = auto()  # it has happened
+    NOTHING = auto()  # no run has started, or none has ended since the last poll
+    CHANGES = auto()  # state changes that nobody waits for
+    POSSIBLE_END = auto()  # an awaited end may have happened; the cluster cannot tell
+    END = auto()  # an awaited end has happened
 
 
 class Load(Enum):
     """Who waits for the ends of runs."""
 
-    OTHERS = auto()  # whoever observes, without a load of ours
-    ARRIVING = auto()  # nobody: more arrivals are to come
-    ARRIVED = auto()  # the test, for the last one
-    CLOSED = auto()  # the next arrival, for every one: it is told of those that the cluster shows
+    EXTERNAL = auto()  # the load is not ours: unknown
+    ARRIVING = auto()  # nobody: more arrivals are due
+    ARRIVED = auto()  # the test, for the last end
+    CLOSED = auto()  # each next arrival, for an end; ends that the cluster shows are reported at once
 
 
-def expected(activity: Activity, runs: AbstractSet[str], going: AbstractSet[str], load: Load) -> Expected:
+def poll_hint(activity: Activity, *, runs: AbstractSet[str], going: AbstractSet[str], load: Load) -> PollHint:
     """What a poll would show.
 
     Args:
-        activity: what the cluster shows; it is trusted once a pod has worked for one of the runs.
-        runs: all of the test.
-        going: those that were not seen to end.
-        load: where the load is.
+        activity: what the cluster shows; trusted once a pod has worked for one of the runs.
+        runs: all runs of the test.
+        going: those not seen to end.
+        load: who waits for their ends.
     """
-    if load is Load.OTHERS:
-        return Expected.PERHAPS
+    if load is Load.EXTERNAL:
+        return PollHint.POSSIBLE_END
     if not going:
-        return Expected.NOTHING
+        return PollHint.NOTHING
     ours = not runs.isdisjoint(activity.worked or ())
-    # Without a pod that lives the platform is about to say that it is over.
-    quiet = ours and load is Load.ARRIVED and activity.pods == 0
-    if activity.kept is None or not ours:
-        return Expected.ENDS if quiet else Expected.CHANGES if load is Load.ARRIVING else Expected.PERHAPS
-    if runs.isdisjoint(activity.kept) and (quiet or load is Load.CLOSED):
-        return Expected.PERHAPS  # older platforms do not label a workflow then
-    ended = sum(run in activity.kept for run in going)
+    # Without a living pod the platform is about to report the end.
+    idle = ours and load is Load.ARRIVED and activity.pods == 0
+    if activity.persisted is None or not ours:
+        if idle:
+            return PollHint.END
+        return PollHint.CHANGES if load is Load.ARRIVING else PollHint.POSSIBLE_END
+    if runs.isdisjoint(activity.persisted) and (idle or load is Load.CLOSED):
+        return PollHint.POSSIBLE_END  # older platforms do not label persisted workflows
+    ended = sum(run in activity.persisted for run in going)
     if load is Load.ARRIVED and ended == len(going):
-        return Expected.ENDS
-    return Expected.CHANGES if ended else Expected.NOTHING
+        return PollHint.END
+    return PollHint.CHANGES if ended else PollHint.NOTHING

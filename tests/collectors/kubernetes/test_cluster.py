@@ -1,4 +1,4 @@
-"""Nodes, pods and events as they are told, without a network."""
+"""Nodes, pods and events, without a network."""
 
 from pathlib import Path
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.cluster import Pods
 from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.nodes import Nodes, node_of
+from harness.collectors.kubernetes.observed_pods import Pods
 from harness.model import Event, Node, Span
 from harness.model.phases import RUNNING, SCHEDULING
 from harness.store import RunFolder
@@ -23,7 +23,7 @@ class Scene:
         journal = Journal(self.folder.recorder(), now=lambda: self.now)
         self.nodes = Nodes(journal, self.folder.records(Node))
         self.pods = Pods(journal, at(since))
-        self.events = Events(journal, self.pods.see_event, at(since), set())
+        self.events = Events(journal, self.pods.see_event, at(since))
 
 
 @pytest.fixture
@@ -57,14 +57,12 @@ class TestNodes:
             (at(5), at(90)),
         ]
 
-    def test_a_node_that_flaps_was_ready_when_it_first_was(self, scene: Scene) -> None:
+    def test_a_flapping_node_keeps_the_time_it_first_became_ready(self, scene: Scene) -> None:
         for manifest in (node(ready=5), node(ready=None), node(ready=50)):
             scene.nodes.see("MODIFIED", manifest)
         assert {each.ready_at for each in scene.folder.records(Node)} == {at(5)}
 
-    def test_nodes_that_went_while_nobody_observed_are_gone_and_the_others_are_not_told_again(
-        self, tmp_path: Path
-    ) -> None:
+    def test_nodes_removed_between_observers_are_recorded_as_gone_and_others_not_again(self, tmp_path: Path) -> None:
         first = Scene(tmp_path)
         for name in ("stays", "goes"):
             first.nodes.see("ADDED", node(name))
@@ -89,7 +87,7 @@ class TestNodes:
             ({}, "default", False),
         ],
     )
-    def test_pool_and_spot_are_read_from_what_providers_write(
+    def test_pool_and_spot_are_read_from_the_providers_labels(
         self, labels: dict[str, str], pool: str, spot: bool
     ) -> None:
         found = node_of(node(labels=labels))
@@ -97,8 +95,8 @@ class TestNodes:
 
 
 class TestPods:
-    def test_a_stretch_that_turns_out_never_to_have_been_is_emptied(self, scene: Scene) -> None:
-        """An image pull of a container that starts after the main one is told before the main one's start is."""
+    def test_a_span_that_turns_out_wrong_is_overridden_by_an_empty_one(self, scene: Scene) -> None:
+        """The pull for a container that starts after the main one is reported before the main one's start."""
         seen = pod(node="n", conditions=[condition("PodScheduled", "True", 4)])
         scene.pods.see("ADDED", seen)
         scene.pods.see_event(event("Pulling", 'Pulling image "late"', 20))
@@ -112,8 +110,8 @@ class TestPods:
         scene.pods.see("ADDED", DONE)
         assert not scene.folder.records(Span)
 
-    def test_creation_is_dated_by_the_clock_that_placements_calibrate(self, scene: Scene) -> None:
-        """Our clock is 7 s ahead, and news take between 10 and 40 ms."""
+    def test_creation_is_dated_by_a_clock_calibrated_with_the_scheduler_s_stamps(self, scene: Scene) -> None:
+        """Our clock is 7 s ahead, and the watch delays by 10 to 40 ms."""
         for k, (created, told) in enumerate([(1.2, 0.040), (2.3, 0.010), (3.9, 0.020)]):
             manifest = pod(f"p{k}", created=created)
             scene.now = at(created + 7 + told)
@@ -128,7 +126,7 @@ class TestPods:
 
 
 class TestEvents:
-    def test_an_event_that_comes_before_its_pod_is_held_for_it(self, scene: Scene) -> None:
+    def test_an_event_that_arrives_before_its_pod_is_held(self, scene: Scene) -> None:
         early = event("Scheduled", "assigned", 4, micro_at=4.5)
         scene.events.see("ADDED", early)
         assert not scene.folder.records(Event)
@@ -138,12 +136,12 @@ class TestEvents:
         assert [(each.reason, each.run) for each in scene.folder.records(Event)] == [("Scheduled", RUN)]
         assert any(span.ended_at == at(4.5) + 500 for span in scene.folder.records(Span))
 
-    def test_an_event_of_a_pod_that_never_comes_is_recorded_all_the_same(self, scene: Scene) -> None:
+    def test_an_event_of_an_unknown_pod_is_recorded_after_a_while(self, scene: Scene) -> None:
         scene.events.see("ADDED", event("Scheduled", "assigned", 4, name="other"))
         scene.events.release(every=True)
         assert [(each.object, each.run) for each in scene.folder.records(Event)] == [("other", None)]
 
-    def test_only_what_is_new_is_counted(self, scene: Scene) -> None:
+    def test_only_new_occurrences_are_counted(self, scene: Scene) -> None:
         def told(count: int, last: float) -> dict[str, Any]:
             about = {"kind": "Node", "name": "n1", "uid": "n1"}
             return event("NodeNotReady", "not ready", 1, uid="e", count=count, last=last, involvedObject=about)
@@ -162,11 +160,11 @@ class TestEvents:
         assert not scene.folder.records(Event)
 
 
-def test_stamps_of_the_scene_are_what_they_say() -> None:
+def test_the_scene_s_stamps_are_consistent() -> None:
     assert (time(1.9)[-3:], micro(1.25)[-10:], at(0)) == ("01Z", "01.250000Z", T0 * 10**9)
 
 
-def test_pods_of_runs_that_live_are_counted(scene: Scene) -> None:
+def test_living_pods_of_runs_are_counted(scene: Scene) -> None:
     platforms_own = pod("mysql")
     platforms_own["metadata"]["labels"] = {}
     for each in (pod("first"), pod("second"), platforms_own):

@@ -1,6 +1,6 @@
 import pytest
 
-from harness.collectors.kubernetes.pod_requests import Requests, RequestsSeen, requests_of
+from harness.collectors.kubernetes.pod_requests import RecordedRequests, Requests, requests_of
 
 
 def container(**asked: str) -> dict:
@@ -30,13 +30,13 @@ def test_a_pod_occupies_what_the_scheduler_counts(spec, expected):
     assert requests_of(spec) == expected
 
 
-def test_a_task_is_told_once_and_then_only_the_pods_that_differ():
-    seen = RequestsSeen()
+def test_a_task_s_requests_are_recorded_once_and_then_only_pods_that_differ():
+    recorded = RecordedRequests()
     usual, other = {"containers": [container(cpu="1")]}, {"containers": [container(cpu="2")]}
     told = [
         sample.labels | {"value": sample.value}
         for pod, spec in (("a", usual), ("b", usual), ("c", other), ("c", other))
-        for sample in seen.tell("train", pod, spec, 1)
+        for sample in recorded.samples("train", pod, spec, 1)
         if sample.metric == "requested_cpu_cores"
     ]
     assert told == [{"task": "train", "value": 1.0}, {"pod": "c", "value": 2.0}]

@@ -1,4 +1,4 @@
-"""A pod's life from manifests and events of the shapes that clusters really show."""
+"""A pod's life from manifests and events as real clusters show them."""
 
 from itertools import pairwise
 from random import Random
@@ -29,7 +29,7 @@ def life_of(*seen: dict[str, Any], now: float = 100.0) -> PodLife:
 
 
 def phases(life: PodLife) -> list[tuple[str, float, float | None]]:
-    """(phase, start, end) in seconds of the scene, without what took no time."""
+    """(phase, start, end) in seconds of the scene, without empty phases."""
     spans = life.spans()
     found = [
         (s.phase, (s.started_at - at(0)) / 1e9, None if s.ended_at is None else (s.ended_at - at(0)) / 1e9)
@@ -69,7 +69,7 @@ STORY = (
 
 
 class TestPhases:
-    def test_a_life_with_queueing_two_pulls_and_outputs_is_told_in_full(self) -> None:
+    def test_a_life_with_queueing_two_pulls_and_outputs_is_complete(self) -> None:
         told = phases(life_of(*STORY))
         assert [(name, pytest.approx(a, abs=1e-4), pytest.approx(b, abs=1e-4)) for name, a, b in told] == [
             (SCHEDULING, 0.2562, 0.5123),  # created between 0 s and 0.5123 s
@@ -103,7 +103,7 @@ class TestPhases:
         assert [name for name, _, _ in told] == [UNSCHEDULABLE, STARTING, RUNNING, STORING]
         assert told[0] == (UNSCHEDULABLE, 0.5, 4.5)
 
-    def test_what_goes_on_has_no_end(self) -> None:
+    def test_an_ongoing_phase_has_no_end(self) -> None:
         assert phases(life_of(pod(), now=3)) == [(SCHEDULING, 0.5, None)]
         assert phases(life_of(*STORY[:1])) == [(UNSCHEDULABLE, 0.5, None)]
         assert phases(life_of(*STORY[2:5]))[-1][::2] == (PULLING, None)
@@ -115,11 +115,11 @@ class TestPhases:
         assert any(span.ended_at is not None and span.ended_at < span.started_at for span in spans)
 
     @given(st.permutations(STORY[:-1]))
-    def test_the_order_in_which_it_is_seen_does_not_matter(self, seen: list[dict[str, Any]]) -> None:
+    def test_the_order_of_observations_does_not_matter(self, seen: list[dict[str, Any]]) -> None:
         assert _shown(life_of(*seen, DONE)) == _shown(life_of(*STORY))
 
     @given(st.lists(st.sampled_from(STORY), min_size=1, max_size=30))
-    def test_seeing_things_again_changes_nothing(self, more: list[dict[str, Any]]) -> None:
+    def test_repeated_observations_change_nothing(self, more: list[dict[str, Any]]) -> None:
         assert _shown(life_of(*STORY, *[each for each in more if "status" not in each], DONE)) == _shown(
             life_of(*STORY)
         )
@@ -138,18 +138,18 @@ def _shown(life: PodLife) -> list[Span]:
 
 
 class TestCreation:
-    def test_it_is_dated_by_when_we_were_told_where_that_fits(self) -> None:
+    def test_creation_is_dated_by_the_watch_within_the_stamped_second(self) -> None:
         life = life_of(*STORY)
         life.appeared(at(0.4))
         assert phases(life)[0] == (SCHEDULING, pytest.approx(0.375), pytest.approx(0.5123, abs=1e-4))
 
-    def test_it_is_never_after_the_scheduler_has_seen_the_pod(self) -> None:
+    def test_creation_is_never_after_scheduling(self) -> None:
         life = life_of(*STORY)
         life.appeared(at(0.9))
         assert phases(life)[0] == (SCHEDULING, pytest.approx(0.4873, abs=1e-4), pytest.approx(0.5123, abs=1e-4))
 
     @pytest.mark.parametrize("told", [-0.2, 1.3, 500])
-    def test_being_told_at_another_time_says_nothing(self, told: float) -> None:
+    def test_a_late_watch_does_not_date_the_creation(self, told: float) -> None:
         life = life_of(pod())
         life.appeared(at(told))
         assert phases(life) == [(SCHEDULING, 0.5, None)]
@@ -159,9 +159,7 @@ class TestSettled:
     STAMPS = st.lists(st.tuples(st.floats(0, 5), st.sampled_from([1.0, 1e-6])), min_size=1, max_size=8)
 
     @given(STAMPS)
-    def test_the_truth_is_never_further_away_than_the_resolution_and_the_order_is_kept(
-        self, happened: list[tuple[float, float]]
-    ) -> None:
+    def test_instants_are_exact_to_the_resolution_and_in_order(self, happened: list[tuple[float, float]]) -> None:
         true = sorted(at(seconds) for seconds, _ in happened)
         stamps = [Stamp(t // round(r * 1e9) * round(r * 1e9), r) for t, (_, r) in zip(true, happened, strict=True)]
         found = settled(stamps)
@@ -170,7 +168,7 @@ class TestSettled:
         )
         assert found == sorted(found)
 
-    def test_stretches_from_coarse_to_fine_stamps_are_not_too_long_on_average(self) -> None:
+    def test_intervals_from_coarse_to_fine_stamps_are_unbiased(self) -> None:
         random = Random(7)
         error = 0.0
         for _ in range(4000):
@@ -193,33 +191,33 @@ class TestEnds:
         assert (failure.kind, failure.reason, failure.run, failure.at) == ("Pod", "Evicted", RUN, at(20))
         assert "low on resource" in failure.message
 
-    def test_a_deleted_pod_ends_then(self) -> None:
+    def test_a_deleted_pod_ends_at_its_deletion(self) -> None:
         life = life_of(STORY[10])
         life.see_deleted({"metadata": {"name": "x"}}, at(25.5))
         assert phases(life)[-1] == (RUNNING, 11.5, 25.0)
         life.see_deleted({"metadata": {"name": "x"}}, at(99))
         assert phases(life)[-1] == (RUNNING, 11.5, 25.0)
 
-    def test_a_deleted_pod_that_was_over_ended_before(self) -> None:
+    def test_deleting_an_ended_pod_does_not_change_its_end(self) -> None:
         life = life_of(*STORY)
         life.see_deleted(DONE, at(3600))
         assert phases(life)[-1] == (STORING, 30.5, 31.5)
 
     def test_a_failure_in_an_init_container_never_runs(self) -> None:
         failed = pod(
-            node=NODE, phase="Failed", conditions=[SCHEDULED], initContainerStatuses=[ended("init", 6, 9, 64, "Error")],
+            node=NODE, phase="Failed", conditions=[SCHEDULED], initContainerStatuses=[ended("init", 6, 9, 64, reason="Error")],
             containerStatuses=[waiting("wait", "PodInitializing"), waiting("main", "PodInitializing")],
         )  # fmt: skip
         life = life_of(failed)
         assert phases(life)[-1] == (STARTING, 4.5, 9.5)
         assert [event.message for event in life.failures()] == ["container init ended with exit code 64"]
 
-    def test_out_of_memory_is_called_so(self) -> None:
+    def test_out_of_memory_is_recorded_as_such(self) -> None:
         failed = pod(
             node=NODE,
             phase="Failed",
             conditions=[SCHEDULED],
-            containerStatuses=[ended("main", 5, 8, 137, "OOMKilled"), ended("wait", 5, 9)],
+            containerStatuses=[ended("main", 5, 8, 137, reason="OOMKilled"), ended("wait", 5, 9)],
         )
         assert [(event.reason, event.at) for event in life_of(failed).failures()] == [("OOMKilled", at(8))]
 
@@ -238,7 +236,7 @@ class TestEnds:
             "container wait ended with exit code 1",
         ]
 
-    def test_an_image_that_can_not_be_pulled_is_told_once_each_way(self) -> None:
+    def test_a_failed_image_pull_is_recorded_once_per_reason(self) -> None:
         def stuck(reason: str) -> dict[str, Any]:
             return pod(
                 node=NODE, conditions=[SCHEDULED], containerStatuses=[waiting("main", reason, "Back-off pulling image")]
@@ -247,7 +245,7 @@ class TestEnds:
         life = life_of(stuck("ErrImagePull"), stuck("ImagePullBackOff"), stuck("ErrImagePull"))
         assert [event.reason for event in life.failures()] == ["ErrImagePull", "ImagePullBackOff"]
 
-    def test_a_pull_that_was_tried_again_lasts_until_it_worked(self) -> None:
+    def test_a_retried_pull_lasts_until_it_succeeds(self) -> None:
         life = life_of(
             pod(node=NODE, conditions=[SCHEDULED]),
             event("Pulling", 'Pulling image "python:3.11"', 5, count=3, last=40, uid="p"),

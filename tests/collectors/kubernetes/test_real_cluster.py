@@ -1,4 +1,4 @@
-"""The cluster collector against a real API server with its own scheduler; the tests play the kubelets."""
+"""The cluster collector against a real API server and scheduler; the tests play the kubelets."""
 
 import threading
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.cluster import Cluster
 from harness.model import Event, Node, Plan, Span
+from harness.model.live_observer import LiveObserver
 from harness.model.phases import RUNNING, SCHEDULING, UNSCHEDULABLE
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget
@@ -22,17 +23,25 @@ from tests.support.servers import kubeconfig, proxied, until
 
 @contextmanager
 def observing(tmp_path: Path, **more: Any) -> Iterator[tuple[Cluster, RunFolder]]:
-    """The collector, running; stopped at the end."""
+    """A running collector, stopped at the end."""
     folder = RunFolder.create(tmp_path, "run")
     with folder.recorder() as recorder:
         settings = ObserverSettings("http://x", **{"requests_per_s": 200.0, **more})
         plan = Plan("kfp", "http://x", {}, 1, 0, False)
-        cluster = Cluster(Observation(folder, plan, KfpTarget({"experiment": ""}), settings, Journal(recorder)))
+        cluster = Cluster(
+            Observation(
+                folder=folder,
+                plan=plan,
+                target=KfpTarget({"experiment": ""}),
+                settings=settings,
+                journal=Journal(recorder),
+            )
+        )
         stop = threading.Event()
         thread = threading.Thread(target=cluster.collect, args=(stop,), daemon=True)
         thread.start()
         try:
-            until(lambda: "nodes" in cluster.live(), "the first look")
+            until(lambda: _live(cluster).nodes is not None, "the first look")
             yield cluster, folder
         finally:
             stop.set()
@@ -40,8 +49,12 @@ def observing(tmp_path: Path, **more: Any) -> Iterator[tuple[Cluster, RunFolder]
         assert not thread.is_alive()
 
 
+def _live(cluster: Cluster) -> LiveObserver:
+    return cluster.live() or LiveObserver()
+
+
 def step(real: RealCluster, namespace: str, name: str, *, cpu: str = "500m", **spec: Any) -> None:
-    """A pod as Argo makes them for KFP; the run is called as the namespace."""
+    """A pod as Argo creates it for KFP; the run has the namespace's name."""
     from kubernetes import client
 
     client.CoreV1Api(real.client()).create_namespaced_pod(
@@ -67,7 +80,7 @@ def last_spans(folder: RunFolder, run: str) -> dict[tuple[str, str], Span]:
 
 
 def of_ourselves(folder: RunFolder) -> list[Event]:
-    """What the observer says of itself, but for Argo, which this control plane lacks."""
+    """The observer's notes, except about Argo, which this control plane lacks."""
     events = (event for event in folder.records(Event) if event.kind == "Observer")
     return [event for event in events if event.object != "kubernetes workflows" or "404" not in event.message]
 
@@ -78,7 +91,7 @@ def placements(folder: RunFolder, run: str) -> int:
 
 @pytest.fixture
 def namespace(real_cluster: RealCluster, request: pytest.FixtureRequest) -> str:
-    """A namespace and a node with four cores, both of this test only."""
+    """A namespace and a node with four cores, for this test only."""
     from kubernetes import client
 
     name = "".join(c if c.isalnum() else "-" for c in request.node.name.lower())[-50:].strip("-")
@@ -91,7 +104,7 @@ def namespace(real_cluster: RealCluster, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def test_pods_and_nodes_of_a_scheduler_that_is_real(real_cluster: RealCluster, namespace: str, tmp_path: Path) -> None:
+def test_pods_and_nodes_of_a_real_scheduler(real_cluster: RealCluster, namespace: str, tmp_path: Path) -> None:
     if not real_cluster.schedules:
         pytest.skip("the folder named by KUBEBUILDER_ASSETS holds no kube-scheduler")
     node = f"node-{namespace}"
@@ -121,7 +134,7 @@ def test_pods_and_nodes_of_a_scheduler_that_is_real(real_cluster: RealCluster, n
             ),
             "the queued pods on the node",
         )
-        until(lambda: cluster.live()["pods"].get("Failed") == 1, "the failed pod")  # type: ignore[index]
+        until(lambda: (_live(cluster).pods or {}).get("Failed") == 1, "the failed pod")
     spans, events = last_spans(folder, namespace), folder.records(Event)
     assert len(fit) == 8
     assert {span.run for span in spans.values()} == {namespace}
@@ -160,13 +173,13 @@ def test_a_node_that_is_lost_is_gone_and_so_are_its_pods(
         until(lambda: last_spans(folder, namespace)["train", RUNNING].ended_at, "the pod gone")
 
 
-def test_a_watch_that_is_cut_again_and_again_loses_nothing(
+def test_a_watch_that_is_cut_repeatedly_loses_nothing(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
     port = int(real_cluster.url.rpartition(":")[2])
     with proxied(port) as proxy:
         config = kubeconfig(
-            tmp_path / "config", f"https://127.0.0.1:{proxy.port}", real_cluster.token, str(real_cluster.ca)
+            tmp_path / "config", f"https://127.0.0.1:{proxy.port}", token=real_cluster.token, ca=str(real_cluster.ca)
         )
         with observing(tmp_path, kubeconfig=config) as (_, folder):
             for k in range(6):
@@ -186,14 +199,14 @@ def test_compacted_history_is_a_gap_after_which_everything_is_known_again(
     port = int(real_cluster.url.rpartition(":")[2])
     with proxied(port) as proxy:
         config = kubeconfig(
-            tmp_path / "config", f"https://127.0.0.1:{proxy.port}", real_cluster.token, str(real_cluster.ca)
+            tmp_path / "config", f"https://127.0.0.1:{proxy.port}", token=real_cluster.token, ca=str(real_cluster.ca)
         )
         with observing(tmp_path, kubeconfig=config) as (cluster, folder):
             step(real_cluster, namespace, "before")
             until(lambda: ("before", SCHEDULING) in last_spans(folder, namespace), "the first pod")
             proxy.refuses = True
             proxy.cut()
-            until(lambda: all(reflector._contact.lost for reflector in cluster._reflectors), "the API server away")
+            until(lambda: all(reflector._health.lost for reflector in cluster._reflectors), "the API server away")
             for reflector in cluster._reflectors:
                 reflector._version = "1"  # as old as can be: what is left after a long absence
             real_cluster.compact()
@@ -201,14 +214,14 @@ def test_compacted_history_is_a_gap_after_which_everything_is_known_again(
             step(real_cluster, namespace, "after")
             until(lambda: ("after", SCHEDULING) in last_spans(folder, namespace), "the second pod")
             # The API server's cache remembers pods and nodes from its start on; events it reads from etcd, which forgot.
-            until(lambda: any("forgotten" in event.message for event in folder.records(Event)), "the gap")
+            until(lambda: any("expired" in event.message for event in folder.records(Event)), "the gap")
             until(lambda: placements(folder, namespace) == 2, "both placements")
 
 
-def test_with_rights_to_one_namespace_only_that_is_watched(
+def test_with_access_to_one_namespace_only_that_one_is_watched(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
-    """An account that may see pods and events of its namespace, and nothing else."""
+    """An account with access to pods and events of its namespace only."""
     from kubernetes import client
 
     api = real_cluster.client()
@@ -226,7 +239,7 @@ def test_with_rights_to_one_namespace_only_that_is_watched(
     with observing(tmp_path, kubeconfig=config, platform_namespaces=(namespace,)) as (cluster, folder):
         step(real_cluster, namespace, "train")
         until(lambda: ("train", SCHEDULING) in last_spans(folder, namespace), "the pod")
-        assert cluster.live()["nodes"] == 0
+        assert _live(cluster).nodes == 0
     refused = [event for event in of_ourselves(folder) if event.reason == "NotReachable"]
     assert {event.object for event in refused} == {
         "kubernetes nodes", "kubernetes events", "kubernetes volume claims", "kubernetes workflows",
@@ -234,7 +247,7 @@ def test_with_rights_to_one_namespace_only_that_is_watched(
     assert "403" in refused[0].message
 
 
-def test_the_roles_we_ship_suffice_and_allow_no_writing(
+def test_the_shipped_roles_suffice_and_allow_no_writing(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
     from kubernetes import client, utils
@@ -250,14 +263,14 @@ def test_the_roles_we_ship_suffice_and_allow_no_writing(
     with observing(tmp_path, kubeconfig=config) as (cluster, folder):
         step(real_cluster, namespace, "train")
         until(lambda: ("train", SCHEDULING) in last_spans(folder, namespace), "the pod")
-        assert cluster.live()["nodes"]
+        assert _live(cluster).nodes
     assert not of_ourselves(folder)
 
 
 def _account(real: RealCluster, namespace: str, name: str, tmp_path: Path) -> str:
     """A kubeconfig that acts as a service account."""
     path = tmp_path / "account"
-    kubeconfig(path, real.url, real.token, str(real.ca), namespace)
+    kubeconfig(path, real.url, token=real.token, ca=str(real.ca), namespace=namespace)
     document = yaml.safe_load(path.read_text())
     document["users"][0]["user"] |= {"token": _token(real, namespace, name)}
     path.write_text(yaml.safe_dump(document))

@@ -1,4 +1,4 @@
-"""The cluster collector when things go wrong in a real cluster, and on the way to it."""
+"""The cluster collector under failures in a real cluster and on the network."""
 
 import json
 import threading
@@ -30,7 +30,7 @@ __all__ = ["namespace"]  # a fixture
 
 
 def api(real: RealCluster, method: str, path: str, body: Any) -> Any:
-    """A request without the client, which takes its time."""
+    """A request without the slow client."""
     http = urllib3.PoolManager(ca_certs=str(real.ca))
     headers = {"Authorization": f"Bearer {real.token}", "Content-Type": "application/json"}
     answer = http.request(method, real.url + path, body=json.dumps(body), headers=headers)
@@ -45,7 +45,7 @@ def proxy(real_cluster: RealCluster) -> Iterator[Proxy]:
 
 
 def through(proxy: Proxy, real: RealCluster, tmp_path: Path) -> str:
-    return kubeconfig(tmp_path / "config", f"https://127.0.0.1:{proxy.port}", real.token, str(real.ca))
+    return kubeconfig(tmp_path / "config", f"https://127.0.0.1:{proxy.port}", token=real.token, ca=str(real.ca))
 
 
 def reasons(folder: RunFolder) -> list[str]:
@@ -89,7 +89,7 @@ def test_a_pod_that_is_preempted_ends_and_the_one_of_higher_priority_takes_its_p
     assert len(running) == 7
 
 
-def test_pods_that_are_evicted_end_whether_drained_or_thrown_out_by_their_node(
+def test_evicted_pods_end_whether_drained_or_evicted_by_their_node(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
     from kubernetes import client
@@ -129,7 +129,7 @@ def test_a_watch_that_is_closed_every_five_seconds_loses_nothing(
 
 
 @pytest.mark.soak
-def test_five_thousand_pods_are_all_known_after_a_forgotten_history(
+def test_five_thousand_pods_are_all_known_after_the_history_expired(
     real_cluster: RealCluster, namespace: str, proxy: Proxy, tmp_path: Path
 ) -> None:
     with observing(tmp_path, kubeconfig=through(proxy, real_cluster, tmp_path)) as (_, folder):
@@ -145,7 +145,7 @@ def test_five_thousand_pods_are_all_known_after_a_forgotten_history(
 
 
 def _unscheduled(real: RealCluster, namespace: str, name: str) -> None:
-    """A pod of a run that no scheduler looks at."""
+    """A pod of a run that no scheduler handles."""
     labels = {"pipeline/runid": namespace, "workflows.argoproj.io/workflow": "wf"}
     spec = {"schedulerName": "nobody", "restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}
     api(
@@ -159,13 +159,13 @@ def _unscheduled(real: RealCluster, namespace: str, name: str) -> None:
 def test_claims_are_followed_and_metadata_can_be_watched_alone(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
-    """Workflows are watched so; this control plane has no custom resources, but every type can be asked for so."""
+    """As workflows are watched; this control plane has no custom resources, so claims stand in for them."""
     path, config = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", str(real_cluster.kubeconfig)
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "20Gi"}}}
     seen: list[dict[str, Any]] = []
     with observing(tmp_path, kubeconfig=config, platform_namespaces=(namespace,)) as (cluster, folder):
         follower = Reflector(
-            cluster._api, path, {}, lambda _, manifest: seen.append(manifest), contact=SourceHealth("alone", cluster._journal),
+            cluster._api, path, {}, lambda _, manifest: seen.append(manifest), health=SourceHealth("alone", cluster._journal),
             journal=cluster._journal, metadata_only=True,
         )  # fmt: skip
         stop = threading.Event()
@@ -181,5 +181,5 @@ def test_claims_are_followed_and_metadata_can_be_watched_alone(
 
 
 def _waiting(folder: RunFolder) -> set[str]:
-    """The claims that wait for a volume."""
+    """The pending volume claims."""
     return {e.object for e in folder.records(Event) if (e.kind, e.reason) == ("PersistentVolumeClaim", "Pending")}

@@ -1,4 +1,4 @@
-"""What a real control plane told, whole objects, taken in once more; fixtures/README.md says how it was recorded."""
+"""Complete objects recorded from a real control plane, replayed; fixtures/README.md describes the recording."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,9 +11,9 @@ import pytest
 from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.importing import import_files, read_files
 from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.cluster import Pods
 from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.nodes import Nodes
+from harness.collectors.kubernetes.observed_pods import Pods
 from harness.model import Event, Node, Span
 from harness.model.phases import RUNNING, SCHEDULING, STARTING, UNSCHEDULABLE
 from harness.plan.plans import plan_observation
@@ -43,12 +43,12 @@ class Replay:
 
 
 def replay(path: Path, scene: str) -> Replay:
-    """Each change as the watches told it."""
+    """Each change as the watches reported it."""
     folder = RunFolder.create(path, scene)
     with folder.recorder() as recorder:
         journal = Journal(recorder)
         pods, nodes = Pods(journal, 0), Nodes(journal)
-        events = Events(journal, pods.see_event, 0, set())
+        events = Events(journal, pods.see_event, 0)
         see = {"Pod": pods.see, "Node": nodes.see, "Event": events.see}
         for each in recording(scene)["told"]:
             see[each["object"]["kind"]](each["type"], each["object"])
@@ -77,8 +77,8 @@ def test_a_pod_that_does_not_fit_waits_until_another_has_ended(tmp_path: Path) -
     assert [each.reason for each in seen.told("second", "OOMKilled")] == ["OOMKilled"]
 
 
-def test_an_event_that_became_a_series_is_told_again(tmp_path: Path) -> None:
-    """The scheduler of 1.20 begins to count a series with its second event: the count stays 1, its time goes on."""
+def test_an_event_that_became_a_series_is_recorded_again(tmp_path: Path) -> None:
+    """The scheduler of 1.20 starts to count a series with its second event: the count stays 1, the time advances."""
     objects = [each["object"] for each in recording("unschedulable")["told"]]
     (series,) = [each["series"] for each in objects if each.get("series")]
     assert series["count"] == 1
@@ -86,27 +86,27 @@ def test_an_event_that_became_a_series_is_told_again(tmp_path: Path) -> None:
     assert sum(each.count for each in told) == sum(each.get("reason") == "FailedScheduling" for each in objects) == 6
 
 
-def test_a_pod_that_is_preempted_ends_and_who_took_its_place_had_to_wait(tmp_path: Path) -> None:
+def test_a_preempted_pod_ends_and_its_successor_had_to_wait(tmp_path: Path) -> None:
     seen = replay(tmp_path, "preempted")
     assert seen.told("low", "Preempted")[0].run == "preempted"
     assert seen.phases("low")[RUNNING].ended_at is not None
     assert UNSCHEDULABLE in seen.phases("urgent")
 
 
-def test_a_pod_that_is_drained_ends_when_it_is_deleted(tmp_path: Path) -> None:
+def test_a_drained_pod_ends_at_its_deletion(tmp_path: Path) -> None:
     phases = replay(tmp_path, "evicted").phases("drained")
     assert list(phases) == [SCHEDULING, STARTING, RUNNING]
     assert phases[RUNNING].ended_at is not None
 
 
-def test_a_node_that_falls_silent_is_not_ready_and_its_pods_are_thrown_out(tmp_path: Path) -> None:
+def test_a_silent_node_is_not_ready_and_its_pods_are_evicted(tmp_path: Path) -> None:
     seen = replay(tmp_path, "lost")
     assert seen.told("lost", "NodeNotReady")[0].run == "lost"
     assert seen.told("lost", "TaintManagerEviction")[0].run == "lost"
     assert seen.phases("lost")[RUNNING].node == "node-lost"
 
 
-def test_a_container_that_can_t_pull_and_is_then_killed_for_its_memory_says_both(tmp_path: Path) -> None:
+def test_a_container_with_a_failed_pull_and_an_oom_kill_has_both_failures(tmp_path: Path) -> None:
     seen = replay(tmp_path, "failing")
     assert seen.told("failing", "ImagePullBackOff")[0].message == 'Back-off pulling image "example.org/train:1"'
     assert seen.told("failing", "OOMKilled")[0].run == "failing"
@@ -115,9 +115,7 @@ def test_a_container_that_can_t_pull_and_is_then_killed_for_its_memory_says_both
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_a_dump_of_the_end_tells_of_the_same_failures_and_both_apis_of_the_same_events(
-    tmp_path: Path, scene: str
-) -> None:
+def test_a_final_dump_has_the_same_failures_and_both_apis_the_same_events(tmp_path: Path, scene: str) -> None:
     watched = replay(tmp_path, scene)
     latest = {each["object"]["metadata"]["uid"]: each["object"] for each in recording(scene)["told"]}
     core = [each for each in latest.values() if each["kind"] == "Event"]
@@ -130,7 +128,12 @@ def test_a_dump_of_the_end_tells_of_the_same_failures_and_both_apis_of_the_same_
         folder = RunFolder.create(tmp_path, f"dump-{name}")
         with folder.recorder() as recorder:
             target = KfpTarget(plan.target_options)
-            import_files(Observation(folder, plan, target, ObserverSettings(""), Journal(recorder)), read_files([dump]))
+            import_files(
+                Observation(
+                    folder=folder, plan=plan, target=target, settings=ObserverSettings(""), journal=Journal(recorder)
+                ),
+                read_files([dump]),
+            )
         told.append({(e.object, e.reason, e.message, e.at, e.count) for e in folder.records(Event) if e.kind == "Pod"})
         assert {node.name for node in folder.records(Node)} == {node.name for node in watched.folder.records(Node)}
     assert told[0] == told[1]

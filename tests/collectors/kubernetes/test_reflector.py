@@ -1,4 +1,4 @@
-"""List and watch against a server that plays each page of the protocol, bad ones too."""
+"""List and watch against a server that plays each case of the protocol, including failures."""
 
 import threading
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def status(code: int, message: str = "no") -> dict[str, Any]:
 
 
 class Script:
-    """Plays (verb, answer) in order; a watch beyond its end stays open until the server goes."""
+    """Plays (verb, answer) in order; a watch beyond the script stays open until the server stops."""
 
     def __init__(self, *lines: tuple[str, Answer]) -> None:
         self.lines = list(lines)
@@ -64,7 +64,7 @@ class Script:
 def playing(
     tmp_path: Path, script: Script, *, wait_for: int
 ) -> Iterator[tuple[list[tuple[str, str]], Served, RunFolder]]:
-    """Follow the script until so many changes were told, then stop; yields (change, name), the server, the folder."""
+    """Follow the script for the given number of changes, then stop; returns (change, name), the server, the folder."""
     folder = RunFolder.create(tmp_path, "run")
     told: list[tuple[str, str]] = []
     stop = threading.Event()
@@ -76,7 +76,7 @@ def playing(
         api = KubeApi(settings, journal)
         reflector = Reflector(
             api, "/api/v1/pods", {"labelSelector": "a"}, lambda kind, each: told.append((kind, each["metadata"]["name"])),
-            contact=SourceHealth("pods", journal), journal=journal,
+            health=SourceHealth("pods", journal), journal=journal,
         )  # fmt: skip
         thread = threading.Thread(target=reflector.follow, args=(stop,), daemon=True)
         thread.start()
@@ -123,7 +123,7 @@ def test_a_bookmark_moves_the_version_and_nothing_else(tmp_path: Path) -> None:
         assert server.asked[2][1]["allowWatchBookmarks"] == "true"
 
 
-def test_a_broken_watch_goes_on_from_the_last_change(tmp_path: Path) -> None:
+def test_an_interrupted_watch_resumes_from_the_last_change(tmp_path: Path) -> None:
     script = Script(
         (LIST, items(version=9)),
         (WATCH, (200, [change("ADDED", "a", 10), "DROP"])),
@@ -139,9 +139,7 @@ def test_a_broken_watch_goes_on_from_the_last_change(tmp_path: Path) -> None:
     "gone",
     [(410, status(410, "too old resource version")), (200, [{"type": "ERROR", "object": status(410, "too old")}])],
 )
-def test_forgotten_history_is_listed_anew_what_vanished_is_told_and_the_gap_recorded(
-    tmp_path: Path, gone: Answer
-) -> None:
+def test_after_expired_history_vanished_objects_and_the_gap_are_reported(tmp_path: Path, gone: Answer) -> None:
     script = Script(
         (LIST, items(thing("a", 3), thing("b", 4), version=9)),
         (WATCH, gone),
@@ -160,7 +158,7 @@ def test_forgotten_history_is_listed_anew_what_vanished_is_told_and_the_gap_reco
         assert notes(folder) == ["Gap"]
 
 
-def test_a_listing_that_takes_too_long_for_the_server_begins_anew(tmp_path: Path) -> None:
+def test_a_listing_whose_token_expired_starts_again(tmp_path: Path) -> None:
     script = Script(
         (LIST, items(thing("a", 3), version=9, token="t")),
         (LIST, (410, status(410, "The provided continue parameter is too old"))),
@@ -172,7 +170,7 @@ def test_a_listing_that_takes_too_long_for_the_server_begins_anew(tmp_path: Path
         assert "continue" not in server.asked[2][1]
 
 
-def test_errors_are_waited_out_and_the_absence_recorded(tmp_path: Path) -> None:
+def test_errors_are_retried_and_the_gap_recorded(tmp_path: Path) -> None:
     script = Script(
         (LIST, items(version=9)),
         (WATCH, (200, [change("ADDED", "a", 10)])),
@@ -184,8 +182,8 @@ def test_errors_are_waited_out_and_the_absence_recorded(tmp_path: Path) -> None:
         assert notes(folder) == ["Retry", "Resumed"]
 
 
-def test_what_happened_before_the_end_is_still_told(tmp_path: Path) -> None:
-    """Stopped while a watch is silent, it asks once more from the last version on."""
+def test_changes_before_the_end_are_still_reported(tmp_path: Path) -> None:
+    """When stopped during a silent watch, it requests the changes since the last version once more."""
     last = threading.Event()
 
     def answer(path: str, query: dict[str, str]) -> Answer:
@@ -207,7 +205,7 @@ def test_what_happened_before_the_end_is_still_told(tmp_path: Path) -> None:
             "/x",
             {},
             lambda _, each: told.append(each["metadata"]["name"]),
-            contact=SourceHealth("x", journal),
+            health=SourceHealth("x", journal),
             journal=journal,
         )
         thread = threading.Thread(target=reflector.follow, args=(stop,), daemon=True)
@@ -228,10 +226,10 @@ class TestAccess:
             RunFolder.create(tmp_path, "r").recorder() as recorder,
         ):
             config = tmp_path / "c"
-            kubeconfig(config, server.url, "old-token")
+            kubeconfig(config, server.url, token="old-token")
             api = KubeApi(ObserverSettings("http://x", kubeconfig=str(config)), Journal(recorder))
             api._connected()
-            kubeconfig(config, server.url, "new-token")
+            kubeconfig(config, server.url, token="new-token")
             assert api.get("/version") == {"ok": 1}
             assert server.tokens == ["Bearer old-token", "Bearer new-token"]
 
@@ -248,7 +246,7 @@ class TestAccess:
                 api.get("/api/v1/nodes")
             assert caught.value.status == 403
 
-    def test_without_a_kubeconfig_it_says_so(self, tmp_path: Path) -> None:
+    def test_a_missing_kubeconfig_is_reported(self, tmp_path: Path) -> None:
         with RunFolder.create(tmp_path, "r").recorder() as recorder:
             api = KubeApi(ObserverSettings("http://x", kubeconfig="/does/not/exist"), Journal(recorder))
             with pytest.raises(UnreachableError, match="the kubeconfig can't be used"):
@@ -264,7 +262,7 @@ class TestAccess:
         with RunFolder.create(tmp_path, "r").recorder() as recorder, refused:
             KubeApi(settings, Journal(recorder))
 
-    def test_nobody_there_is_said_with_the_address(self, tmp_path: Path) -> None:
+    def test_an_unreachable_server_is_reported_with_its_address(self, tmp_path: Path) -> None:
         with RunFolder.create(tmp_path, "r").recorder() as recorder:
             api = KubeApi(
                 ObserverSettings("http://x", kubeconfig=kubeconfig(tmp_path / "c", "http://127.0.0.1:1")),

@@ -31,19 +31,19 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path)
 
 
-def workflow(phase: str = "", *, kept: bool = False, created: float = 1, **status: Any) -> dict[str, Any]:
+def workflow(phase: str = "", *, persisted: bool = False, created: float = 1, **status: Any) -> dict[str, Any]:
     """With no `status` it is what a metadata-only watch tells."""
     labels = {"pipeline/runid": RUN}
     if phase:
         labels["workflows.argoproj.io/phase"] = phase
-    if kept:
+    if persisted:
         labels["pipeline/persistedFinalState"] = "true"
     metadata = {"name": WF, "namespace": "kubeflow", "uid": "w", "creationTimestamp": time(created), "labels": labels}
     return {"metadata": metadata, **({"status": {"phase": phase, **status}} if status else {})}
 
 
 class TestWorkflows:
-    def test_each_phase_is_told_once_and_the_end_by_when_it_was_seen(self, scene: Scene) -> None:
+    def test_each_phase_is_recorded_once_dated_by_when_it_was_seen(self, scene: Scene) -> None:
         for phase in ("", "Running", "Running", "Failed", "Failed"):
             scene.workflows.see("MODIFIED", workflow(phase))
             scene.now += 10**9
@@ -51,15 +51,13 @@ class TestWorkflows:
         assert (running.at, running.reason, running.run, running.type) == (at(101), "Running", RUN, "Normal")
         assert (failed.at, failed.reason, failed.run, failed.type) == (at(103), "Failed", RUN, "Warning")
 
-    def test_whole_workflows_tell_when_and_why_themselves(self, scene: Scene) -> None:
+    def test_complete_workflows_hold_time_and_reason(self, scene: Scene) -> None:
         scene.workflows.see("ADDED", workflow("Error", startedAt=time(2), finishedAt=time(40), message="no space"))
         (event,) = scene.folder.records(Event)
         assert (event.at, event.reason, event.message) == (at(40), "Error", "no space")
 
     @pytest.mark.parametrize(("phase", "finished", "at_s"), [("Running", None, 2), ("Succeeded", 40, 40)])
-    def test_a_workflow_with_all_that_argo_says_of_it(
-        self, scene: Scene, phase: str, finished: int | None, at_s: int
-    ) -> None:
+    def test_a_workflow_with_a_complete_status(self, scene: Scene, phase: str, finished: int | None, at_s: int) -> None:
         """The fields of ``WorkflowStatus`` in Argo 3.4 to 4.1; what has not happened yet is null."""
         node = {
             "id": f"{WF}-1", "name": f"{WF}.root.train.executor(0)", "displayName": "executor(0)", "type": "Pod",
@@ -77,19 +75,19 @@ class TestWorkflows:
         (event,) = scene.folder.records(Event)
         assert (event.at, event.reason, event.run, event.message) == (at(at_s), phase, RUN, "")
 
-    def test_the_platform_has_taken_note_once_it_says_so(self, scene: Scene) -> None:
+    def test_an_end_is_persisted_once_the_platform_labels_it(self, scene: Scene) -> None:
         scene.workflows.see("ADDED", workflow("Succeeded"))
-        assert not scene.workflows.kept
-        scene.workflows.see("MODIFIED", workflow("Succeeded", kept=True))
-        scene.workflows.see("DELETED", workflow("Succeeded", kept=True))
-        assert scene.workflows.kept == {RUN: True}
+        assert not scene.workflows.persisted
+        scene.workflows.see("MODIFIED", workflow("Succeeded", persisted=True))
+        scene.workflows.see("DELETED", workflow("Succeeded", persisted=True))
+        assert scene.workflows.persisted == {RUN: True}
 
-    def test_those_of_other_tests_and_those_recorded_before_are_left_aside(self, tmp_path: Path) -> None:
+    def test_workflows_of_other_tests_and_recorded_ones_are_ignored(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path, recorded=((WF, "Running"),))
         scene.workflows.see("ADDED", workflow("Running"))
-        scene.workflows.see("ADDED", workflow("Succeeded", kept=True, created=-3600))
+        scene.workflows.see("ADDED", workflow("Succeeded", persisted=True, created=-3600))
         assert not scene.told()
-        assert not scene.workflows.kept
+        assert not scene.workflows.persisted
 
 
 def claim(phase: str, size: str, wanted: str = "20Gi") -> dict[str, Any]:
@@ -100,7 +98,7 @@ def claim(phase: str, size: str, wanted: str = "20Gi") -> dict[str, Any]:
     }
 
 
-def test_a_claim_is_told_while_it_waits_when_bound_when_grown_and_when_gone(scene: Scene) -> None:
+def test_a_claim_is_recorded_when_pending_bound_resized_and_deleted(scene: Scene) -> None:
     for phase, size in (("Pending", ""), ("Bound", "20Gi"), ("Bound", "20Gi"), ("Bound", "40Gi")):
         scene.claims.see("MODIFIED", claim(phase, size))
     scene.claims.see("DELETED", claim("Bound", "40Gi"))

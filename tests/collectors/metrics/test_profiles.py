@@ -1,4 +1,4 @@
-"""The metric profiles that come with Pipeswarm, against what exporters answered and what their sources say.
+"""The built-in metric profiles, against recorded pages of exporters and their sources.
 
 The pages in fixtures/ are cut to the names that the profiles ask for; fixtures/README.md tells how they were recorded.
 """
@@ -21,7 +21,7 @@ LENGTH_S = 5.0  # between the two scrapes of a page
 
 
 def recorded(profile: str, before: str, after: str) -> dict[tuple[str, str], float]:
-    """Values by (metric, first label's value) of two scrapes that are five seconds apart."""
+    """Values by (metric, first label's value) of two scrapes five seconds apart."""
     first, second = Scrape(0, parse(before)), Scrape(round(LENGTH_S * 1e9), parse(after))
     return {
         (sample.metric, next(iter(sample.labels.values()), "")): sample.value
@@ -39,7 +39,7 @@ def test_every_metric_of_mysql_is_found_at_a_real_exporter() -> None:
     assert values["mysql_connection_errors_per_s", "max_connections"] == 0.0
 
 
-def test_a_real_prometheus_that_scrapes_what_it_answered_has_every_metric_of_mysql(tmp_path: Path) -> None:
+def test_a_real_prometheus_that_scrapes_the_recorded_pages_has_every_metric_of_mysql(tmp_path: Path) -> None:
     page = (FIXTURES / "mysqld_exporter.after.txt").read_text()
     with (
         Served(lambda _path, _query: (200, page)) as exporter,
@@ -95,7 +95,7 @@ minio_cluster_health_capacity_usable_free_bytes 5e+09
 
 
 @pytest.mark.parametrize("page", [MINIO_2019, MINIO_V2, MINIO_V3])
-def test_every_generation_of_minio_tells_its_space_and_its_requests(page: str) -> None:
+def test_every_generation_of_minio_exports_its_space_and_requests(page: str) -> None:
     values = recorded("minio", "", page)
     assert values["store_capacity_bytes", "minio"] == 2e10
     assert values["store_available_bytes", "minio"] == 5e9
@@ -105,11 +105,11 @@ def test_every_generation_of_minio_tells_its_space_and_its_requests(page: str) -
 
 
 @pytest.mark.parametrize("page", [MINIO_V2, MINIO_V3])
-def test_minio_s_times_to_the_first_byte_are_a_histogram_of_another_form(page: str) -> None:
+def test_minio_s_time_to_first_byte_is_a_histogram_without_suffix(page: str) -> None:
     assert recorded("minio", "", page)["store_first_byte_s", "0.5"] == pytest.approx(0.075)
 
 
-def test_seaweedfs_tells_the_space_of_its_disks() -> None:
+def test_seaweedfs_exports_the_space_of_its_disks() -> None:
     page = "".join(
         f'SeaweedFS_volumeServer_resource{{name="/data",type="{kind}"}} {value}\n'
         for kind, value in (("all", 20), ("used", 4), ("free", 16), ("avail", 15))
@@ -125,7 +125,7 @@ def test_seaweedfs_tells_the_space_of_its_disks() -> None:
         'argo_workflows_pods_count{status="Pending"} 7\nargo_workflows_count{status="Running"} 3\nargo_pod_missing 5',
     ],
 )
-def test_argo_s_states_are_told_alike_before_and_after_it_renamed_them(page: str) -> None:
+def test_argo_s_states_are_the_same_before_and_after_their_renaming(page: str) -> None:
     assert recorded("argo", "", page) == {
         ("argo_pods", "Pending"): 7.0, ("argo_workflows", "Running"): 3.0, ("argo_pods_missing_per_s", ""): 1.0,
     }  # fmt: skip
@@ -134,7 +134,7 @@ def test_argo_s_states_are_told_alike_before_and_after_it_renamed_them(page: str
 @pytest.mark.parametrize(
     "labelled", ["{name} 4", '{name}{{type="unschedulable"}} 4\n{name}{{type="scheduler_unprocessed"}} 9']
 )
-def test_pods_that_the_scheduler_has_not_looked_at_yet_are_not_unschedulable(labelled: str) -> None:
+def test_pods_not_yet_seen_by_the_scheduler_are_not_unschedulable(labelled: str) -> None:
     page = labelled.format(name="cluster_autoscaler_unschedulable_pods_count")
     assert recorded("autoscaler", "", page) == {("autoscaler_unschedulable_pods", ""): 4.0}
 

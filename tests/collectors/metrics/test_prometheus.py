@@ -45,12 +45,14 @@ def observation(tmp_path: Path, recorder: object, **more: object) -> Observation
     folder = RunFolder(tmp_path)
     settings = ObserverSettings("http://x", **more)  # type: ignore[arg-type]
     plan = Plan("kfp", "http://x", {}, 1, 0, False, started_at=time.time_ns())
-    return Observation(folder, plan, KfpTarget({"experiment": ""}), settings, Journal(recorder))  # type: ignore[arg-type]
+    return Observation(
+        folder=folder, plan=plan, target=KfpTarget({"experiment": ""}), settings=settings, journal=Journal(recorder)
+    )  # type: ignore[arg-type]
 
 
 class TestProfiles:
     @pytest.mark.parametrize("name", names())
-    def test_every_profile_that_comes_with_us_loads(self, name: str) -> None:
+    def test_every_built_in_profile_loads(self, name: str) -> None:
         profile = load(name, ("kubeflow",))
         assert profile.metrics
         assert "$" not in "".join(q for m in profile.metrics for q in m.queries(m.any_of[0], 60).values())
@@ -61,27 +63,27 @@ class TestProfiles:
             ("metrics: 1", "no list 'metrics'"),
             ("metrics: [{name: a}]", r"metrics\[0\]: 'any_of'"),
             ("metrics: [{name: a, any_of: [b]}, {name: c, any_of: ['d-e']}]", r"metrics\[1\]: 'any_of'"),
-            ("metrics: [{name: a, any_of: [b], kind: timer}]", "'timer' is no kind"),
+            ("metrics: [{name: a, any_of: [b], kind: timer}]", "'timer' is not a kind"),
             ("metrics: [{name: a, any_of: [b], label: []}]", "unknown key 'label'"),
-            ("metrics: [{name: a, any_of: [b], where: [c]}]", "'where' is no mapping"),
-            ("metrics: [{name: a, any_of: [b], by: c}]", "'by' is no list"),
-            ("metrics: [{name: a, any_of: [b], fold: avg}]", "'avg' is no fold"),
+            ("metrics: [{name: a, any_of: [b], where: [c]}]", "'where' is not a mapping"),
+            ("metrics: [{name: a, any_of: [b], by: c}]", "'by' is not a list"),
+            ("metrics: [{name: a, any_of: [b], fold: avg}]", "'avg' is not a fold"),
             ("metrics: [", "not YAML"),
         ],
     )
-    def test_a_bad_one_says_where_and_what(self, tmp_path: Path, text: str, says: str) -> None:
+    def test_an_invalid_profile_is_reported_with_place_and_reason(self, tmp_path: Path, text: str, says: str) -> None:
         path = tmp_path / "mine.yaml"
         path.write_text(text)
         with pytest.raises(ConfigError, match=says):
             load(str(path))
 
-    def test_an_unknown_one_names_those_there_are(self) -> None:
+    def test_an_unknown_profile_is_reported_with_the_known_ones(self) -> None:
         with pytest.raises(ConfigError, match=r"profiles are: .*kfp"):
             load("kpf")
 
 
 class TestScraping:
-    def test_the_text_format_is_read(self) -> None:
+    def test_the_text_format_is_parsed(self) -> None:
         page = parse(PAGE)
         assert page["argo_workflows_queue_depth_count"] == {
             (("queue_name", "workflow_queue"),): 7.0,
@@ -96,8 +98,8 @@ class TestScraping:
         found = {sample.labels["queue_name"]: sample.value for sample in samples(metric, Scrape(5, parse(PAGE)), None)}
         assert found == {"workflow_queue": 7.0, 'pod "cleanup" {q}': 2.0}
 
-    def test_counters_are_rates_between_scrapes_also_over_a_restart(self) -> None:
-        metric = Metric("r", ("c_total",), Kind.COUNTER, by=("code",))
+    def test_counters_are_rates_between_scrapes_across_a_restart(self) -> None:
+        metric = Metric(name="r", any_of=("c_total",), kind=Kind.COUNTER, by=("code",))
         before = Scrape(0, parse('c_total{code="1",pod="a"} 10\nc_total{code="1",pod="b"} 100'))
         now = Scrape(2 * 10**9, parse('c_total{code="1",pod="a"} 30\nc_total{code="1",pod="b"} 4\nc_total{code="2"} 6'))
         assert {s.labels["code"]: s.value for s in samples(metric, now, before)} == {"1": 12.0, "2": 3.0}
@@ -123,7 +125,7 @@ class TestScraping:
         lower = max([0.0, *(bound for bound in bounds if bound < upper)])
         assert lower - 1e-9 <= found <= upper + 1e-9
 
-    def test_a_page_that_is_not_there_is_said_and_others_are_scraped(self, tmp_path: Path) -> None:
+    def test_an_unreachable_page_is_noted_and_others_are_scraped(self, tmp_path: Path) -> None:
         def answer(path: str, _query: dict[str, str]) -> Answer:
             return (200, PAGE) if path == "/metrics" else (404, "no")
 
@@ -140,7 +142,7 @@ class TestScraping:
 
 
 class Counted:
-    """A page whose counter and histogram grow by the clock, ten a second."""
+    """A page whose counter and histogram grow by ten per second."""
 
     def __init__(self) -> None:
         self._begun_s = time.time()
@@ -162,7 +164,7 @@ class Counted:
 
 @contextmanager
 def real_prometheus(tmp_path: Path, target: str, **how: object) -> Iterator[str]:
-    """A Prometheus that scrapes `target` every second; `how` are more settings of the scrape."""
+    """A Prometheus that scrapes `target` every second; `how` holds further scrape settings."""
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("there is no program 'prometheus' (Debian's package prometheus has it)")
@@ -198,7 +200,7 @@ def _answers(url: str) -> bool:
         return False
 
 
-def test_a_real_prometheus_is_asked_for_what_exists_and_each_sample_is_recorded_once(tmp_path: Path) -> None:
+def test_a_real_prometheus_is_queried_for_existing_metrics_and_each_sample_is_recorded_once(tmp_path: Path) -> None:
     with (
         Served(Counted()) as served,
         real_prometheus(tmp_path, served.url) as url,
@@ -240,7 +242,7 @@ def test_a_real_prometheus_is_asked_for_what_exists_and_each_sample_is_recorded_
     assert not [event for event in folder.records(Event) if event.kind == "Observer"]
 
 
-def test_long_ranges_are_asked_for_in_chunks_and_no_point_twice() -> None:
+def test_long_ranges_are_queried_in_chunks_without_duplicate_points() -> None:
     asked: list[tuple[int, int]] = []
 
     def answer(_path: str, query: dict[str, str]) -> Answer:
@@ -258,13 +260,13 @@ def test_long_ranges_are_asked_for_in_chunks_and_no_point_twice() -> None:
     with Served(answer) as server:
         journal = Journal.__new__(Journal)
         journal.count = lambda _endpoint: None  # type: ignore[method-assign]
-        api = prometheus.PrometheusApi(Http("prometheus", server.url, "", Timeouts(5, 5), journal.count))
+        api = prometheus.PrometheusApi(Http("prometheus", server.url, "", Timeouts(5, 5), count=journal.count))
         stamps = [at for _, at, _ in api.series("up", 1000, 1000 + 25_000 * 15, 15)]
     assert len(asked) == 3
     assert stamps == [(1000 + 15 * k) * 10**9 for k in range(25_001)]
 
 
-def test_a_prometheus_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_an_unreachable_prometheus_is_noted(tmp_path: Path) -> None:
     stop = threading.Event()
     stop.set()
     with RunFolder(tmp_path).recorder() as recorder:
@@ -277,18 +279,18 @@ def test_a_prometheus_that_is_not_there_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"<html>Sign in", "and no JSON"),
+        (b"<html>Sign in", "without JSON"),
         (b"[]", "answered 200"),
         (b'{"status": "error", "error": "too many samples"}', "too many samples"),
     ],
 )
-def test_who_answers_as_no_prometheus_does_is_out_of_reach(body: bytes, said: str) -> None:
+def test_a_server_that_is_not_a_prometheus_is_unreachable(body: bytes, said: str) -> None:
     api = prometheus.PrometheusApi(lambda _request: HttpAnswer(200, body))
     with pytest.raises(UnreachableError, match=said):
         api.existing(["up"])
 
 
-def test_a_prometheus_that_scrapes_a_real_api_server_is_asked_by_a_profile_of_ones_own(
+def test_a_prometheus_that_scrapes_a_real_api_server_is_queried_with_a_custom_profile(
     real_cluster: RealCluster, tmp_path: Path
 ) -> None:
     own = tmp_path / "own.yaml"

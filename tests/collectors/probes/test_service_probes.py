@@ -9,6 +9,7 @@ from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.probes.service_probes import ServiceProbes, open_collector
 from harness.model import Event, Outcome, Plan, Sample, Submission
+from harness.model.live_observer import LiveObserver
 from harness.model.phases import SERVICE_PROBE_SECONDS, SERVICE_UP
 from harness.store import RunFolder
 from harness.targets.hetida import HetidaTarget
@@ -19,7 +20,7 @@ TOKEN = "token-of-the-platform"
 
 
 class Scene:
-    """A backend that knows one adapter; both are what `status` says."""
+    """A backend with one adapter; `status` holds the status of both."""
 
     def __init__(self, path: Path, host: str, mode: str = "backend") -> None:
         self.folder = RunFolder.create(path, "run")
@@ -27,7 +28,9 @@ class Scene:
         settings = ObserverSettings(host, token=TOKEN, answer_timeout_s=2.0)
         self.journal = Journal(self.folder.recorder())
         target = HetidaTarget({"mode": mode}, host)
-        probes = open_collector(Observation(self.folder, plan, target, settings, self.journal))
+        probes = open_collector(
+            Observation(folder=self.folder, plan=plan, target=target, settings=settings, journal=self.journal)
+        )
         assert isinstance(probes, ServiceProbes)
         self.probes = probes
 
@@ -53,7 +56,7 @@ def platform(status: dict[str, int], adapter: str) -> Any:
     return answer
 
 
-def test_backend_and_adapters_are_timed_and_an_outage_is_told_when_it_begins_and_ends(tmp_path: Path) -> None:
+def test_backend_and_adapters_are_timed_and_start_and_end_of_an_outage_recorded(tmp_path: Path) -> None:
     status = {"backend": 200, "adapter": 200}
     with (
         Served(lambda path, _: (status["adapter"], {}) if path == "/info" else (404, {})) as adapter,
@@ -63,7 +66,7 @@ def test_backend_and_adapters_are_timed_and_an_outage_is_told_when_it_begins_and
         scene.rounds(1)
         status["adapter"] = 503
         scene.rounds(1)
-        assert scene.probes.live() == {"services_up": {"backend": True, "adapter pi": False}}
+        assert scene.probes.live() == LiveObserver(services_up={"backend": True, "adapter pi": False})
         status["adapter"] = 200
         scene.rounds(1)
         assert set(backend.tokens) == {f"Bearer {TOKEN}"}
@@ -76,14 +79,14 @@ def test_backend_and_adapters_are_timed_and_an_outage_is_told_when_it_begins_and
     assert scene.journal.requests["hetida GET /api/adapters/"] == 4  # once for the list
 
 
-def test_a_runtime_is_asked_for_its_health(tmp_path: Path) -> None:
+def test_a_runtime_is_probed_at_its_health_endpoint(tmp_path: Path) -> None:
     with Served(platform({"backend": 200}, "")) as runtime:
         scene = Scene(tmp_path, runtime.url, mode="runtime")
         scene.rounds(1)
     assert scene.samples(SERVICE_UP) == [("runtime", 1.0)]
 
 
-def test_a_service_without_an_answer_is_down_and_a_platform_without_one_out_of_reach(tmp_path: Path) -> None:
+def test_a_silent_service_is_down_and_a_silent_platform_unreachable(tmp_path: Path) -> None:
     with Served(platform({"backend": 200}, "http://127.0.0.1:9")) as backend:
         scene = Scene(tmp_path, backend.url)
         scene.rounds(1)
@@ -105,5 +108,11 @@ def test_probes_stay_within_a_share_of_the_load(tmp_path: Path, submitted: int, 
 def test_a_platform_without_services_is_not_probed(tmp_path: Path) -> None:
     plan = Plan("kfp", "http://x", {}, 1, 0, False)
     journal = Journal(RunFolder(tmp_path).recorder())
-    observation = Observation(RunFolder(tmp_path), plan, KfpTarget({}), ObserverSettings("http://x"), journal)
+    observation = Observation(
+        folder=RunFolder(tmp_path),
+        plan=plan,
+        target=KfpTarget({}),
+        settings=ObserverSettings("http://x"),
+        journal=journal,
+    )
     assert open_collector(observation) is None

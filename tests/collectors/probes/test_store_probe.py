@@ -1,4 +1,4 @@
-"""The probe of the artifact store, against a real S3 server on a file system with little room."""
+"""The probe of the artifact store, against a real S3 server on a small file system."""
 
 import os
 import shutil
@@ -18,6 +18,8 @@ from harness.collectors.journal import Journal
 from harness.collectors.probes.s3 import Bucket, signed_headers
 from harness.collectors.probes.store_probe import StoreProbe, open_collector
 from harness.model import ConfigError, Event, Plan, Sample
+from harness.model.http import HttpRequest
+from harness.model.live_observer import LiveObserver
 from harness.model.phases import STORE_FULL, STORE_PROBE_SECONDS, STORE_WRITABLE
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget
@@ -35,7 +37,9 @@ class Scene:
         self.folder = RunFolder.create(path, "run")
         journal = Journal(self.folder.recorder())
         plan = Plan("kfp", "http://x", {}, 1, 0, False)
-        probe = open_collector(Observation(self.folder, plan, KfpTarget({}), settings, journal))
+        probe = open_collector(
+            Observation(folder=self.folder, plan=plan, target=KfpTarget({}), settings=settings, journal=journal)
+        )
         assert isinstance(probe, StoreProbe)
         self.probe = probe
 
@@ -51,7 +55,7 @@ class Scene:
 
 @contextmanager
 def object_store(path: Path) -> Iterator[str]:
-    """An S3 server over a folder."""
+    """An S3 server that stores objects in a folder."""
     rclone = shutil.which("rclone", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if rclone is None:
         pytest.skip("there is no rclone, which serves S3")
@@ -89,7 +93,7 @@ def test_a_real_store_that_fills_up_and_recovers(tmp_path: Path) -> None:
             fill(filler)
             scene.attempt()
             scene.attempt()
-            assert scene.probe.live() == {"store_writable": False}
+            assert scene.probe.live() == LiveObserver(store_writable=False)
             filler.unlink()
             scene.attempt()
             left = [each.name for each in disk.rglob("*") if each.is_file()]
@@ -101,7 +105,7 @@ def test_a_real_store_that_fills_up_and_recovers(tmp_path: Path) -> None:
     assert [s.labels["operation"] for s in timed] == ["PUT", "HEAD", "DELETE", "PUT", "PUT", "PUT", "HEAD", "DELETE"]
 
 
-def test_a_wrong_secret_is_no_full_store_and_no_secret_is_recorded(tmp_path: Path) -> None:
+def test_a_wrong_secret_is_not_a_full_store_and_is_not_recorded(tmp_path: Path) -> None:
     (tmp_path / "disk" / "mlpipeline").mkdir(parents=True)
     with object_store(tmp_path / "disk") as endpoint:
         scene = Scene(tmp_path, endpoint, secret="another-secret-of-the-test")
@@ -140,7 +144,7 @@ def test_what_counts_as_full(tmp_path: Path, status: int, code: str, bucket: int
     assert code in scene.folder.records(Event)[0].message
 
 
-def test_a_store_that_is_away_is_out_of_reach_and_it_ends_in_time(tmp_path: Path) -> None:
+def test_an_absent_store_is_unreachable_and_the_probe_ends_in_time(tmp_path: Path) -> None:
     scene = Scene(tmp_path, "http://127.0.0.1:9")
     stop = threading.Event()
     stop.set()
@@ -148,11 +152,12 @@ def test_a_store_that_is_away_is_out_of_reach_and_it_ends_in_time(tmp_path: Path
     assert scene.said() == ["NotReachable"]
 
 
-def test_temporary_credentials_are_part_of_what_is_signed() -> None:
-    lasting = Bucket("http://s3.example:9000", "b", "", "us-east-1", KEY, SECRET)
+def test_temporary_credentials_are_signed() -> None:
+    lasting = Bucket(endpoint="http://s3.example:9000", name="b", prefix="", region="us-east-1", key=KEY, secret=SECRET)
     moment = datetime(2026, 11, 21, tzinfo=UTC)
-    plain = signed_headers(lasting, "PUT", "/b/o", b"", moment)
-    temporary = signed_headers(replace(lasting, session="token"), "PUT", "/b/o", b"", moment)
+    request = HttpRequest("PUT", "/b/o")
+    plain = signed_headers(lasting, request, moment)
+    temporary = signed_headers(replace(lasting, session="token"), request, moment)
     assert "SignedHeaders=host;x-amz-content-sha256;x-amz-date," in plain["authorization"]
     assert "SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token," in temporary["authorization"]
     assert temporary["x-amz-security-token"] == "token"
@@ -162,8 +167,8 @@ def test_temporary_credentials_are_part_of_what_is_signed() -> None:
 @pytest.mark.parametrize(
     ("text", "environment", "says"),
     [
-        ("mlpipeline", ENVIRONMENT, "no bucket"),
-        ("s3://", ENVIRONMENT, "no bucket"),
+        ("mlpipeline", ENVIRONMENT, "not a bucket"),
+        ("s3://", ENVIRONMENT, "not a bucket"),
         ("s3://mlpipeline", {"AWS_ACCESS_KEY_ID": KEY}, "no credentials"),
     ],
 )
@@ -172,6 +177,6 @@ def test_what_can_not_work_is_told(text: str, environment: dict[str, str], says:
         Bucket.parse(text, environment)
 
 
-def test_without_an_endpoint_the_store_is_that_of_aws() -> None:
+def test_without_an_endpoint_the_store_is_aws() -> None:
     bucket = Bucket.parse("s3://b/p/q/", {**ENVIRONMENT, "AWS_REGION": "eu-central-1"})
     assert (bucket.endpoint, bucket.name, bucket.prefix) == ("https://s3.eu-central-1.amazonaws.com", "b", "p/q/")

@@ -1,4 +1,4 @@
-"""The receiver of callbacks: real requests, one record of a run's end whatever is posted how often."""
+"""The receiver of callbacks, with real requests: each run's end is recorded once, however often it is posted."""
 
 import json
 import socket
@@ -13,6 +13,7 @@ from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.runs.callbacks import open_collector
 from harness.model.errors import ConfigError
+from harness.model.live_observer import LiveObserver
 from harness.model.phases import COMPUTING, SUCCEEDED
 from harness.model.plan import Plan
 from harness.model.records import Event, Span
@@ -43,12 +44,14 @@ def observation(tmp_path, listen, target=None):
     folder = RunFolder.create(tmp_path, "run")
     plan = Plan("hetida", "http://x", {}, 1, 0, False, {"callback_listen": listen} if listen else {})
     journal = Journal(folder.recorder(), now=lambda: RECEIVED_AT)
-    return Observation(folder, plan, target or Platform(), ObserverSettings("http://x"), journal)
+    return Observation(
+        folder=folder, plan=plan, target=target or Platform(), settings=ObserverSettings("http://x"), journal=journal
+    )
 
 
 @contextmanager
 def receiving(seen, listen):
-    """The collector at work; yields what posts a body and returns the status."""
+    """A running collector; yields a function that posts a body and returns the status."""
     collector, stop = open_collector(seen), threading.Event()
     thread = threading.Thread(target=collector.collect, args=(stop,))
     thread.start()
@@ -72,16 +75,16 @@ def test_a_result_is_recorded_as_the_runs_end_with_its_phases_before_it(tmp_path
     listen = free()
     seen = observation(tmp_path, listen)
     with receiving(seen, listen) as (collector, post):
-        assert collector.live() == {"callbacks": 0}, "the load waits until it listens"
+        assert collector.live() == LiveObserver(callbacks=0), "the load waits until it listens"
         assert post(b'["r1", 2.5]') == 204
-        assert collector.live() == {"callbacks": 1}
+        assert collector.live() == LiveObserver(callbacks=1)
     (event,) = seen.folder.records(Event)
     assert (event.kind, event.object, event.reason, event.at) == ("Run", "r1", SUCCEEDED, RECEIVED_AT)
     computing = next(span for span in seen.folder.records(Span) if span.phase == COMPUTING)
     assert (computing.ended_at, computing.ended_at - computing.started_at) == (RECEIVED_AT, 2_500_000_000)
 
 
-def test_a_result_that_comes_twice_counts_once_and_what_is_none_is_refused(tmp_path):
+def test_a_repeated_result_counts_once_and_an_invalid_one_is_refused(tmp_path):
     listen = free()
     seen = observation(tmp_path, listen)
     with receiving(seen, listen) as (_, post):
@@ -106,7 +109,7 @@ def test_without_callbacks_there_is_nothing_to_do(tmp_path):
     assert open_collector(observation(tmp_path, free(), target=object())) is None
 
 
-def test_a_port_that_is_taken_is_a_configuration_error(tmp_path):
+def test_an_occupied_port_is_a_configuration_error(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -1,4 +1,4 @@
-"""Following runs through a bulk listing."""
+"""Runs followed through a bulk listing."""
 
 import threading
 from collections import Counter
@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model import Event, Sample, Span
+from harness.model.live_observer import LiveObserver
 from harness.model.phases import FAILED, GAP, LIST_SECONDS, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES, WRONG_CLUSTER
-from tests.support.listing import T0, Platform, Scene
+from tests.support.run_listing import T0, Platform, Scene
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ class TestFollowing:
         assert scene.folder.records(Span) == [Span("a", "", "run", T0 + 5 * 10**9, None, "name-a", 0, None, "kfp", 1.0)]
         scene.platform.put("a", "RUNNING", 5)
         scene.sweep()
-        scene.platform.put("a", FAILED, 5, 65, "no space left")
+        scene.platform.put("a", FAILED, 5, 65, error="no space left")
         scene.sweep()
         scene.sweep()
         assert scene.folder.records(Span)[1:] == [
@@ -35,7 +36,7 @@ class TestFollowing:
             Event(T0 + 65 * 10**9, "Run", "a", FAILED, "no space left", "kfp", "a", type="Warning")
         ]
 
-    def test_a_run_that_was_over_when_first_seen_is_recorded_once(self, scene: Scene) -> None:
+    def test_a_run_first_seen_when_over_is_recorded_once(self, scene: Scene) -> None:
         scene.platform.put("a", SUCCEEDED, 5, 6)
         scene.sweep()
         scene.sweep()
@@ -45,9 +46,9 @@ class TestFollowing:
         scene.platform.put("a", "CANCELING", 0)
         scene.sweep()
         assert not scene.ends()
-        assert scene.runs.live() == {"runs": {"CANCELING": 1}}
+        assert scene.runs.live() == LiveObserver(runs={"CANCELING": 1})
 
-    def test_an_end_without_a_stamp_is_stamped_when_it_was_seen(self, scene: Scene) -> None:
+    def test_an_end_without_a_stamp_is_dated_when_it_was_seen(self, scene: Scene) -> None:
         scene.platform.put("a", "CANCELED", 0)
         scene.sweep()
         assert scene.folder.records(Span)[0].ended_at is None
@@ -76,9 +77,9 @@ class TestFollowing:
         scene.platform.put("late", "RUNNING", 55)
         scene.accept(*scene.platform.runs)
         scene.sweep()
-        assert scene.runs.live() == {"runs": {SUCCEEDED: 12, "RUNNING": 1}}
+        assert scene.runs.live() == LiveObserver(runs={SUCCEEDED: 12, "RUNNING": 1})
 
-    def test_of_a_load_only_runs_that_it_has_started_are_looked_for_further_down(self, tmp_path: Path) -> None:
+    def test_further_pages_are_read_only_for_runs_of_the_load(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path, intended=12)
         for k in range(12):
             scene.platform.put(f"r{k:02d}", SUCCEEDED, 10 * k, 10 * k + 1)
@@ -87,7 +88,7 @@ class TestFollowing:
         scene.accept("r00")
         assert scene.sweep() == 4
 
-    def test_a_run_whose_answer_was_lost_is_looked_for_too(self, tmp_path: Path) -> None:
+    def test_a_run_whose_response_was_lost_is_searched_for(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path, intended=4)
         for k in range(4):
             scene.platform.put(f"r{k}", SUCCEEDED, k, k + 1)
@@ -96,14 +97,14 @@ class TestFollowing:
         assert scene.sweep() == 2
         assert scene.sweep() == 1
 
-    def test_a_run_that_is_not_listed_any_more_is_told_and_given_up(self, scene: Scene) -> None:
+    def test_a_run_that_is_no_longer_listed_is_noted_and_dropped(self, scene: Scene) -> None:
         scene.platform.put("a", "RUNNING", 0)
         scene.platform.put("b", "RUNNING", 1)
         scene.sweep()
         del scene.platform.runs["a"]
         scene.sweep()
         assert [(e.reason, e.object) for e in scene.folder.records(Event)] == [("RunVanished", "a")]
-        assert scene.runs.live() == {"runs": {"RUNNING": 1}}
+        assert scene.runs.live() == LiveObserver(runs={"RUNNING": 1})
 
     def test_runs_in_flight_are_sampled(self, scene: Scene) -> None:
         scene.platform.put("a", "RUNNING", 0)
@@ -143,8 +144,8 @@ class TestFollowing:
             elif before.state not in TERMINAL_STATES:
                 scene.platform.put(name, state, (before.created_at - T0) // 10**9)
             if poll:
-                scene.runs._poll()
-        scene.runs._page = ""
+                scene.poll()
+        scene.sweep()  # to the end of the present one
         scene.sweep()
         over = {(run.id, run.state) for run in scene.platform.runs.values() if run.state in TERMINAL_STATES}
         assert Counter(scene.ends()) == Counter(over)
@@ -152,30 +153,31 @@ class TestFollowing:
 
 
 class TestReliability:
-    def test_an_observer_that_is_started_again_goes_on(self, tmp_path: Path) -> None:
+    def test_a_restarted_observer_resumes(self, tmp_path: Path) -> None:
         first = Scene(tmp_path)
         first.platform.put("a", SUCCEEDED, 0, 9)
         first.platform.put("b", "RUNNING", 1)
         first.sweep()
         second = Scene(tmp_path, first.platform)
-        assert second.runs._open.keys() == {"b"}
+        assert second.runs.poller.going == {"b"}
         first.platform.put("b", SUCCEEDED, 1, 12)
         second.sweep()
         assert second.ends() == [("a", SUCCEEDED), ("b", SUCCEEDED)]
 
-    def test_a_platform_that_is_away_for_a_while_leaves_a_gap_and_nothing_is_lost(self, scene: Scene) -> None:
+    def test_a_platform_that_is_temporarily_unreachable_leaves_a_gap_and_loses_nothing(self, scene: Scene) -> None:
         scene.platform.put("a", "RUNNING", 0)
-        scene.runs._try()
+        scene.poll()
         scene.platform.down = True
-        assert scene.runs._try() == 1.0
-        assert scene.runs._try() == 2.0
+        for backoff_s in (1.0, 2.0):
+            scene.poll()
+            assert scene.backoff_s == backoff_s
         scene.platform.down = False
         scene.platform.put("a", SUCCEEDED, 0, 9)
-        scene.runs._try()
+        scene.poll()
         assert scene.ends() == [("a", SUCCEEDED)]
         assert [e.reason for e in scene.folder.records(Event) if e.kind == "Observer"] == ["Retry", "Retry", GAP]
 
-    def test_told_to_stop_it_looks_once_more(self, scene: Scene) -> None:
+    def test_after_stop_there_is_one_last_sweep(self, scene: Scene) -> None:
         stop = threading.Event()
         stop.set()
         for k in range(7):
@@ -183,7 +185,7 @@ class TestReliability:
         scene.runs.collect(stop)
         assert len(scene.ends()) == 7
 
-    def test_at_the_end_runs_of_the_ledger_that_were_overlooked_are_looked_for(self, scene: Scene) -> None:
+    def test_the_last_sweep_searches_for_overlooked_runs_of_the_ledger(self, scene: Scene) -> None:
         stop = threading.Event()
         stop.set()
         for k in range(12):
@@ -196,14 +198,14 @@ class TestReliability:
 
 
 class TestWrongCluster:
-    def test_runs_that_end_well_without_a_pod_make_the_cluster_doubtful_once(self, scene: Scene) -> None:
+    def test_runs_that_succeed_without_a_pod_are_reported_as_a_mismatch_once(self, scene: Scene) -> None:
         scene.observation.activity.worked = {"of another platform"}
         for k in range(3):
             scene.platform.put(f"r{k}", SUCCEEDED, k, k + 9)
             scene.sweep()
         scene.sweep()
         (event,) = (event for event in scene.folder.records(Event) if event.reason == WRONG_CLUSTER)
-        assert event.message.startswith("3 of the runs at http://x ended well, and none of the pods")
+        assert event.message.startswith("3 of the runs at http://x succeeded, but no observed pod")
 
     def test_one_run_is_enough_at_the_end(self, scene: Scene) -> None:
         stop = threading.Event()
@@ -214,7 +216,7 @@ class TestWrongCluster:
         assert any(event.reason == WRONG_CLUSTER for event in scene.folder.records(Event))
 
     @pytest.mark.parametrize(("worked", "state"), [(None, SUCCEEDED), ({"r1"}, SUCCEEDED), (set(), FAILED)])
-    def test_pods_not_seen_a_pod_of_any_run_and_runs_refused_by_the_cluster_say_nothing(
+    def test_unobserved_pods_a_pod_of_any_run_and_failed_runs_are_no_mismatch(
         self, scene: Scene, worked: set[str] | None, state: str
     ) -> None:
         scene.observation.activity.worked = worked

@@ -1,4 +1,4 @@
-"""A platform that lists its runs, and the collector that follows them, in time that a test passes."""
+"""A platform that lists its runs, and the collector that follows them, in simulated time."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -6,17 +6,20 @@ from pathlib import Path
 
 from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
-from harness.collectors.runs.listing import Runs
-from harness.model import Event, Outcome, Plan, Scenario, Submission, TargetUnreachableError
+from harness.collectors.runs.listing import RunListing
+from harness.collectors.runs.messages import AskPage, Command, PageListed, PollFailed, Record, Wait
+from harness.model import Event, Outcome, Plan, Sample, Scenario, Submission, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
+from harness.model.phases import RUNS_IN_FLIGHT
 from harness.store import RunFolder
 from harness.targets.target import ListedRun, RunPage, SetUp
 
 T0 = 1_790_000_000 * 10**9
+NEVER = threading.Event()
 
 
 class Platform:
-    """A platform that lists its runs newest first, a few a page, by keyset as KFP does."""
+    """A platform that lists its runs newest first, a few per page, by keyset as KFP does."""
 
     def __init__(self, page_size: int = 3) -> None:
         self.page_size = page_size
@@ -24,7 +27,7 @@ class Platform:
         self.listed = 0
         self.down = False
 
-    def put(self, name: str, state: str, created: int = 0, ended: int | None = None, error: str = "") -> None:
+    def put(self, name: str, state: str, created: int = 0, ended: int | None = None, *, error: str = "") -> None:
         ended_at = None if ended is None else T0 + ended * 10**9
         self.runs[name] = ListedRun(name, f"name-{name}", state, T0 + created * 10**9, ended_at, error)
 
@@ -45,7 +48,7 @@ class Platform:
 
 
 class Scene:
-    """A run folder, a platform, and the collector between them; a poll happens when told."""
+    """A run folder, a platform, and the collector between them; polls happen on request."""
 
     def __init__(
         self, path: Path, platform: Platform | None = None, *, schedule: str = "burst", intended: int = 1
@@ -53,12 +56,16 @@ class Scene:
         self.platform = platform or Platform()
         self.folder = RunFolder(path)
         self.now_s = self.answers_in_s = 0.0
-        plan = Plan("kfp", "http://x", {"name": schedule}, intended, 0, False)
         self.observation = Observation(
-            self.folder, plan, self.platform, ObserverSettings("http://x"),
-            Journal(self.folder.recorder(), now=lambda: T0 + round(self.now_s * 1e9)),
-        )  # fmt: skip
-        self.runs = Runs(self.observation, self.platform, self._exchange, lambda: self.now_s)
+            folder=self.folder,
+            plan=Plan("kfp", "http://x", {"name": schedule}, intended, 0, False),
+            target=self.platform,
+            settings=ObserverSettings("http://x"),
+            journal=Journal(self.folder.recorder(), now=lambda: T0 + round(self.now_s * 1e9)),
+        )
+        self.backoff_s = 0.0
+        self._due: list[Command] = []
+        self.runs = RunListing(self.observation, self.platform, self._exchange, lambda: self.now_s)
 
     def _exchange(self, request: HttpRequest) -> HttpAnswer:
         self.now_s += self.answers_in_s
@@ -66,14 +73,30 @@ class Scene:
             raise TargetUnreachableError("refused")
         return HttpAnswer(200, b"{}")
 
+    def poll(self) -> bool:
+        """Make one request: the one that was waited for, else one whatever the policy says.
+
+        Returns whether its sweep goes on; `backoff_s` is how long a platform that did not respond is left alone.
+        """
+        event = self.runs.perform(self._due or [self.runs.poller.next_page()], NEVER)
+        assert event is not None
+        self._due = []
+        self.backoff_s = event.backoff_s if isinstance(event, PollFailed) else 0.0
+        *commands, following = self.runs.poller.on(event)
+        assert isinstance(following, Wait)
+        self.runs.perform(commands, NEVER)
+        samples = [command.record for command in commands if isinstance(command, Record)]
+        ended = any(isinstance(sample, Sample) and sample.metric == RUNS_IN_FLIGHT for sample in samples)
+        return isinstance(event, PageListed) and not ended
+
     def sweep(self) -> int:
-        """Poll until the listing is begun anew; how many requests it took."""
+        """Poll to the end of a sweep; how many requests it took."""
         before = self.platform.listed
         while True:
             polled = self.platform.listed
-            self.runs._poll()
+            goes_on = self.poll()
             assert self.platform.listed == polled + 1, "a poll is one request"
-            if not self.runs._page:
+            if not goes_on:
                 return self.platform.listed - before
 
     def ends(self) -> list[tuple[str, str]]:
@@ -84,7 +107,7 @@ class Scene:
         self._book(runs, Outcome.ACCEPTED)
 
     def lose(self, count: int) -> None:
-        """So many submissions got no answer."""
+        """So many submissions got no response."""
         self._book([None] * count, Outcome.REJECTED)
 
     def miss(self, count: int) -> None:
@@ -98,23 +121,28 @@ class Scene:
                 recorder.write(Submission(0, "1", "n", T0, at, at, outcome, run, 0, 200 if run else None, None))
 
     def waits(self, at_most_s: float = 1000.0) -> float:
-        """For how long it waits until the next poll, in seconds; `at_most_s` when there is none."""
-        begun_s = self.now_s
-        self.runs._wait(Clockwork(self, begun_s + at_most_s))
+        """Seconds until the next poll; `at_most_s` when there is none."""
+        begun_s, stop = self.now_s, SimulatedStop(self, self.now_s + at_most_s)
+        commands: list[Command] = [Wait(0.25)]
+        while (event := self.runs.perform(commands, stop)) and not stop.is_set():
+            commands = self.runs.poller.on(event)
+            if isinstance(commands[-1], AskPage):
+                self._due = commands
+                break
         return self.now_s - begun_s
 
 
-class Clockwork(threading.Event):
-    """Passes the scene's time instead of waiting; it is set at `end_s`. `happens` is told each time that passes."""
+class SimulatedStop(threading.Event):
+    """Passes the scene's time instead of waiting; set from `end_s` on. `on_time` is called with the new time."""
 
-    def __init__(self, scene: Scene, end_s: float, happens: Callable[[float], None] = lambda _: None) -> None:
+    def __init__(self, scene: Scene, end_s: float, on_time: Callable[[float], None] = lambda _: None) -> None:
         super().__init__()
-        self._scene, self.end_s, self._happens = scene, end_s, happens
+        self._scene, self.end_s, self._on_time = scene, end_s, on_time
 
     def is_set(self) -> bool:
         return self._scene.now_s >= self.end_s
 
     def wait(self, timeout: float | None = None) -> bool:
         self._scene.now_s += timeout or 0.0
-        self._happens(self._scene.now_s)
+        self._on_time(self._scene.now_s)
         return self.is_set()

@@ -1,4 +1,4 @@
-"""When the runs are listed as a test goes on, in time that the test passes."""
+"""When the runs are listed as a test goes on, in simulated time."""
 
 from pathlib import Path
 
@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from harness.collectors.runs.poll_policy import PollPolicy, budget
 from harness.model import Span
 from harness.model.phases import FAILED, SUCCEEDED
-from tests.support.listing import T0, Clockwork, Platform, Scene
+from tests.support.run_listing import T0, Platform, Scene, SimulatedStop
 
-PACE = PollPolicy(share=0.05, least_s=1.0, calm_s=5.0, most_s=60.0)
+POLICY = PollPolicy(share=0.05, min_s=1.0, calm_s=5.0, max_s=60.0)
 
 
 def started(path: Path, *names: str, intended: int = 0, schedule: str = "burst") -> Scene:
-    """A test whose runs have all been submitted, unless more are intended."""
+    """A test that has submitted all of its runs, unless more are `intended`."""
     scene = Scene(path, Platform(200), intended=intended or len(names), schedule=schedule)
     for name in names:
         scene.platform.put(name, "RUNNING", 0)
@@ -31,42 +31,42 @@ class TestWithoutACluster:
         scene = started(tmp_path, *map(str, range(20)), intended=200)
         assert scene.waits() == 1000.0
 
-    def test_and_many_do(self, tmp_path: Path) -> None:
+    def test_while_arrivals_are_to_come_many_submissions_afford_listings(self, tmp_path: Path) -> None:
         scene = started(tmp_path, *map(str, range(150)), intended=200)
         assert scene.waits() == 5.0
 
-    def test_when_all_have_arrived_the_ends_are_looked_for_ever_more_seldom(self, tmp_path: Path) -> None:
+    def test_after_the_last_arrival_polls_become_rarer(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", "b")
         waits = []
         for _ in range(5):
             waits.append(scene.waits())
-            scene.runs._try()
+            scene.poll()
         assert waits == [4.0, 2.0, 3.0, 4.5, 6.75]
 
-    def test_a_platform_that_answers_slowly_is_left_alone_after_its_answer(self, tmp_path: Path) -> None:
+    def test_a_slow_platform_is_left_alone_after_its_response(self, tmp_path: Path) -> None:
         scene = started(tmp_path, *map(str, range(150)), intended=200)
         scene.answers_in_s = 30.0
-        scene.runs._try()
+        scene.poll()
         assert scene.waits() == 5.0
 
-    def test_missed_arrivals_have_arrived_too(self, tmp_path: Path) -> None:
+    def test_missed_arrivals_count_as_arrived(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", intended=9)
         assert scene.waits() == 1000.0
         scene.miss(8)
         assert scene.waits() <= 4.0
 
-    def test_so_have_those_of_a_worker_that_was_lost_once_the_load_drains(self, tmp_path: Path) -> None:
+    def test_arrivals_of_a_lost_worker_count_as_arrived_once_the_load_drains(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", intended=9)
         scene.folder.write_live("load", {"stage": "draining"})
         assert scene.waits() <= 4.0
 
-    def test_without_a_load_it_is_listed_every_minute_in_the_end(self, tmp_path: Path) -> None:
+    def test_without_a_load_the_interval_grows_to_a_minute(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path, intended=0, schedule="")
         scene.now_s = 500.0
-        scene.runs._try()
+        scene.poll()
         assert scene.waits() == 60.0
 
-    def test_no_run_is_looked_for_when_all_are_over(self, tmp_path: Path) -> None:
+    def test_nothing_is_polled_when_all_runs_are_over(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a")
         scene.platform.put("a", SUCCEEDED, 0, 3)
         scene.sweep()
@@ -74,60 +74,58 @@ class TestWithoutACluster:
 
 
 class TestWithACluster:
-    def test_it_looks_soon_when_the_last_pod_is_over(self, tmp_path: Path) -> None:
+    def test_it_polls_soon_after_the_last_pod_has_ended(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", "b")
         scene.waits()
         scene.observation.activity.worked = {"a"}
         scene.observation.activity.pods = 3
         scene.now_s += 60.0
-        scene.runs._try()
+        scene.poll()
         assert scene.waits(15.0) == 15.0
         scene.observation.activity.pods = 0
         assert scene.waits() <= 1.0
 
-    def test_a_cluster_in_which_no_pod_has_worked_yet_says_nothing(self, tmp_path: Path) -> None:
+    def test_a_cluster_in_which_no_pod_has_worked_yet_gives_no_hint(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a")
         scene.waits()
         scene.observation.activity.worked = {"of another test"}
         scene.observation.activity.pods = 0
         scene.now_s += 60.0
-        scene.runs._try()
+        scene.poll()
         assert scene.waits() > 20.0
 
-    def test_while_the_platform_has_kept_no_end_it_is_not_listed_and_then_at_once(self, tmp_path: Path) -> None:
+    def test_it_polls_only_once_the_platform_has_persisted_every_end(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", "b")
         activity = scene.observation.activity
-        activity.worked, activity.kept = {"a": True}, {"of another test"}
+        activity.worked, activity.persisted = {"a": True}, {"of another test"}
         assert scene.waits(299.0) == 299.0
-        activity.kept = {"a": True}
+        activity.persisted = {"a": True}
         assert scene.waits(0.5) == 0.5
-        activity.kept = {"a": True, "b": True}
+        activity.persisted = {"a": True, "b": True}
         assert scene.waits() <= 1.0
 
-    def test_where_workflows_are_never_labelled_it_is_listed_all_the_same(self, tmp_path: Path) -> None:
+    def test_without_labelled_workflows_it_polls_all_the_same(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a")
         activity = scene.observation.activity
-        activity.worked, activity.pods, activity.kept = {"a": True}, 1, {}
+        activity.worked, activity.pods, activity.persisted = {"a": True}, 1, {}
         assert scene.waits(30.0) == 30.0
         activity.pods = 0
         assert scene.waits() <= 0.5
 
-    def test_in_the_closed_model_each_end_is_told_at_once_and_listed_when_it_can_be_afforded(
-        self, tmp_path: Path
-    ) -> None:
+    def test_in_the_closed_model_each_end_is_reported_at_once_and_listed_when_affordable(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", "b", intended=9, schedule="concurrency")
         activity = scene.observation.activity
-        activity.worked, activity.kept = {"a"}, {"a": False}
+        activity.worked, activity.persisted = {"a"}, {"a": False}
         assert scene.waits(100.0) == 100.0
         assert scene.ends() == [("a", FAILED)]
         scene.platform.put("a", "CANCELED", 0, 3)
         scene.sweep()
         assert scene.ends() == [("a", FAILED), ("a", "CANCELED")]  # the last one counts
 
-    def test_an_observer_that_is_started_again_lists_the_runs_whose_end_was_only_told(self, tmp_path: Path) -> None:
+    def test_a_restarted_observer_lists_runs_whose_end_was_only_hinted(self, tmp_path: Path) -> None:
         scene = started(tmp_path, "a", intended=9, schedule="concurrency")
         activity = scene.observation.activity
-        activity.worked, activity.kept = {"a"}, {"a": True}
+        activity.worked, activity.persisted = {"a"}, {"a": True}
         scene.waits(1.0)
         again = Scene(tmp_path, scene.platform, intended=9, schedule="concurrency")
         scene.platform.put("a", SUCCEEDED, 0, 3)
@@ -136,7 +134,7 @@ class TestWithACluster:
 
 
 class World:
-    """What becomes of a test's runs. `lengths` are seconds from submission to end, one is submitted every `every_s`."""
+    """The runs of a test: submitted every `every_s`, each ends after its length in seconds."""
 
     def __init__(
         self, path: Path, lengths: list[float], every_s: float = 0.0, *, cluster: bool = False, labels: bool = True
@@ -149,12 +147,12 @@ class World:
         self.over_s = max(end_s for _, end_s, _ in self._due)
 
     def observe(self, limit_s: float) -> float:
-        """Until the load knows of the last end, or `limit_s`; the seconds at which the observer was ended."""
-        self._stop = Clockwork(self.scene, limit_s, self._happens)
+        """Observe until the last end is known, or until `limit_s`; returns when the observer was stopped."""
+        self._stop = SimulatedStop(self.scene, limit_s, self._advance)
         self.scene.runs.collect(self._stop)
         return self.scene.now_s
 
-    def _happens(self, now_s: float) -> None:
+    def _advance(self, now_s: float) -> None:
         while self._due and self._due[0][0] <= now_s:
             at_s, end_s, name = self._due.pop(0)
             self.scene.platform.put(name, "RUNNING", int(at_s))
@@ -162,15 +160,15 @@ class World:
             self._going.append((end_s, name))
         activity = self.scene.observation.activity
         if self._cluster:
-            activity.kept, activity.worked = dict(activity.kept or {}), set(self.scene.platform.runs)
+            activity.persisted, activity.worked = dict(activity.persisted or {}), set(self.scene.platform.runs)
         for end_s, name in [each for each in self._going if each[0] <= now_s]:
             self._going.remove((end_s, name))
             created_s = (self.scene.platform.runs[name].created_at - T0) // 10**9
             self.scene.platform.put(name, SUCCEEDED, created_s, int(end_s))
-            if activity.kept is not None and self._labels:
-                activity.kept = {**activity.kept, name: True}
+            if activity.persisted is not None and self._labels:
+                activity.persisted = {**activity.persisted, name: True}
         activity.pods = len(self._going) if self._cluster else None
-        if now_s >= self.over_s and not self.scene.runs._going():
+        if now_s >= self.over_s and not self.scene.runs.poller.going:
             self._stop.end_s = now_s
 
 
@@ -191,7 +189,7 @@ class TestWholeTests:
         ended_s = world.observe(limit_s=20_000.0)
         awaited_s = max(world.over_s - world.arrived_s, 0.0)
         assert len(world.scene.ends()) == len(lengths)
-        assert world.scene.platform.listed <= budget(len(lengths), 0.05) + PACE.floor(ended_s - world.arrived_s) + 2
+        assert world.scene.platform.listed <= budget(len(lengths), 0.05) + POLICY.floor(ended_s - world.arrived_s) + 2
         late_s = ended_s - world.over_s
         second_page_s = 1.25 if len(lengths) > 200 else 0.0
         told_s, unaided_s = max(2.0, 4.5 - awaited_s), min(max(0.5 * awaited_s, 4.0), 60.0) + 1.0 + second_page_s

@@ -1,0 +1,125 @@
+"""The pods of runs as spans, and the failures of all pods, written whenever they are known better."""
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from harness.collectors.journal import Journal
+from harness.collectors.kubernetes.events import BEFORE_NS
+from harness.collectors.kubernetes.pod_requests import RecordedRequests
+from harness.collectors.kubernetes.pods import PodLife
+from harness.collectors.kubernetes.reflector import Manifest
+from harness.model.records import Span
+
+
+@dataclass(slots=True)
+class _Known:
+    """A pod's life, and what was written of it."""
+
+    life: PodLife
+    spans: dict[tuple[str, int], Span]
+    noticed_at: int | None  # when the watch showed its creation, by our clock; none once that has been used
+    failures: int = 0
+
+
+class Pods:
+    """Takes in pods and their events from several threads.
+
+    Attributes:
+        runs: runs that pods have worked for.
+    """
+
+    def __init__(self, journal: Journal, since: int) -> None:
+        self._journal = journal
+        self._since = since - BEFORE_NS
+        self._pods: dict[str, _Known] = {}
+        self._by_name: dict[tuple[str, str], str] = {}  # the latest uid of each (namespace, name)
+        self._alive: set[str] = set()  # of runs
+        self.runs: set[str] = set()
+        self._requests = RecordedRequests()
+        self._ahead: int | None = None  # offset of our clock plus delay of the watch, against the cluster's clock, ns
+        self._lock = threading.Lock()
+
+    def see(self, change: str, manifest: Manifest) -> None:
+        """Take in a pod that is new, changed or gone."""
+        metadata = manifest["metadata"]
+        uid = str(metadata["uid"])
+        with self._lock:
+            known, now_at = self._pods.get(uid), self._journal.now()
+            if known is None:
+                known = self._pods[uid] = _Known(PodLife.of(manifest), {}, now_at)
+                self._by_name[str(metadata.get("namespace", "")), str(metadata["name"])] = uid
+            life = known.life
+            if change == "DELETED":
+                life.see_deleted(manifest, now_at)
+            else:
+                life.see(manifest, now_at)
+            if life.run:
+                for sample in self._requests.samples(life.task, life.name, manifest.get("spec") or {}, now_at):
+                    self._journal.write(sample)
+                self.runs.add(life.run)
+            if life.run and life.over is None:
+                self._alive.add(uid)
+            else:
+                self._alive.discard(uid)
+            self._write(known)
+
+    def see_event(self, event: Manifest) -> PodLife | None:
+        """Take in an event of a pod; returns the pod's life, none when the pod is not known.
+
+        Most events name the pod's uid; those of the controller that clears unreachable nodes do not.
+        """
+        about = event["involvedObject"]
+        with self._lock:
+            uid = about.get("uid") or self._by_name.get((about.get("namespace", ""), about.get("name", "")), "")
+            known = self._pods.get(uid)
+            if known is None:
+                return None
+            known.life.see_event(event)
+            if known.noticed_at is not None and known.life.scheduled_at is not None:
+                self._date_creation(known, known.noticed_at, known.life.scheduled_at)
+            self._write(known)
+            return known.life
+
+    def _date_creation(self, known: _Known, noticed_at: int, scheduled_at: int) -> None:
+        """Date a pod's creation, which the API server stamps in whole seconds, by when the watch showed it.
+
+        The scheduler's timestamps, in microseconds, calibrate the clocks: the smallest difference between such a
+        timestamp and its arrival here is our clock's offset plus the delay of the watch.
+        """
+        ahead = self._journal.now() - scheduled_at
+        self._ahead = ahead if self._ahead is None else min(self._ahead, ahead)
+        known.life.appeared(noticed_at - self._ahead)
+        known.noticed_at = None
+
+    @property
+    def alive(self) -> int:
+        """How many pods of runs are not over."""
+        return len(self._alive)
+
+    def phases(self) -> Mapping[str, int]:
+        """The pods of runs by phase."""
+        with self._lock:
+            return Counter(known.life.phase for known in self._pods.values() if known.life.run)
+
+    def _write(self, known: _Known) -> None:
+        life = known.life
+        if life.over and life.over.at < self._since:
+            return
+        outdated = dict(known.spans)
+        for span in life.spans():
+            key = (span.phase, span.attempt)
+            outdated.pop(key, None)
+            if known.spans.get(key) != span:
+                known.spans[key] = span
+                self._journal.write(span)
+        for key, span in outdated.items():
+            # It never happened, as is known now; a written span can only be overridden by an empty one.
+            if span.ended_at != span.started_at:
+                known.spans[key] = replace(span, ended_at=span.started_at)
+                self._journal.write(known.spans[key])
+        failures = life.failures()
+        for failure in failures[known.failures :]:
+            self._journal.write(failure)
+        known.failures = len(failures)

@@ -1,0 +1,58 @@
+"""Progress of the load, from its ledger."""
+
+from collections.abc import Iterable
+
+from harness.collectors.runs.poll_hint import Load
+from harness.model.plan import Plan
+from harness.model.records import Submission
+
+_CLOSED = "concurrency"  # the schedule of the closed model
+_ALL_ARRIVED = frozenset({"draining", "cleaning up", "reporting", "over"})  # stages of the load
+
+
+def is_closed(plan: Plan) -> bool:
+    """Whether each arrival waits for the end of an earlier run."""
+    return plan.schedule.get("name") == _CLOSED
+
+
+class Arrivals:
+    """The arrivals so far.
+
+    Attributes:
+        runs: the platform's ids of the accepted ones.
+        sent: how many were sent.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._booked = self._refused = 0
+        self._stage = ""
+        self.runs: set[str] = set()
+        self.sent = 0
+
+    def add(self, submissions: Iterable[Submission], stage: str) -> None:
+        """Take in new rows of the ledger and the load's present stage."""
+        self._stage = stage
+        for each in submissions:
+            self._booked += 1
+            self.sent += each.sent_at is not None
+            self._refused += each.status is not None and not each.run
+            if each.run:
+                self.runs.add(each.run)
+
+    @property
+    def possible_runs(self) -> int:
+        """Upper bound on runs started: a submission without a response may have started one."""
+        return self.sent - self._refused
+
+    @property
+    def load(self) -> Load:
+        """Who waits for the ends of runs at present."""
+        if is_closed(self._plan):
+            return Load.CLOSED
+        if not self._plan.intended:
+            return Load.EXTERNAL
+        # The ledger lacks the arrivals of a lost worker; the load's stage says that no more will come.
+        if self._booked >= self._plan.intended or self._stage in _ALL_ARRIVED:
+            return Load.ARRIVED
+        return Load.ARRIVING

@@ -1,0 +1,80 @@
+"""The platform's runs, from their first listing to their end."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from harness.model.phases import RUN, SUCCEEDED, TERMINAL_STATES
+from harness.model.records import Event, Span
+from harness.targets.target import ListedRun
+
+
+class KnownRuns:
+    """Turns listed runs into records, each start and each end once.
+
+    Args:
+        source: the platform's name, the `source` of the records.
+
+    Attributes:
+        open: runs listed and not over, by id.
+        over: ids of those that are over.
+    """
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._states: Counter[str] = Counter()
+        self.open: dict[str, ListedRun] = {}
+        self.over: set[str] = set()
+
+    def resume(self, events: Iterable[Event], spans: Iterable[Span]) -> None:
+        """Take in what an earlier observer has recorded."""
+        for event in events:
+            if event.kind == "Run" and event.reason in TERMINAL_STATES and event.source == self._source:
+                self.over.add(event.object)
+                self._states[event.reason] += 1
+        for span in spans:
+            if span.phase == RUN and not span.step and span.run not in self:
+                self.open[span.run] = ListedRun(span.run, span.task, "PENDING", span.started_at, None)
+                self._states["PENDING"] += 1
+
+    def see(self, run: ListedRun, now_at: int) -> list[Span | Event]:
+        """The records of a listed run, if it is new or has just ended; `now_at` stands in for absent timestamps."""
+        if run.id in self.over:
+            return []
+        before = self.open.get(run.id)
+        if before is not None:
+            self._states[before.state] -= 1
+        self._states[run.state] += 1
+        if run.state in TERMINAL_STATES:
+            self.open.pop(run.id, None)
+            self.over.add(run.id)
+            return [self._span(run, run.ended_at, now_at), self._end(run, now_at)]
+        self.open[run.id] = run
+        return [] if before else [self._span(run, None, now_at)]
+
+    def drop(self, run: str) -> None:
+        """A run has vanished from the listing: waiting for its end would never end."""
+        self._states[self.open.pop(run).state] -= 1
+        self.over.add(run)
+
+    def counts(self) -> Mapping[str, int]:
+        """Runs by state."""
+        return {state: count for state, count in dict(self._states).items() if count}
+
+    def __contains__(self, run: str) -> bool:
+        return run in self.open or run in self.over
+
+    def __len__(self) -> int:
+        return len(self.open) + len(self.over)
+
+    def _span(self, run: ListedRun, ended_at: int | None, now_at: int) -> Span:
+        """The run as a whole, with its name as task."""
+        return Span(
+            run.id, "", RUN, run.created_at or now_at, ended_at,
+            task=run.name, source=self._source, resolution_s=run.resolution_s,
+        )  # fmt: skip
+
+    def _end(self, run: ListedRun, now_at: int) -> Event:
+        """The end that the load waits for, dated when the platform knew: it may lag behind the end of the span."""
+        severity = "Normal" if run.state == SUCCEEDED else "Warning"
+        at = run.reported_at or run.ended_at or now_at
+        return Event(at, "Run", run.id, run.state, run.error, self._source, run.id, type=severity)

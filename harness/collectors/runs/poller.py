@@ -1,0 +1,222 @@
+"""When to list the runs, and what to record of them: a state machine without I/O, threads or a clock.
+
+Events go in, commands come out (`messages`); `listing` carries them out.
+"""
+
+from collections.abc import Set as AbstractSet
+
+from harness.collectors.collector import Activity
+from harness.collectors.runs.arrivals import Arrivals
+from harness.collectors.runs.cluster_mismatch import ClusterMismatch
+from harness.collectors.runs.known_runs import KnownRuns
+from harness.collectors.runs.messages import (
+    AskPage,
+    AskTasks,
+    ClusterHint,
+    Command,
+    Event,
+    Instant,
+    LedgerGrew,
+    Note,
+    PageListed,
+    PollFailed,
+    Record,
+    Started,
+    Stopping,
+    Tick,
+    Wait,
+)
+from harness.collectors.runs.poll_hint import Load, PollHint, poll_hint
+from harness.collectors.runs.poll_policy import PollPolicy, PollState
+from harness.collectors.runs.sweep import Forecast, Sweep
+from harness.collectors.runs.tasks import TaskQueue
+from harness.model.phases import FAILED, LIST_SECONDS, RUNS_IN_FLIGHT, SUCCEEDED, WRONG_CLUSTER
+from harness.model.plan import Plan
+from harness.model.records import Event as EventRecord
+from harness.model.records import Sample
+from harness.targets.target import RunPage
+
+_SLICE_S = 0.25  # of a wait, after which ledger and cluster are read again
+_ENOUGH_RUNS = 3  # without a pod, to report another cluster while the test goes on
+
+
+class RunPoller:
+    """Follows every run of the test with bulk listings: never a request per run, never more than one page a poll.
+
+    The last command of each answer asks for the next event; without such a command the observation is over.
+
+    Args:
+        plan: of the test.
+        policy: when to poll.
+        known: runs that an earlier observer has recorded.
+        now_s: monotonic seconds.
+        reads_tasks: the platform can list the tasks of a run.
+
+    Attributes:
+        looked: the listing was read, or tried, or can't hold a run yet.
+    """
+
+    def __init__(self, plan: Plan, policy: PollPolicy, known: KnownRuns, *, now_s: float, reads_tasks: bool) -> None:
+        self._policy = policy
+        self._known = known
+        self._arrivals = Arrivals(plan)
+        self._cluster = Activity()
+        self._mismatch = ClusterMismatch(plan)
+        self._sweep = Sweep(known)
+        self._forecast = Forecast(now_s, len(known.over))
+        self._reads_tasks = reads_tasks
+        self._tasks = TaskQueue()
+        self._reported: set[str] = set()  # runs whose end the cluster showed before it was listed
+        self._hint = PollHint.NOTHING
+        self._polled_s = self._awaited_from_s = self._hint_from_s = now_s
+        self._backoff_s = 0.0  # since the last poll failed
+        self._requests = 0
+        self._stopping = False
+        self.looked = plan.intended > 0  # such a load has just started, so nothing can be listed yet
+
+    def on(self, event: Event) -> list[Command]:
+        """What to do now, in order."""
+        match event:
+            case LedgerGrew(submissions, stage):
+                self._arrivals.add(submissions, stage)
+            case ClusterHint(activity):
+                self._cluster = activity
+            case Started(now):
+                self._stopping, self._backoff_s, self._polled_s = False, 0.0, now.s
+                return [self.next_page() if self._arrivals.load is Load.EXTERNAL else Wait(_SLICE_S)]
+            case Tick(now):
+                return self._on_tick(now)
+            case PageListed(now, page, took_s):
+                self._polled_s, self._backoff_s, self.looked = now.s, 0.0, True
+                return [*self._read_page(now, page, took_s), *self._proceed()]
+            case PollFailed(now, backoff_s):
+                self._polled_s, self._backoff_s, self.looked = now.s, backoff_s, True
+                self._sweep.restart()
+                return self._finish() if self._stopping else [Wait(_SLICE_S)]
+            case Stopping():
+                return self._stop()
+        return []
+
+    @property
+    def going(self) -> set[str]:
+        """Runs that were started and not seen to end."""
+        return (self._arrivals.runs | self._known.open.keys()) - self._known.over
+
+    def next_page(self) -> AskPage:
+        """Poll: the sweep's next page, or the first one of a new sweep."""
+        if not self._sweep.token:
+            self._sweep.begin()
+        self._requests += 1
+        return AskPage(self._sweep.token)
+
+    # --- when to poll -------------------------------------------------------------------------------------------
+
+    def _on_tick(self, now: Instant) -> list[Command]:
+        going = self.going
+        ends = self._report_ends(going, now.at) if self._arrivals.load is Load.CLOSED else []
+        state = self._state(going, now.s)
+        since_s = now.s - self._polled_s
+        if state.hint is PollHint.POSSIBLE_END and state.awaited_s is not None:
+            since_s = min(since_s, state.awaited_s)
+        due_s = self._policy.min_s if self._sweep.token else self._policy.wait_s(state)
+        if since_s >= max(due_s, self._backoff_s) and self._policy.affords(state):
+            return [*ends, self.next_page()]
+        return [*ends, Wait(_SLICE_S)]
+
+    def _state(self, going: AbstractSet[str], now_s: float) -> PollState:
+        load = self._arrivals.load
+        hint = poll_hint(self._cluster, runs=going | self._known.over, going=going, load=load)
+        if hint is not self._hint:
+            self._hint, self._hint_from_s = hint, now_s
+        awaited = load is Load.EXTERNAL or (bool(going) and load is not Load.ARRIVING)
+        if not (awaited or self._known.over) or load is Load.ARRIVING:
+            self._awaited_from_s = now_s
+        return PollState(
+            own=self._requests - min(self._tasks.taken, 1),  # the tasks of one run are beside the budget
+            sent=self._served,
+            hint=hint,
+            hinted_s=now_s - self._hint_from_s,
+            awaited_s=now_s - self._awaited_from_s if awaited else None,
+            left_s=self._forecast.left_s if load is Load.ARRIVED else None,
+            going=len(going),
+        )
+
+    @property
+    def _served(self) -> int:
+        """Submissions that the platform is known to have received."""
+        return max(self._arrivals.sent, len(self._known))
+
+    @property
+    def _unlisted(self) -> bool:
+        """Runs of the ledger have not been listed."""
+        return any(run not in self._known for run in self._arrivals.runs)
+
+    @property
+    def _overlooks(self) -> bool:
+        """There may be runs that have not been listed."""
+        possible, load = self._arrivals.possible_runs, self._arrivals.load
+        return self._unlisted or len(self._known) < possible or load is Load.EXTERNAL
+
+    # --- what to record -----------------------------------------------------------------------------------------
+
+    def _read_page(self, now: Instant, page: RunPage, took_s: float) -> list[Command]:
+        commands: list[Command] = [Record(Sample(LIST_SECONDS, now.at, took_s, {"endpoint": "ListRuns"}))]
+        for run in page.runs:
+            was_over = run.id in self._known.over
+            commands += map(Record, self._known.see(run, now.at))
+            if run.id in self._known.over and not was_over:
+                self._mismatch.see(run)
+                if self._reads_tasks:
+                    self._tasks.offer(run)
+        if self._sweep.turn(page, overlooks=self._overlooks):
+            return commands
+        self._forecast.update(now.s, over=len(self._known.over), going=len(self.going))
+        commands.append(Record(Sample(RUNS_IN_FLIGHT, now.at, float(len(self._known.open)))))
+        commands += self._report_mismatch(_ENOUGH_RUNS)
+        for name in self._sweep.vanished(page):
+            self._known.drop(name)
+            commands.append(Note("RunVanished", name, "the run is no longer listed, and its end was not seen"))
+        return commands
+
+    def _report_ends(self, going: AbstractSet[str], now_at: int) -> list[Command]:
+        """Report the ends that the cluster shows; the listing adds details later."""
+        persisted = self._cluster.persisted or {}
+        commands: list[Command] = []
+        for run in sorted((going & persisted.keys()) - self._reported):
+            self._reported.add(run)
+            state, severity = (SUCCEEDED, "Normal") if persisted[run] else (FAILED, "Warning")
+            commands.append(Record(EventRecord(now_at, "Run", run, state, "", "kubernetes", run, type=severity)))
+        return commands
+
+    def _report_mismatch(self, enough: int) -> list[Command]:
+        message = self._mismatch.message(self._cluster.worked, enough=enough)
+        return [Note(WRONG_CLUSTER, "kubernetes pods", message)] if message else []
+
+    # --- how to go on -------------------------------------------------------------------------------------------
+
+    def _proceed(self) -> list[Command]:
+        """After a page that was read."""
+        if self._stopping:
+            return [self.next_page()] if self._sweep.token else self._finish()
+        return [*([] if self._sweep.token else self._ask_tasks()), Wait(_SLICE_S)]
+
+    def _stop(self) -> list[Command]:
+        """One last sweep, through the whole listing if runs were overlooked."""
+        self._stopping = True
+        self._sweep.restart(whole=self._unlisted)
+        unseen = bool(self.going) or not self._known.over or self._overlooks
+        return [self.next_page()] if unseen else self._finish()
+
+    def _finish(self) -> list[Command]:
+        commands: list[Command] = []
+        while not self._backoff_s and (asked := self._ask_tasks()):
+            commands += asked
+        return [*commands, *self._report_mismatch(1)]
+
+    def _ask_tasks(self) -> list[Command]:
+        """Read the tasks of one more run, if one is queued and affordable."""
+        affordable = self._policy.affords_tasks(own=self._requests, sent=self._served, read=self._tasks.taken)
+        if not self._tasks or not affordable:
+            return []
+        self._requests += 1
+        return [AskTasks(self._tasks.take())]

@@ -1,0 +1,73 @@
+"""One pass through the listing of runs, and what two of them tell of the rate of ends."""
+
+import math
+
+from harness.collectors.runs.known_runs import KnownRuns
+from harness.targets.target import RunPage
+
+# A run's creation is its request's arrival, but it is listed once started: a minute later on a throttled API.
+_LATE_NS = 90 * 10**9
+
+
+class Sweep:
+    """Goes through the listing, newest first, down to the oldest run that is still open.
+
+    Attributes:
+        token: of the next page; "" when the next page is the first one of a new sweep.
+    """
+
+    def __init__(self, known: KnownRuns) -> None:
+        self._known = known
+        self._missing: set[str] = set()  # open runs that this sweep has not come across
+        self._newest = self._complete_to = 0  # every run created before `_complete_to` is known
+        self.token = ""
+
+    def begin(self) -> None:
+        """Note what is open, as the first page is about to be requested."""
+        self._missing = set(self._known.open)
+
+    def turn(self, page: RunPage, *, overlooks: bool) -> bool:
+        """A page was read into the known runs; whether the sweep goes on, because further pages hold open runs.
+
+        Args:
+            page: what was listed.
+            overlooks: some runs may not have been listed yet, so that further pages may hold unknown ones.
+        """
+        self._missing.difference_update(run.id for run in page.runs)
+        self._newest = max((self._newest, *(run.created_at for run in page.runs)))
+        wanted = [self._known.open[run].created_at for run in self._missing if run in self._known.open]
+        if overlooks:
+            wanted.append(self._complete_to)
+        further = page.next_page and page.runs and page.runs[-1].created_at >= min(wanted, default=math.inf)
+        self.token = page.next_page if further else ""
+        if not further:
+            self._complete_to = max(self._complete_to, self._newest - _LATE_NS)
+        return bool(further)
+
+    def vanished(self, last: RunPage) -> list[str]:
+        """Open runs that the listing no longer holds, known when the `last` page is the listing's last."""
+        return [] if last.next_page else sorted(self._missing & self._known.open.keys())
+
+    def restart(self, *, whole: bool = False) -> None:
+        """Start again with the first page; `whole`: go through the listing to its end."""
+        self.token = ""
+        if whole:
+            self._complete_to = 0
+
+
+class Forecast:
+    """When the last run will end, at the rate of ends between two sweeps.
+
+    Attributes:
+        left_s: estimated seconds left; none while no run has ended between sweeps.
+    """
+
+    def __init__(self, now_s: float, over: int) -> None:
+        self._swept_s, self._over = now_s, over
+        self.left_s: float | None = None
+
+    def update(self, now_s: float, *, over: int, going: int) -> None:
+        """A sweep has ended at `now_s` (monotonic) with so many runs over and going."""
+        ended, length_s = over - self._over, now_s - self._swept_s
+        self.left_s = going * length_s / ended if ended > 0 else None
+        self._swept_s, self._over = now_s, over

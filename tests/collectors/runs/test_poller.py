@@ -1,0 +1,168 @@
+"""What the poller answers to each event: tables, without a platform."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+
+from harness.collectors.collector import Activity
+from harness.collectors.runs.known_runs import KnownRuns
+from harness.collectors.runs.messages import (
+    AskPage,
+    AskTasks,
+    ClusterHint,
+    Command,
+    Event,
+    Instant,
+    LedgerGrew,
+    Note,
+    PageListed,
+    PollFailed,
+    Record,
+    Started,
+    Stopping,
+    Tick,
+    Wait,
+)
+from harness.collectors.runs.poll_policy import PollPolicy
+from harness.collectors.runs.poller import RunPoller
+from harness.model import Outcome, Plan, Submission
+from harness.model.phases import FAILED, SUCCEEDED
+from harness.targets.target import ListedRun, RunPage
+
+T0 = 1_790_000_000 * 10**9
+SLICE = Wait(0.25)
+
+
+def poller(schedule: str = "burst", intended: int = 1, *, reads_tasks: bool = False) -> RunPoller:
+    plan = Plan("kfp", "http://x", {"name": schedule}, intended, 0, False)
+    policy = PollPolicy(share=0.05, min_s=1.0, calm_s=5.0, max_s=60.0)
+    return RunPoller(plan, policy, KnownRuns("kfp"), now_s=0.0, reads_tasks=reads_tasks)
+
+
+def now(s: float) -> Instant:
+    return Instant(s, T0 + round(s * 1e9))
+
+
+def tick(s: float) -> Tick:
+    return Tick(now(s))
+
+
+def grew(*runs: str, stage: str = "") -> LedgerGrew:
+    return LedgerGrew([Submission(0, "1", "n", T0, T0, T0, Outcome.ACCEPTED, run, 0, 200, None) for run in runs], stage)
+
+
+def listed(s: float, *runs: ListedRun, next_page: str = "") -> PageListed:
+    return PageListed(now(s), RunPage(runs, next_page), 0.1)
+
+
+def run(name: str, state: str = "RUNNING", created_s: float = 0.0) -> ListedRun:
+    return ListedRun(name, name, state, T0 + round(created_s * 1e9), None)
+
+
+def requests(commands: Sequence[Command]) -> list[Command]:
+    """The commands without the records."""
+    return [command for command in commands if not isinstance(command, Record)]
+
+
+DONE, GOING, OLD = run("a", SUCCEEDED), run("a"), run("old", created_s=-1000.0)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "intended", "events", "answer"),
+    [
+        # a load of ours: nothing can be listed yet; somebody else's: look at once
+        ("burst", 1, [Started(now(0.0))], [SLICE]),
+        ("", 0, [Started(now(0.0))], [AskPage("")]),
+        # what has changed asks for nothing; time does
+        ("burst", 1, [grew("a")], []),
+        ("burst", 1, [ClusterHint(Activity(pods=0))], []),
+        ("burst", 1, [tick(100.0)], [SLICE]),
+        ("burst", 1, [grew("a"), tick(0.25), tick(3.0)], [SLICE]),
+        ("burst", 1, [grew("a"), tick(0.25), tick(4.25)], [AskPage("")]),
+        # arrivals that are still due share the budget: a single one affords no poll
+        ("burst", 9, [grew("a"), tick(0.25), tick(4.25)], [SLICE]),
+        ("burst", 9, [grew("a", stage="draining"), tick(0.25), tick(4.25)], [AskPage("")]),
+        # a page is followed by the next one while open runs may be further down, at the shortest interval
+        ("burst", 2, [grew("a", "b"), listed(5.0, GOING, next_page="p2")], [SLICE]),
+        ("", 0, [listed(5.0, GOING, next_page="p2"), tick(5.5)], [SLICE]),
+        ("", 0, [listed(5.0, GOING, next_page="p2"), tick(6.0)], [AskPage("p2")]),
+        ("", 0, [listed(5.0, next_page="p2"), tick(65.0)], [AskPage("")]),
+        # a platform that fails is left alone, and asked from the first page on
+        ("", 0, [listed(5.0, GOING, next_page="p2"), PollFailed(now(6.0), 8.0), tick(13.9)], [SLICE]),
+        ("", 0, [listed(5.0, GOING, next_page="p2"), PollFailed(now(6.0), 8.0), tick(14.0)], [AskPage("")]),
+        # the cluster shows that the last run has ended
+        (
+            "burst", 1,
+            [grew("a"), tick(0.25), ClusterHint(Activity(0, {"a"}, {"a": True})), tick(90.0), tick(91.0)],
+            [AskPage("")],
+        ),
+        # nobody waits for a run that is over
+        ("burst", 1, [grew("a"), listed(5.0, DONE), tick(500.0)], [SLICE]),
+        # the end: one more sweep where something may be unseen, over all of its pages
+        ("burst", 1, [grew("a"), Stopping()], [AskPage("")]),
+        ("burst", 1, [grew("a"), listed(5.0, GOING), Stopping()], [AskPage("")]),
+        ("burst", 1, [grew("a"), listed(5.0, DONE), Stopping()], []),
+        ("burst", 2, [grew("a", "old"), Stopping(), listed(5.0, DONE, next_page="p2")], [AskPage("p2")]),
+        ("burst", 2, [grew("a", "old"), Stopping(), listed(5.0, DONE, next_page="p2"), listed(6.0, OLD)], []),
+        ("burst", 1, [grew("a"), Stopping(), PollFailed(now(5.0), 1.0)], []),
+    ],
+)  # fmt: skip
+def test_when_pages_are_requested(schedule: str, intended: int, events: list[Event], answer: list[Command]) -> None:
+    machine = poller(schedule, intended)
+    *earlier, last = events
+    for event in earlier:
+        machine.on(event)
+    assert requests(machine.on(last)) == answer
+
+
+def test_a_hinted_end_that_is_not_listed_is_polled_for_at_growing_intervals() -> None:
+    machine = poller()
+    machine.on(grew("a"))
+    machine.on(tick(0.25))
+    machine.on(ClusterHint(Activity(pods=0, worked={"a"}, persisted={"a": True})))
+    asked_s = []
+    for quarter in range(2, 200):
+        if AskPage("") in machine.on(tick(quarter / 4)):
+            asked_s.append(quarter / 4)
+            machine.on(listed(quarter / 4, GOING))
+    assert asked_s[0] == 4.0, "the first request beyond the budget"
+    assert len(asked_s) > 3
+    gaps = [later - earlier for earlier, later in pairwise(asked_s)]
+    assert gaps == sorted(gaps)
+
+
+def test_a_run_that_vanishes_is_noted_only_at_the_end_of_the_listing() -> None:
+    machine = poller("", 0)
+    machine.on(listed(1.0, run("a"), run("b")))
+    machine.next_page()
+    assert not any(isinstance(each, Note) for each in machine.on(listed(2.0, run("b"), next_page="p2")))
+    notes = [each for each in machine.on(listed(3.0)) if isinstance(each, Note)]
+    assert [(note.reason, note.source) for note in notes] == [("RunVanished", "a")]
+    assert machine.going == {"b"}
+
+
+def test_in_the_closed_model_ends_that_the_cluster_shows_are_recorded_once() -> None:
+    machine = poller("concurrency", 9)
+    machine.on(grew("a", "b"))
+    machine.on(ClusterHint(Activity(pods=1, worked={"a"}, persisted={"a": False, "of another test": True})))
+    first, second = (machine.on(tick(s)) for s in (0.25, 0.5))
+    assert [each.record.reason for each in first if isinstance(each, Record)] == [FAILED]  # type: ignore[union-attr]
+    assert not any(isinstance(each, Record) for each in second)
+
+
+@pytest.mark.parametrize(("reads_tasks", "asked"), [(True, [AskTasks("b")]), (False, [])])
+def test_the_tasks_of_one_run_are_read_at_least_of_a_failed_one_if_possible(
+    reads_tasks: bool, asked: list[Command]
+) -> None:
+    machine = poller(reads_tasks=reads_tasks)
+    machine.on(Stopping())
+    assert requests(machine.on(listed(1.0, run("a", SUCCEEDED), run("b", FAILED)))) == asked
+
+
+def test_after_a_failed_last_poll_no_tasks_are_read() -> None:
+    machine = poller(reads_tasks=True, intended=9)
+    machine.on(grew("a", "b"))
+    machine.on(Stopping())
+    machine.on(listed(1.0, DONE, next_page="p2"))
+    assert machine.on(PollFailed(now(2.0), 1.0)) == []
