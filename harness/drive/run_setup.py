@@ -1,7 +1,6 @@
-"""Before the first arrival: the platform is set up, the folder made, the observer started. What can fail fails here."""
+"""Everything before the first arrival: set up the platform, make the run folder, start the observer."""
 
 import hashlib
-import os
 import shutil
 import sys
 import time
@@ -22,6 +21,7 @@ from harness.model.redaction import Redaction, column_of, hide_columns, values_o
 from harness.model.scenario import Scenario
 from harness.model.schedule import Schedule, to_mapping
 from harness.plan.assignment import Assignment
+from harness.plan.environment import python_path
 from harness.plan.options import Settings
 from harness.plan.validate import Checked, guard, scenarios_for, versions
 from harness.store.baselines import keep_baseline
@@ -34,32 +34,32 @@ from harness.targets.target import Platform, Redactable, Target
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What a test is made with, beside its configuration."""
+    """What a test needs beside its configuration."""
 
     platform: Platform
-    token: str  # "" where the host is not the one that it was given for
-    with_token: bool  # whether workers may send theirs
+    token: str  # "" if it was given for another host
+    with_token: bool  # whether workers may send their own
     simulator: processes.Simulator | None
     workers: int
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What is known when nothing more than the run folder is missing; until then nothing has been made."""
+    """A checked test whose platform is set up; nothing has been written yet."""
 
     checked: Checked
-    means: RunContext
+    context: RunContext
     plan: Plan
     schedule: Schedule | Concurrency
     offsets: "array[float]"
     scenarios: list[Scenario]
-    kept: bytes
+    scenarios_csv: bytes
     hidden: tuple[str, ...]  # values that must not be recorded
 
 
 @dataclass(slots=True)
 class LoadTest:
-    """A test that may begin. Due times and plan of a closed one are known only when its dispatch is over."""
+    """A test that can start. The due times of a closed schedule are complete only when its dispatch has ended."""
 
     folder: RunFolder
     plan: Plan
@@ -74,33 +74,33 @@ class LoadTest:
     ends: Tail[Event]
     observer: Observer
 
-    def order(self, t0_at: int) -> Assignment:
-        """What the crew is to do, from `t0_at` on."""
+    def assignment(self, t0_at: int) -> Assignment:
+        """All arrivals, for a load generator that starts at `t0_at`."""
         return Assignment(
             self.folder.path.name, self.plan, self.scenarios, self.offsets, t0_at,
             hidden=self.hidden, with_token=self.with_token,
         )  # fmt: skip
 
     def note(self, reason: str, message: str, at: int | None = None) -> None:
-        """An event of the test itself, in the run folder."""
+        """Record an event of the test itself, at `at` (UTC ns) or now."""
         self.recorder.write(Event(at or time.time_ns(), "Test", self.folder.path.name, reason, message))
 
     def settle(self) -> None:
-        """All that was due is known now: write it down."""
+        """Write the final due times of a closed schedule."""
         self.ledger.intended = len(self.offsets)
         _write_plan(self.folder, replace(self.folder.read_plan(), intended=len(self.offsets)), self.offsets)
 
 
-def get_ready(checked: Checked, means: RunContext) -> Ready:
-    """Set the platform up, and find out all that could still be wrong.
+def get_ready(checked: Checked, context: RunContext) -> Ready:
+    """Set up the platform and check everything that needs it.
 
     Raises:
-        ConfigError: something that was given can't work.
-        TargetUnreachableError: the platform does not answer as this platform.
+        ConfigError: the configuration can't work.
+        TargetUnreachableError: the platform does not respond as expected.
     """
     settings = checked.settings
-    plan, inputs = _set_up(checked, means)
-    scenarios, kept = scenarios_for(checked, inputs)
+    plan, inputs = _set_up(checked, context)
+    scenarios, scenarios_csv = scenarios_for(checked, inputs)
     schedule = settings.schedule_for(len(scenarios))
     offsets = _due_times(schedule, settings.seed)
     guard(settings, len(offsets))
@@ -108,14 +108,15 @@ def get_ready(checked: Checked, means: RunContext) -> Ready:
     plan = replace(plan, schedule=to_mapping(schedule), intended=intended)
     _check_redaction(settings.redact, scenarios, inputs)
     _check_baseline(checked, plan, offsets)
-    return Ready(checked, means, plan, schedule, offsets, scenarios, kept, _hidden(settings.redact, scenarios, inputs))
+    hidden = _hidden(settings.redact, scenarios, inputs)
+    return Ready(checked, context, plan, schedule, offsets, scenarios, scenarios_csv, hidden)
 
 
 def open_test(ready: Ready) -> LoadTest:
-    """Make the folder, and start to observe.
+    """Make the run folder and start the observer.
 
     Raises:
-        ConfigError: the folder can't be made or written, or the observer can't work with its options.
+        ConfigError: the folder can't be made or written, or the observer rejects its options.
     """
     settings, offsets = ready.checked.settings, ready.offsets
     folder = _make_folder(settings, ready)
@@ -129,45 +130,45 @@ def open_test(ready: Ready) -> LoadTest:
         if isinstance(error, ConfigError):
             raise
         raise ConfigError(
-            f"{folder.path} can't be written: {error.strerror}", "make room, or see --runs-dir"
+            f"{folder.path} can't be written: {error.strerror}", "free some space, or choose another --runs-dir"
         ) from error
     return LoadTest(
         folder, plan, ready.schedule, offsets, ready.scenarios,
-        hidden=ready.hidden, with_token=ready.means.with_token,
-        target=ready.means.platform.from_plan(plan), recorder=recorder, ledger=Ledger(recorder, plan.intended),
+        hidden=ready.hidden, with_token=ready.context.with_token,
+        target=ready.context.platform.from_plan(plan), recorder=recorder, ledger=Ledger(recorder, plan.intended),
         ends=folder.tail(Event), observer=observer,
     )  # fmt: skip
 
 
-def _set_up(checked: Checked, means: RunContext) -> tuple[Plan, tuple[Input, ...]]:
-    """Once per test, whatever the number of workers: experiment and pipeline are on the platform then."""
+def _set_up(checked: Checked, context: RunContext) -> tuple[Plan, tuple[Input, ...]]:
+    """Set up the platform, once per test: its experiment and pipeline exist afterwards."""
     settings = checked.settings
     plan = Plan(
         target=checked.target,
-        host=means.simulator.url if means.simulator else settings.host,
+        host=context.simulator.url if context.simulator else settings.host,
         schedule={},
         intended=0,
         seed=settings.seed,
-        simulated=means.simulator is not None,
+        simulated=context.simulator is not None,
         target_options=dict(checked.prepared.options),
         limits=settings.limits,
         slos=settings.slos,
         versions=versions(),
         command=("locust", *sys.argv[1:]),
         started_at=time.time_ns(),
-        workers=means.workers,
+        workers=context.workers,
         verify_tls=not settings.text("insecure"),
         redact=settings.redact,
     )
-    target = means.platform.from_plan(plan, checked.prepared.package)
+    target = context.platform.from_plan(plan, checked.prepared.package)
     if settings.cleanup is not Cleanup.NONE and not isinstance(target, Cleaning):
         raise ConfigError(f"--cleanup {settings.cleanup}: {plan.target} keeps no runs", "leave --cleanup out")
-    carrier = HttpClient(plan.host, means.token, plan.limits, verify_tls=plan.verify_tls)
+    client = HttpClient(plan.host, context.token, plan.limits, verify_tls=plan.verify_tls)
     try:
-        found = target.set_up(carrier)
+        setup = target.set_up(client)
     finally:
-        carrier.close()
-    return replace(plan, target_options={**plan.target_options, **found.options}), found.inputs
+        client.close()
+    return replace(plan, target_options={**plan.target_options, **setup.options}), setup.inputs
 
 
 def _due_times(schedule: Schedule | Concurrency, seed: int) -> "array[float]":
@@ -175,12 +176,12 @@ def _due_times(schedule: Schedule | Concurrency, seed: int) -> "array[float]":
         return array("d")
     offsets = array("d", schedule.offsets(seed))
     if not offsets:
-        raise ConfigError("the schedule holds no arrival", "give a higher rate or a longer time")
+        raise ConfigError("the schedule has no arrivals", "give a higher rate or a longer time")
     return offsets
 
 
 def _check_redaction(names: Sequence[str], scenarios: Sequence[Scenario], inputs: Sequence[Input]) -> None:
-    """A name that was mistyped would let its values pass."""
+    """A mistyped name would leave its values visible."""
     known = {name for scenario in scenarios[:1] for name in scenario.row} | {each.name for each in inputs}
     for name in names:
         if name not in known:
@@ -188,7 +189,7 @@ def _check_redaction(names: Sequence[str], scenarios: Sequence[Scenario], inputs
 
 
 def _hidden(names: Sequence[str], scenarios: Sequence[Scenario], inputs: Sequence[Input]) -> tuple[str, ...]:
-    """What these parameters are in the scenarios, and on the platform where a scenario leaves it that."""
+    """The values of these parameters in the scenarios, and their defaults."""
     defaults = (as_cell(each.default) for each in inputs if each.name in names and each.default is not None)
     return tuple(dict.fromkeys((*values_of(names, (scenario.row for scenario in scenarios)), *defaults)))
 
@@ -207,32 +208,30 @@ def _make_folder(settings: Settings, ready: Ready) -> RunFolder:
 
 
 def _keep_inputs(folder: RunFolder, ready: Ready) -> Plan:
-    """Write the test's inputs and its plan, without what is to be hidden; returns the plan as it is carried out."""
+    """Write the test's inputs and its plan, redacted; returns the plan as it is carried out."""
     redact, package, baseline = ready.plan.redact, ready.checked.prepared.package, ready.checked.baseline
-    folder.replace(SCENARIOS, hide_columns(ready.kept, redact) if redact else ready.kept)
-    digests = {"scenarios": hashlib.sha256(ready.kept).hexdigest()}
+    folder.replace(SCENARIOS, hide_columns(ready.scenarios_csv, redact) if redact else ready.scenarios_csv)
+    digests = {"scenarios": hashlib.sha256(ready.scenarios_csv).hexdigest()}
     if package is not None:
-        folder.replace(PIPELINE, _without_values(ready, package))
+        folder.replace(PIPELINE, _redacted(ready, package))
         digests["pipeline"] = hashlib.sha256(package).hexdigest()
     if baseline is not None:
         keep_baseline(folder, baseline[1])
     redacted = (SCENARIOS, *([PIPELINE] if package is not None else [])) if redact else ()
     plan = replace(ready.plan, digests=digests, redacted=redacted)
     options = {
-        # An option may be a document itself.
-        name: _without_values(ready, value.encode()).decode()
-        if isinstance(value, str) and value.startswith("{")
-        else value
+        # An option may be a document.
+        name: _redacted(ready, value.encode()).decode() if isinstance(value, str) and value.startswith("{") else value
         for name, value in plan.target_options.items()
     }
     shown = _write_plan(folder, replace(plan, target_options=options), ready.offsets)
     return replace(plan, digests=shown.digests)
 
 
-def _without_values(ready: Ready, document: bytes) -> bytes:
+def _redacted(ready: Ready, document: bytes) -> bytes:
     if not ready.plan.redact:
         return document
-    platform, redaction = ready.means.platform, Redaction(ready.hidden, ready.plan.redact)
+    platform, redaction = ready.context.platform, Redaction(ready.hidden, ready.plan.redact)
     if isinstance(platform, Redactable):
         return platform.without_values(document, redaction)
     return str(redaction.clean_tree(document.decode(errors="replace"))).encode()
@@ -246,13 +245,13 @@ def _write_plan(folder: RunFolder, plan: Plan, offsets: "array[float]") -> Plan:
 
 
 def _start_observer(folder: RunFolder, recorder: Recorder, ready: Ready) -> Observer:
-    settings, means = ready.checked.settings, ready.means
+    settings, means = ready.checked.settings, ready.context
     environment = {VARIABLE: means.token}  # "" too: the observer must not find a token that is not for this host
     if own := processes.folder_of(means.platform):
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), own)))
+        environment["PYTHONPATH"] = python_path(own)
     if means.simulator:
         environment["KUBECONFIG"] = means.simulator.kubeconfig
     hidden = column_of(settings.redact[0], ready.hidden) if settings.redact else b""
     observer = Observer(folder, recorder, settings.observing(), environment, hidden)
-    observer.wait_until_it_looks()
+    observer.wait_until_observing()
     return observer
