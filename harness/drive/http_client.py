@@ -82,7 +82,7 @@ class HttpClient:
         return HttpAnswer(response.status_code, body, {name.lower(): value for name, value in response.headers})
 
     def warm(self, connections: int) -> None:
-        """Open `connections` in advance, so that a burst waits for no handshakes. Errors are left to the first requests."""
+        """Open `connections` in advance, so that a burst waits for no handshakes; requests report the errors."""
 
         def connect() -> None:
             try:
@@ -174,7 +174,7 @@ def _hint(error: Exception) -> str:
 
 
 def _tls_context(*, verify: bool) -> ssl.SSLContext:
-    """The system's certificate authorities, or those of ``SSL_CERT_FILE``, in gevent's context: the standard one blocks."""
+    """A context of gevent, as the standard one blocks, with the authorities of the system or of ``SSL_CERT_FILE``."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if verify:
         context.load_default_certs()
