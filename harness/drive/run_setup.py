@@ -45,15 +45,15 @@ class RunContext:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A checked test whose platform is set up; nothing has been written yet."""
+    """What is known when nothing more than the run folder is missing; until then nothing has been made."""
 
     checked: Checked
-    context: RunContext
+    means: RunContext
     plan: Plan
     schedule: Schedule | Concurrency
     offsets: "array[float]"
     scenarios: list[Scenario]
-    scenarios_csv: bytes
+    kept: bytes
     hidden: tuple[str, ...]  # values that must not be recorded
 
 
@@ -91,7 +91,7 @@ class LoadTest:
         _write_plan(self.folder, replace(self.folder.read_plan(), intended=len(self.offsets)), self.offsets)
 
 
-def get_ready(checked: Checked, context: RunContext) -> Ready:
+def get_ready(checked: Checked, means: RunContext) -> Ready:
     """Set up the platform and check everything that needs it.
 
     Raises:
@@ -99,8 +99,8 @@ def get_ready(checked: Checked, context: RunContext) -> Ready:
         TargetUnreachableError: the platform does not respond as expected.
     """
     settings = checked.settings
-    plan, inputs = _set_up(checked, context)
-    scenarios, scenarios_csv = scenarios_for(checked, inputs)
+    plan, inputs = _set_up(checked, means)
+    scenarios, kept = scenarios_for(checked, inputs)
     schedule = settings.schedule_for(len(scenarios))
     offsets = _due_times(schedule, settings.seed)
     guard(settings, len(offsets))
@@ -108,8 +108,7 @@ def get_ready(checked: Checked, context: RunContext) -> Ready:
     plan = replace(plan, schedule=to_mapping(schedule), intended=intended)
     _check_redaction(settings.redact, scenarios, inputs)
     _check_baseline(checked, plan, offsets)
-    hidden = _hidden(settings.redact, scenarios, inputs)
-    return Ready(checked, context, plan, schedule, offsets, scenarios, scenarios_csv, hidden)
+    return Ready(checked, means, plan, schedule, offsets, scenarios, kept, _hidden(settings.redact, scenarios, inputs))
 
 
 def open_test(ready: Ready) -> LoadTest:
@@ -134,41 +133,41 @@ def open_test(ready: Ready) -> LoadTest:
         ) from error
     return LoadTest(
         folder, plan, ready.schedule, offsets, ready.scenarios,
-        hidden=ready.hidden, with_token=ready.context.with_token,
-        target=ready.context.platform.from_plan(plan), recorder=recorder, ledger=Ledger(recorder, plan.intended),
+        hidden=ready.hidden, with_token=ready.means.with_token,
+        target=ready.means.platform.from_plan(plan), recorder=recorder, ledger=Ledger(recorder, plan.intended),
         ends=folder.tail(Event), observer=observer,
     )  # fmt: skip
 
 
-def _set_up(checked: Checked, context: RunContext) -> tuple[Plan, tuple[Input, ...]]:
+def _set_up(checked: Checked, means: RunContext) -> tuple[Plan, tuple[Input, ...]]:
     """Set up the platform, once per test: its experiment and pipeline exist afterwards."""
     settings = checked.settings
     plan = Plan(
         target=checked.target,
-        host=context.simulator.url if context.simulator else settings.host,
+        host=means.simulator.url if means.simulator else settings.host,
         schedule={},
         intended=0,
         seed=settings.seed,
-        simulated=context.simulator is not None,
+        simulated=means.simulator is not None,
         target_options=dict(checked.prepared.options),
         limits=settings.limits,
         slos=settings.slos,
         versions=versions(),
         command=("locust", *sys.argv[1:]),
         started_at=time.time_ns(),
-        workers=context.workers,
+        workers=means.workers,
         verify_tls=not settings.text("insecure"),
         redact=settings.redact,
     )
-    target = context.platform.from_plan(plan, checked.prepared.package)
+    target = means.platform.from_plan(plan, checked.prepared.package)
     if settings.cleanup is not Cleanup.NONE and not isinstance(target, Cleaning):
         raise ConfigError(f"--cleanup {settings.cleanup}: {plan.target} keeps no runs", "leave --cleanup out")
-    client = HttpClient(plan.host, context.token, plan.limits, verify_tls=plan.verify_tls)
+    client = HttpClient(plan.host, means.token, plan.limits, verify_tls=plan.verify_tls)
     try:
-        setup = target.set_up(client)
+        found = target.set_up(client)
     finally:
         client.close()
-    return replace(plan, target_options={**plan.target_options, **setup.options}), setup.inputs
+    return replace(plan, target_options={**plan.target_options, **found.options}), found.inputs
 
 
 def _due_times(schedule: Schedule | Concurrency, seed: int) -> "array[float]":
@@ -176,12 +175,12 @@ def _due_times(schedule: Schedule | Concurrency, seed: int) -> "array[float]":
         return array("d")
     offsets = array("d", schedule.offsets(seed))
     if not offsets:
-        raise ConfigError("the schedule has no arrivals", "give a higher rate or a longer time")
+        raise ConfigError("the schedule holds no arrival", "give a higher rate or a longer time")
     return offsets
 
 
 def _check_redaction(names: Sequence[str], scenarios: Sequence[Scenario], inputs: Sequence[Input]) -> None:
-    """A mistyped name would leave its values visible."""
+    """A name that was mistyped would let its values pass."""
     known = {name for scenario in scenarios[:1] for name in scenario.row} | {each.name for each in inputs}
     for name in names:
         if name not in known:
@@ -189,7 +188,7 @@ def _check_redaction(names: Sequence[str], scenarios: Sequence[Scenario], inputs
 
 
 def _hidden(names: Sequence[str], scenarios: Sequence[Scenario], inputs: Sequence[Input]) -> tuple[str, ...]:
-    """The values of these parameters in the scenarios, and their defaults."""
+    """What these parameters are in the scenarios, and on the platform where a scenario leaves it that."""
     defaults = (as_cell(each.default) for each in inputs if each.name in names and each.default is not None)
     return tuple(dict.fromkeys((*values_of(names, (scenario.row for scenario in scenarios)), *defaults)))
 
@@ -210,10 +209,10 @@ def _make_folder(settings: Settings, ready: Ready) -> RunFolder:
 def _keep_inputs(folder: RunFolder, ready: Ready) -> Plan:
     """Write the test's inputs and its plan, redacted; returns the plan as it is carried out."""
     redact, package, baseline = ready.plan.redact, ready.checked.prepared.package, ready.checked.baseline
-    folder.replace(SCENARIOS, hide_columns(ready.scenarios_csv, redact) if redact else ready.scenarios_csv)
-    digests = {"scenarios": hashlib.sha256(ready.scenarios_csv).hexdigest()}
+    folder.replace(SCENARIOS, hide_columns(ready.kept, redact) if redact else ready.kept)
+    digests = {"scenarios": hashlib.sha256(ready.kept).hexdigest()}
     if package is not None:
-        folder.replace(PIPELINE, _redacted(ready, package))
+        folder.replace(PIPELINE, _without_values(ready, package))
         digests["pipeline"] = hashlib.sha256(package).hexdigest()
     if baseline is not None:
         keep_baseline(folder, baseline[1])
@@ -221,17 +220,19 @@ def _keep_inputs(folder: RunFolder, ready: Ready) -> Plan:
     plan = replace(ready.plan, digests=digests, redacted=redacted)
     options = {
         # An option may be a document.
-        name: _redacted(ready, value.encode()).decode() if isinstance(value, str) and value.startswith("{") else value
+        name: _without_values(ready, value.encode()).decode()
+        if isinstance(value, str) and value.startswith("{")
+        else value
         for name, value in plan.target_options.items()
     }
     shown = _write_plan(folder, replace(plan, target_options=options), ready.offsets)
     return replace(plan, digests=shown.digests)
 
 
-def _redacted(ready: Ready, document: bytes) -> bytes:
+def _without_values(ready: Ready, document: bytes) -> bytes:
     if not ready.plan.redact:
         return document
-    platform, redaction = ready.context.platform, Redaction(ready.hidden, ready.plan.redact)
+    platform, redaction = ready.means.platform, Redaction(ready.hidden, ready.plan.redact)
     if isinstance(platform, Redactable):
         return platform.without_values(document, redaction)
     return str(redaction.clean_tree(document.decode(errors="replace"))).encode()
@@ -245,7 +246,7 @@ def _write_plan(folder: RunFolder, plan: Plan, offsets: "array[float]") -> Plan:
 
 
 def _start_observer(folder: RunFolder, recorder: Recorder, ready: Ready) -> Observer:
-    settings, means = ready.checked.settings, ready.context
+    settings, means = ready.checked.settings, ready.means
     environment = {VARIABLE: means.token}  # "" too: the observer must not find a token that is not for this host
     if own := processes.folder_of(means.platform):
         environment["PYTHONPATH"] = python_path(own)

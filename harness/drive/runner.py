@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Protocol
 
 import gevent
 import gevent.queue
@@ -13,9 +12,9 @@ from harness.drive import session_messages as messages
 from harness.drive.background import LiveDiagnosis
 from harness.drive.dispatch import Record
 from harness.drive.http_client import HttpClient
-from harness.drive.ledger import Finished
 from harness.drive.live_load import live_load
 from harness.drive.load_generator import LoadGenerator, lead_s
+from harness.drive.locust_statistics import Statistics
 from harness.drive.run_setup import LoadTest, Ready, open_test
 from harness.drive.session import Session
 from harness.model.concurrency import Concurrency
@@ -26,25 +25,13 @@ from harness.store.folder import RunFolder
 from harness.targets.cleaning import Cleaning, Cleanup, clean_up
 
 
-class Listener(Protocol):
-    """Sees what happens to arrivals and runs as soon as it is booked."""
-
-    def row(self, row: Submission) -> None:
-        """An arrival has an outcome."""
-        ...
-
-    def finished(self, finished: Finished) -> None:
-        """A run has ended."""
-        ...
-
-
 class SessionRunner:
     """One test. `run` returns when it is over; until then any greenlet may `tell` what happens.
 
     Args:
         prepare: checks the configuration and sets up the platform.
         generator_for: returns the load generator of a test; its rows go to `book` or `book_lines`.
-        listener: sees each arrival and each end.
+        statistics: see each arrival and each end.
 
     Attributes:
         test: the test, once its run folder exists.
@@ -55,11 +42,11 @@ class SessionRunner:
         self,
         prepare: Callable[[], Ready],
         generator_for: "Callable[[LoadTest, SessionRunner], LoadGenerator]",
-        listener: Listener,
+        statistics: Statistics,
     ) -> None:
         self._get_ready = prepare
         self._generator_for = generator_for
-        self._listener = listener
+        self._statistics = statistics
         self._session = Session()
         self._events: gevent.queue.Queue[messages.Event] = gevent.queue.Queue()
         self._preparation = gevent.Greenlet(self._prepare)
@@ -88,7 +75,7 @@ class SessionRunner:
         Raises:
             Exception: an internal error, after everything was closed.
         """
-        self.tell(messages.Begin())
+        self._preparation.start()
         while self.stage is not Stage.OVER:
             try:
                 event = self._events.get(timeout=self._session.tick_s)
@@ -121,10 +108,10 @@ class SessionRunner:
         """Book a record of the load generator."""
         assert self.test is not None
         if isinstance(record, Submission):
-            self._listener.row(record)
+            self._statistics.row(record)
         with self._recording():
             if finished := self.test.ledger.book(record):
-                self._listener.finished(finished)
+                self._statistics.finished(finished)
 
     def book_lines(self, lines: bytes) -> int:
         """Book records that a worker encoded; returns how many arrivals were among them."""
@@ -133,7 +120,7 @@ class SessionRunner:
         before = ledger.counts.recorded
         with self._recording():
             for finished in ledger.book_lines(lines):
-                self._listener.finished(finished)
+                self._statistics.finished(finished)
         return ledger.counts.recorded - before
 
     def worker_lost(self, index: int, client: str, arrivals: int) -> None:
@@ -178,7 +165,7 @@ class SessionRunner:
     def _book_ends(self, test: LoadTest) -> None:
         for event in test.ends.read():
             if finished := test.ledger.end(event):
-                self._listener.finished(finished)
+                self._statistics.finished(finished)
 
     def _fail(self, error: Exception) -> None:
         closing = self.stage in {Stage.CLEANING, Stage.REPORTING}
@@ -201,10 +188,6 @@ class SessionRunner:
 
     def _do(self, command: messages.Command) -> None:
         match command:
-            case messages.Prepare():
-                self._preparation.start()
-            case messages.AbandonPreparation():
-                self._preparation.kill()
             case messages.Open():
                 self._open()
             case messages.WriteReport():
@@ -213,6 +196,7 @@ class SessionRunner:
             case messages.Close():
                 self._close(command.clean_up)
             case messages.Finish():
+                self._preparation.kill()
                 self.exit_code, self.verdict = command.exit_code, command.verdict
             case _:
                 assert self.test is not None
@@ -269,7 +253,7 @@ class SessionRunner:
         settings = self._ready.checked.settings
         rows = test.folder.records(Submission)
         runs = ((row.run, not test.ledger.open(row.run)) for row in rows if row.run is not None)
-        client = HttpClient(test.plan.host, self._ready.context.token, settings.limits, verify_tls=test.plan.verify_tls)
+        client = HttpClient(test.plan.host, self._ready.means.token, settings.limits, verify_tls=test.plan.verify_tls)
         try:
             cleaned = clean_up(target, runs, settings.cleanup, client, rate=settings.cleanup_rate, sleep=gevent.sleep)
         finally:

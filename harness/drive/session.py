@@ -10,8 +10,6 @@ from harness.drive.concurrency_limiter import ConcurrencyLimiter
 from harness.drive.session_messages import (
     INTERRUPTED,
     STOPPED,
-    AbandonPreparation,
-    Begin,
     Close,
     Closed,
     Command,
@@ -22,7 +20,6 @@ from harness.drive.session_messages import (
     Note,
     Open,
     Opened,
-    Prepare,
     Prepared,
     Reported,
     SendMore,
@@ -75,8 +72,6 @@ class Session:
         if self.stage is Stage.OVER:
             return ()
         match event:
-            case Begin():
-                return (Prepare(),)
             case Prepared():
                 self._terms = event.terms
                 self._watch = Watch(event.terms.abort_on)
@@ -183,7 +178,7 @@ class Session:
     def _end_early(self, cut: Cut) -> tuple[Command, ...]:
         self._cut = self._cut or cut.reason
         if cut.reason == INTERRUPTED and self._terms is None:
-            return (AbandonPreparation(), *self._finish())
+            return self._finish()
         return self._stop(cut.reason, cut.why)
 
     def _write_failed(self, event: WriteFailed) -> tuple[Command, ...]:

@@ -31,11 +31,6 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
-    """The test was requested."""
-
-
-@dataclass(frozen=True, slots=True)
 class Prepared:
     """Everything was checked and the platform set up; nothing has been written yet."""
 
@@ -112,19 +107,9 @@ class Reported:
     verdict: str
 
 
-Event = Begin | Prepared | Opened | Tick | Stop | Cut | WorkerLost | WriteFailed | Failed | Closed | Reported
+Event = Prepared | Opened | Tick | Stop | Cut | WorkerLost | WriteFailed | Failed | Closed | Reported
 
 # --- commands -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Prepare:
-    """Check the configuration and set up the platform: answered by Prepared or Failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class AbandonPreparation:
-    """Give up on Prepare at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +170,13 @@ class WriteReport:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The test is over."""
+    """The test is over, and so is its preparation if that is still going on."""
 
     exit_code: ExitCode
     verdict: str
 
 
 Command = (
-    Prepare | AbandonPreparation | Open | Note | StartGenerator | SendMore | StopGenerator | SettleClosed | Close
+    Open | Note | StartGenerator | SendMore | StopGenerator | SettleClosed | Close
     | WriteReport | Finish
 )  # fmt: skip

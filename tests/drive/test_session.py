@@ -6,8 +6,6 @@ from harness.drive.session import Session
 from harness.drive.session_messages import (
     INTERRUPTED,
     STOPPED,
-    AbandonPreparation,
-    Begin,
     Close,
     Closed,
     Cut,
@@ -16,7 +14,6 @@ from harness.drive.session_messages import (
     Note,
     Open,
     Opened,
-    Prepare,
     Prepared,
     Reported,
     SendMore,
@@ -54,7 +51,7 @@ def session(*events, terms=TERMS):
     """A session that was told these events, and its answer to the last one."""
     course = Session()
     commands = ()
-    for event in (Begin(), Prepared(terms), *events):
+    for event in (Prepared(terms), *events):
         commands = course.on(event)
     return course, commands
 
@@ -65,10 +62,9 @@ REPORTING = (*DRAINING, tick(done=3), Closed())
 VALID = Reported(ExitCode.OK, "VALID")
 
 
-def test_a_test_takes_its_course_from_its_request_to_its_report():
+def test_a_test_takes_its_course_from_its_preparation_to_its_report():
     course = Session()
     table = [
-        (Begin(), (Prepare(),), Stage.PREPARING),
         (Prepared(TERMS), (Open(),), Stage.PREPARING),
         (Opened(7), (Note("Started", "3 arrivals", at=7), StartGenerator(7)), Stage.DISPATCHING),
         (tick(accepted=1), (), Stage.DISPATCHING),
@@ -126,14 +122,12 @@ def test_what_happens_in_each_stage(stage, event, commands, after):
 
 def test_an_interrupt_while_nothing_has_been_made_ends_the_test_at_once():
     course = Session()
-    course.on(Begin())
-    assert course.on(INTERRUPT) == (AbandonPreparation(), Finish(ExitCode.INTERRUPTED, ""))
+    assert course.on(INTERRUPT) == (Finish(ExitCode.INTERRUPTED, ""),)
     assert course.stage is Stage.OVER
 
 
 def test_a_time_limit_while_it_prepares_is_no_interrupt():
     course = Session()
-    course.on(Begin())
     assert course.on(Cut("TimeLimit")) == ()
     course.on(Prepared(TERMS))
     assert course.on(Opened(7))[-1] == StopGenerator(STOPPED)
@@ -194,7 +188,6 @@ def test_a_failure_closes_the_test_without_a_report(stage, event, finish):
 @pytest.mark.parametrize("code", [ExitCode.BAD_CONFIG, ExitCode.UNREACHABLE, ExitCode.BUG])
 def test_where_preparing_fails_there_is_nothing_to_close(code):
     course = Session()
-    course.on(Begin())
     assert course.on(Failed(code, "error: no")) == (Finish(code, "error: no"),)
 
 
