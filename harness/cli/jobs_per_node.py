@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 import sys
 from collections import defaultdict
 from dataclasses import asdict
@@ -48,16 +47,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Estimate, try, conclude."""
+    from harness.plan.environment import bearer_token, platform_host
     from harness.planning import jobs_per_node as machine
     from harness.planning.node_pool_trial import ClusterPool, PoolSettings
     from harness.planning.search import Tally
-    from harness.targets.bearer import read_token
 
-    host = arguments.host or os.environ.get("KF_PIPELINES_ENDPOINT", "")
+    host = arguments.host or platform_host("KF_PIPELINES_ENDPOINT")
     if not host:
         raise ConfigError("there is no platform to try it on", "give --host, or set KF_PIPELINES_ENDPOINT")
     settings = PoolSettings(
-        host, read_token(arguments.token_file, os.environ), arguments.namespace, arguments.kube_context, arguments.pool,
+        host, bearer_token(arguments.token_file), arguments.namespace, arguments.kube_context, arguments.pool,
         arguments.pipeline, arguments.trial, arguments.settle,
     )  # fmt: skip
     pool = ClusterPool(settings, lambda text: print(text, file=sys.stderr, flush=True))

@@ -1,7 +1,6 @@
 """One node pool of a real (or served) cluster, and trials on it: the official Kubernetes client, and KFP over REST."""
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.phases import TERMINAL_STATES
 from harness.model.scenario import Scenario
 from harness.model.units import counted, format_duration
+from harness.plan import environment
 from harness.planning.jobs_per_node import Blocked, Room, Snapshot, Trial, Verdict, judge
 from harness.targets import kfp
 from harness.targets.cleaning import Cleanup
@@ -244,7 +244,7 @@ def connect(context: str | None) -> Any:
 
     # The client reads KUBECONFIG once, when it is imported; we read it now.
     try:
-        return client.CoreV1Api(config.new_client_from_config(os.environ.get("KUBECONFIG"), context))
+        return client.CoreV1Api(config.new_client_from_config(environment.kubeconfig(), context))
     except (ConfigException, OSError) as error:
         raise ConfigError(f"the kubeconfig can't be used: {error}", "set KUBECONFIG, or give --kube-context") from error
 
