@@ -21,9 +21,10 @@ from harness.analysis.capacity.check import leave_one_out
 from harness.analysis.capacity.fit import fit
 from harness.analysis.capacity.model import Observation
 from harness.analysis.stats.compare import Measurement, compare
+from harness.model.experiment import Experiment, Question, Result
 from harness.planning import simulated_burst as simulated
+from harness.planning.experiment import answers, next_point
 from harness.planning.observations import read_observations
-from harness.planning.plan import Experiment, Question, Result, answers, next_point
 from harness.simulator.profile_file import load_profile
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "observations.csv"

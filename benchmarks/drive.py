@@ -27,7 +27,7 @@ from harness.drive.load_generator import Assignment, Worker
 from harness.drive.locust_statistics import Statistics
 from harness.model import Plan, Scenario, Submission
 from harness.model.plan import Limits
-from harness.model.schedule import Constant, Poisson
+from harness.model.schedules import Constant, Poisson
 from harness.store import RunFolder
 from harness.targets import find
 from harness.targets.kfp_pipeline import read_pipeline

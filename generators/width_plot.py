@@ -1,20 +1,15 @@
-"""The width of a workload over time, as an SVG that needs no library: stacked steps, one colour for each tenant."""
+"""The width of a workload over time as an SVG: runs started per stage, stacked by tenant."""
 
 import math
-from collections.abc import Callable, Sequence
-from html import escape
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 
 from generators.workload import Arrivals
-from harness.model.errors import ConfigError
 from harness.model.units import format_duration
+from harness.svg import COLOURS, MUTED, Plot
 
-# Okabe & Ito's palette, which people with colour vision deficiencies can tell apart.
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-_WIDTH, _HEIGHT = 960, 400
-_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 20, 50, 60
+_SIZE, _MARGINS = (960, 400), (60, 20, 66, 60)
 _BINS = 100
 
 
@@ -26,60 +21,31 @@ def plot(arrivals: Arrivals, stage_s: float, duration_s: float, phases: Sequence
     index = {name: row for row, name in enumerate(names)}
     for due_s, tenant in zip(arrivals.due_s, arrivals.tenants, strict=True):
         counts[index[tenant], min(int(due_s / stage_s + 1e-9), stages - 1)] += 1
-    totals = counts.sum(axis=0)
-    step = _round_up(max(int(totals.max(initial=1)), 1) / 5)
-    top = step * math.ceil(max(int(totals.max(initial=1)), 1) / step)
-    title = f"Runs started in each stage of {format_duration(stage_s)}"
-    runs = f"{len(arrivals.due_s)} runs over {format_duration(duration_s)}, at most {totals.max(initial=0)} in a stage"
-    box = f'viewBox="0 0 {_WIDTH} {_HEIGHT}"'
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img" font-family="sans-serif" font-size="12">',
-        f"<title>{title}</title>",
-        f"<desc>{runs}</desc>",
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>',
-        f'<text x="{_LEFT}" y="20" font-size="15">{title}</text>',
-        *_scales(top, step, duration_s),
-        *_phases(phases, duration_s),
-        *_areas(counts, top, stages),
-        *_legend(names),
-        "</svg>",
-        "",
-    ])  # fmt: skip
-
-
-def picture_format(path: Path) -> Callable[[str], bytes]:
-    """What makes the file's bytes of an SVG, told by the file's ending.
-
-    Raises:
-        ConfigError: the ending is neither .svg nor .png, or the library that draws a PNG is not installed.
-    """
-    match path.suffix.lower():
-        case ".svg":
-            return str.encode
-        case ".png":
-            try:
-                from resvg_py import svg_to_bytes
-            except ImportError:
-                raise ConfigError(
-                    f"{path}: a PNG is drawn by resvg, which is not installed",
-                    "pip install 'pipeswarm[png]', or use .svg",
-                ) from None
-            return lambda svg: bytes(svg_to_bytes(svg_string=svg, zoom=2.0))
-        case _:
-            raise ConfigError(f"{path} ends neither in .svg nor in .png", f"name it {path.stem}.svg or {path.stem}.png")
+    widest = int(counts.sum(axis=0).max(initial=0))
+    runs = f"{len(arrivals.due_s)} runs over {format_duration(duration_s)}, at most {widest} per stage"
+    drawn = Plot(f"Runs started per stage of {format_duration(stage_s)}", runs, _SIZE, _MARGINS)
+    step = _round_up(max(widest, 1) / 5)
+    x, y = drawn.x_scale(0.0, duration_s), drawn.y_scale(0.0, step * math.ceil(max(widest, 1) / step))
+    drawn.y_axis(y, ((width, f"{width}") for width in range(0, round(y.high) + 1, step)))
+    times = (tick * duration_s / 6 for tick in range(7))
+    drawn.x_axis(x, ((time_s, format_duration(time_s) if time_s else "0") for time_s in times), grid=False)
+    for name, start_s in phases:
+        drawn.line([(x(start_s), drawn.top - 14), (x(start_s), drawn.bottom)], stroke="#888", stroke_dasharray="3 3")
+        drawn.text(x(start_s) + 4, drawn.top - 6, name, fill=MUTED)
+    edges = [duration_s * (stage + side) / stages for stage in range(stages) for side in (0, 1)]
+    heights = np.repeat(np.vstack([np.zeros(stages, np.int64), counts.cumsum(axis=0)]), 2, axis=1).tolist()
+    for row in range(len(names)):
+        floor, ceiling = (
+            [(x(at), y(height)) for at, height in zip(edges, heights[k], strict=True)] for k in (row, row + 1)
+        )
+        drawn.polygon([*ceiling, *reversed(floor)], fill=COLOURS[row % len(COLOURS)], fill_opacity=0.8)
+    _legend(drawn, names)
+    return drawn.svg()
 
 
 def stage_for(duration_s: float) -> float:
     """A round length of stage that makes about a hundred of them."""
     return float(_round_up(max(duration_s, 1.0) / _BINS))
-
-
-def _x(share: float) -> float:
-    return round(_LEFT + share * (_WIDTH - _LEFT - _RIGHT), 1)
-
-
-def _y(share: float) -> float:
-    return round(_HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM), 1)
 
 
 def _round_up(value: float) -> int:
@@ -88,47 +54,9 @@ def _round_up(value: float) -> int:
     return int(next(factor * power for factor in (1, 2, 5, 10) if factor * power >= value))
 
 
-def _scales(top: int, step: int, duration_s: float) -> list[str]:
-    lines = []
-    for width in range(0, top + 1, step):
-        y = _y(width / top)
-        lines.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y}" y2="{y}" stroke="#ddd"/>')
-        lines.append(f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{width}</text>')
-    for tick in range(7):
-        share = tick / 6
-        label = format_duration(share * duration_s) if tick else "0"
-        lines.append(f'<text x="{_x(share)}" y="{_y(0) + 18}" text-anchor="middle">{label}</text>')
-    return lines
-
-
-def _phases(phases: Sequence[tuple[str, float]], duration_s: float) -> list[str]:
-    lines = []
-    for name, start_s in phases:
-        x = _x(start_s / duration_s)
-        lines.append(f'<line x1="{x}" x2="{x}" y1="{_TOP - 14}" y2="{_y(0)}" stroke="#888" stroke-dasharray="3 3"/>')
-        lines.append(f'<text x="{x + 4}" y="{_TOP - 6}" fill="#555">{escape(name)}</text>')
-    return lines
-
-
-def _areas(counts: np.ndarray[tuple[int, int], np.dtype[np.int64]], top: int, stages: int) -> list[str]:
-    shapes = []
-    floor = np.zeros(stages, dtype=np.int64)
-    for row, count in enumerate(counts):
-        ceiling = floor + count
-        upper = [f"{_x((k + side) / stages)},{_y(ceiling[k] / top)}" for k in range(stages) for side in (0, 1)]
-        lower = [f"{_x((k + side) / stages)},{_y(floor[k] / top)}" for k in reversed(range(stages)) for side in (1, 0)]
-        colour = _COLOURS[row % len(_COLOURS)]
-        shapes.append(f'<polygon points="{" ".join(upper + lower)}" fill="{colour}" fill-opacity="0.8"/>')
-        floor = ceiling
-    return shapes
-
-
-def _legend(names: Sequence[str]) -> list[str]:
-    lines = []
-    x = float(_LEFT)
+def _legend(drawn: Plot, names: Sequence[str]) -> None:
+    x = drawn.left
     for row, name in enumerate(names):
-        colour = _COLOURS[row % len(_COLOURS)]
-        lines.append(f'<rect x="{x}" y="{_HEIGHT - 22}" width="12" height="12" fill="{colour}"/>')
-        lines.append(f'<text x="{x + 18}" y="{_HEIGHT - 12}">{escape(name) or "all"}</text>')
+        drawn.rectangle(x, drawn.bottom + 38, 12, 12, fill=COLOURS[row % len(COLOURS)])
+        drawn.text(x + 18, drawn.bottom + 48, name or "all")
         x += 40 + 7 * len(name)
-    return lines

@@ -17,10 +17,11 @@ from generators.document import Document, read_yaml
 from generators.files import STDOUT, whole_file, write_text
 from generators.schema import WORKLOAD, validate
 from generators.sources import Sources
-from generators.width_plot import picture_format, plot, stage_for
+from generators.width_plot import plot, stage_for
 from generators.workload import Arrivals, Workload, arrivals, read_workload
 from harness.model.arguments import count
 from harness.model.errors import ConfigError, ExitCode
+from harness.svg import encoder
 
 _DEFAULT_SCENARIOS = 1000
 _EPILOG = """\
@@ -45,7 +46,7 @@ def run(argv: Sequence[str]) -> int:
         ConfigError: what the options say can't work.
     """
     options = _parser().parse_args(argv)
-    picture = picture_format(options.plot) if options.plot is not None else None
+    picture = encoder(options.plot) if options.plot is not None else None
     if options.from_run is not None:
         found, stage_s, duration_s, phases, seed, source = *_recorded(options.from_run), [], None, options.from_run.name
     else:

@@ -1,71 +1,50 @@
-"""``experiment.html``: a whole experiment in one offline file: its answers, how they were found, and every test."""
+"""``experiment.html``: an experiment in one offline file: its answers, how they were found, and every test."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.timeline import Floats
-from harness.model.units import format_duration
-from harness.planning.plan import Experiment, Result, Series, answers
+from harness.model.experiment import Result, Series
+from harness.model.units import counted, format_duration
+from reports.experiment import CompletedExperiment, sentences
 from reports.figures.figure import Figure, Trace, axis, figure, line
 from reports.page import Tile, offline_page
 
 _COLOURS = ("--accent", "--good", "--warn", "--quiet", "--bad")
 _QUESTIONS = {
-    "grid": "How does it behave at each of these points?",
+    "grid": "How does the platform behave at each of these points?",
     "fewest-nodes": "How many nodes does each load need?",
-    "largest-load": "How many runs does each number of nodes bear?",
+    "largest-load": "How many runs can each number of nodes handle?",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Conduct:
-    """An experiment as it was carried out.
-
-    Attributes:
-        name: of the experiment.
-        experiment: question and axes.
-        slos: objectives, as texts.
-        results: in the order of the tests.
-        duration: the name of the figure that is the whole test's seconds.
-        links: each test's report, relative to the page; simulated tests have none.
-        sentences: the answers and the comparisons of variants, for people.
-    """
-
-    name: str
-    experiment: Experiment
-    slos: tuple[str, ...]
-    results: tuple[Result, ...]
-    duration: str
-    links: Mapping[int, str]
-    sentences: tuple[str, ...]
-
-
-def render(conduct: Conduct) -> bytes:
+def render(completed: CompletedExperiment) -> bytes:
     """The page as UTF-8; the same experiment gives the same bytes."""
-    drawn = [*_searches(conduct), *_times(conduct)]
-    metrics = list(dict.fromkeys(name for result in conduct.results for name in result.values))
+    drawn = [*_searches(completed), *_times(completed)]
+    found = sentences(completed)
+    metrics = list(dict.fromkeys(name for result in completed.results for name in result.values))
     return offline_page(
         "experiment.html.j2",
         {each.key: each for each in drawn},
-        conduct=conduct,
-        headline=conduct.sentences[0] if len(conduct.sentences) == 1 else _QUESTIONS[conduct.experiment.question.value],
-        tiles=_tiles(conduct),
+        completed=completed,
+        sentences=found,
+        headline=found[0] if len(found) == 1 else _QUESTIONS[completed.experiment.question.value],
+        tiles=_tiles(completed),
         metrics=metrics,
         rows=[(place, result, [_number(result.values.get(name)) for name in metrics])
-              for place, result in enumerate(conduct.results, 1)],
+              for place, result in enumerate(completed.results, 1)],
     )  # fmt: skip
 
 
-def _tiles(conduct: Conduct) -> list[Tile]:
-    plan = conduct.experiment
+def _tiles(completed: CompletedExperiment) -> list[Tile]:
+    plan = completed.experiment
     cells = len(plan.loads) * len(plan.nodes) * len(plan.variants) * plan.repetitions
-    share = f"{len(conduct.results) / cells:.0%} of the whole grid's {cells:,}"
-    took = sum(result.values.get(conduct.duration, 0.0) for result in conduct.results)
+    share = f"{len(completed.results) / cells:.0%} of the whole grid's {cells:,}"
+    took = sum(result.values.get(completed.duration, 0.0) for result in completed.results)
     return [
-        Tile("Tests", f"{len(conduct.results):,}", share),
+        Tile("Tests", f"{len(completed.results):,}", share),
         Tile("Under load", format_duration(took), "all tests together"),
         Tile("Loads", _axis(plan.loads), "runs at once"),
         Tile("Nodes", _axis(plan.nodes)),
@@ -73,14 +52,14 @@ def _tiles(conduct: Conduct) -> list[Tile]:
     ]
 
 
-def _searches(conduct: Conduct) -> list[Figure]:
-    """The path of each search: what was tried one after the other, and with what result."""
+def _searches(completed: CompletedExperiment) -> list[Figure]:
+    """The path of each search: the candidates in the order of the tests, and their results."""
     made = []
-    for at, found in enumerate(answers(conduct.experiment, conduct.results)):
-        places, tried, met = _path(found.series, conduct.results)
+    for at, found in enumerate(completed.answers):
+        places, tried, met = _path(found.series, completed.results)
         searched = "nodes" if found.series.searched == "nodes" else "runs at once"
         traces = [
-            line("in this order", places, tried, "--quiet", dash="dot"),
+            line("order of tests", places, tried, "--quiet", dash="dot"),
             _points("met", places[met], tried[met], "--good", "circle"),
             _points("missed", places[~met], tried[~met], "--bad", "x"),
         ]
@@ -90,39 +69,37 @@ def _searches(conduct: Conduct) -> list[Figure]:
         low, high = min(found.series.candidates), max(found.series.candidates)
         margin = 0.06 * (high - low) + 0.5
         layout = {
-            "xaxis": axis("test", dtick=max(1, len(conduct.results) // 12)),
+            "xaxis": axis("test", dtick=max(1, len(completed.results) // 12)),
             "yaxis": axis(searched, range=[low - margin, high + margin]),
         }
         caption = (
-            "Each mark is one test. The search tries the middle of what is left, and the neighbours of the boundary "
-            "again until their majority is clear."
+            "Each mark is one test. The search bisects the remaining candidates and repeats those next to the boundary "
+            "until their majority is clear."
         )
         made.append(figure(f"search-{at}", f"The search for {_named(found.series)}", caption, traces, layout))
     return made
 
 
 def _named(series: Series) -> str:
-    of = f"{series.fixed} runs" if series.searched == "nodes" else f"{series.fixed} nodes"
+    of = counted(series.fixed, "run" if series.searched == "nodes" else "node")
     return of if series.variant == "default" else f"{of}, {series.variant}"
 
 
 def _path(series: Series, results: Sequence[Result]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     rows = []
     for place, result in enumerate(results, 1):
-        p = result.point
-        fixed, value = (p.load, p.nodes) if series.searched == "nodes" else (p.nodes, p.load)
-        if p.variant == series.variant and fixed == series.fixed:
+        if (value := series.candidate(result.point)) is not None:
             rows.append((place, value, result.met))
     places, tried, met = np.array(rows, dtype=float).reshape(-1, 3).T
     return places, tried, met > 0
 
 
-def _times(conduct: Conduct) -> list[Figure]:
-    """How long tests took, by nodes (or by load, where there is one number of nodes)."""
-    by_nodes = len({result.point.nodes for result in conduct.results}) > 1
+def _times(completed: CompletedExperiment) -> list[Figure]:
+    """The tests' makespans by nodes (by load where all tests ran on the same number of nodes)."""
+    by_nodes = len({result.point.nodes for result in completed.results}) > 1
     groups: dict[tuple[str, int], list[tuple[float, float]]] = {}
-    for result in conduct.results:
-        p, took = result.point, result.values.get(conduct.duration)
+    for result in completed.results:
+        p, took = result.point, result.values.get(completed.duration)
         x, other = (p.nodes, p.load) if by_nodes else (p.load, p.nodes)
         if took is not None:
             groups.setdefault((p.variant, other), []).append((float(x), took))
@@ -133,16 +110,16 @@ def _times(conduct: Conduct) -> list[Figure]:
         colour = _COLOURS[at % len(_COLOURS)]
         x, took = np.array(sorted(places)).T
         sizes = np.unique(x)
-        of = f"{other} {'runs' if by_nodes else 'nodes'}"
+        of = counted(other, "run" if by_nodes else "node")
         name = of if variant == "default" else f"{variant}, {of}"
         traces.append(line(name, sizes, np.array([took[x == size].mean() for size in sizes]), colour))
         traces.append(_points(name, x, took, colour, "circle") | {"showlegend": False})
     layout = {
         "xaxis": axis("nodes" if by_nodes else "runs at once", rangemode="tozero"),
-        "yaxis": axis("seconds until the last run was over", rangemode="tozero"),
+        "yaxis": axis("makespan (s)", rangemode="tozero"),
     }
-    caption = "Each mark is one test; lines join the means of equal tests."
-    return [figure("times", "How long the tests took", caption, traces, layout)]
+    caption = "Each mark is one test; lines connect the means of repeated tests."
+    return [figure("times", "Makespan", caption, traces, layout)]
 
 
 def _points(name: str, x: Floats, y: Floats, of: str, symbol: str) -> Trace:

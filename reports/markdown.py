@@ -4,7 +4,7 @@ import shlex
 
 from harness.model.findings import Finding
 from harness.model.phases import RUN_PHASES
-from harness.model.schedule import in_words
+from harness.model.schedules import in_words
 from reports.report import Report
 from reports.summary import baseline_word, ledger_line, machines, measured_text, slo_word
 from reports.tables import seconds_text

@@ -11,7 +11,7 @@ import orjson
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from harness.model.schedule import in_words
+from harness.model.schedules import in_words
 from harness.model.units import format_duration
 from reports.costs import cost_table, kinds_table
 from reports.figures import Figure, figures

@@ -16,7 +16,7 @@ from harness.analysis.timeline import Timeline
 from harness.model import Event, Outcome, Plan, Scenario, Submission
 from harness.model.http import HttpAnswer
 from harness.model.phases import FAILED
-from harness.model.schedule import Burst, Poisson, Ramp, Spread
+from harness.model.schedules import Burst, Poisson, Ramp, Spread
 from harness.simulator.distributions import Amount, Lognormal
 from harness.simulator.events import EventLoop
 from harness.simulator.fast import Arrival, simulate

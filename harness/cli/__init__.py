@@ -4,32 +4,32 @@ import errno
 import os
 import sys
 
-# The machine does not let us write (or read) there: nothing that we did wrong.
+# The machine refuses to write (or read) there: not an internal error.
 _REFUSED = frozenset({
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG,
 })  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one verb and return its exit code; an error made for the user is printed without a traceback."""
+    """Run one verb and return its exit code; an error meant for the user is printed without a traceback."""
     try:
-        # Here, so that a Ctrl-C while modules are read ends as quietly as any other.
+        # Imported here so that a Ctrl-C during the imports is handled like any other.
         from harness.cli import verbs
         from harness.model.errors import ExitCode, PipeswarmError
 
         return verbs.run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
-        return 130  # ExitCode.INTERRUPTED, which may not be known yet
+        return 130  # ExitCode.INTERRUPTED, which may not be imported yet
     except PipeswarmError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        # The reader of our output (head, less) has gone: not an error, and nothing more can be said.
+        # The reader of our output (head, less) has exited: not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
     except OSError as error:
         if error.errno not in _REFUSED:
             raise
         print(f"error: {error.filename or 'the result'} can't be used: {error.strerror}", file=sys.stderr)
-        print("  → check its permissions, and that there is room", file=sys.stderr)
+        print("  → check its permissions and the free space", file=sys.stderr)
         return ExitCode.BAD_CONFIG

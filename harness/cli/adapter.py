@@ -1,6 +1,6 @@
-"""``pipeswarm adapter serve``: a generic REST adapter of hetida designer with planted limits.
+"""``pipeswarm adapter serve``: a generic REST adapter for hetida designer with injected limits.
 
-With it in place of a real adapter a load test shows whether the adapter, or the database behind it, is the bottleneck.
+Used instead of the real adapter, it shows whether the adapter, or the database behind it, is the bottleneck.
 """
 
 import argparse
@@ -15,19 +15,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     serving = verbs.add_parser(
         "serve",
-        help="serve an adapter with synthetic plants until it is interrupted",
-        description="Serves a generic REST adapter with synthetic plants and planted limits, until it is interrupted.",
+        help="serve an adapter with synthetic plants until interrupted",
+        description="Serve a generic REST adapter with synthetic plants and injected limits until interrupted.",
     )
     serving.add_argument(
-        "--capacity", type=count_or_0, default=0, help="requests served at once; the others wait (0: all)"
+        "--capacity", type=count_or_0, default=0, help="concurrent requests; the others wait (0: no limit)"
     )
     serving.add_argument(
-        "--latency", type=_span, default="0", help="what each request takes, as 500ms, or 200ms..800ms evenly"
+        "--latency", type=_range, default="0", help="time per request: 500ms, or 200ms..800ms (uniform)"
     )
-    serving.add_argument("--errors", type=share, default=0.0, help="share of requests answered with 503, as 0.05")
-    serving.add_argument("--plants", type=count_or_0, default=100, help="plants to browse; any id is served")
+    serving.add_argument("--errors", type=share, default=0.0, help="share of requests answered with 503, such as 0.05")
+    serving.add_argument("--plants", type=count_or_0, default=100, help="number of plants to browse; any id is served")
     serving.add_argument(
-        "--step", type=duration_above_0, default="60s", help="time between two points of a series (default: 60s)"
+        "--step", type=duration_above_0, default="60s", help="time between the points of a series (default: 60s)"
     )
     serving.add_argument("--seed", type=int, default=0, help="the same seed gives the same values")
     serving.add_argument("--name", default="plants", help="the adapter's id (default: plants)")
@@ -53,10 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _span(text: str) -> tuple[float, float]:
-    """The ends of a range of durations, or of a single one."""
+def _range(text: str) -> tuple[float, float]:
+    """The ends of a range of durations; both are the same for a single one."""
     low, _, high = text.partition("..")
     least, most = duration(low), duration(high or low)
     if most < least:
-        raise argparse.ArgumentTypeError(f"{text} is upside down: write the shorter one first")
+        raise argparse.ArgumentTypeError(f"{text} is reversed: write the shorter duration first")
     return least, most

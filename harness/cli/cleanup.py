@@ -1,4 +1,4 @@
-"""``pipeswarm cleanup RUN``: end, archive or delete the runs that a test created, later."""
+"""``pipeswarm cleanup RUN``: terminate, archive or delete the runs that a test created."""
 
 import argparse
 from pathlib import Path
@@ -13,14 +13,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The verb's options."""
     ways = [str(how) for how in Cleanup if how is not Cleanup.NONE]
     parser.add_argument("run", type=Path, help="a run folder")
-    parser.add_argument("--how", choices=ways, default="terminate", help="terminate (default): those that go on")
-    parser.add_argument("--rate", type=rate_above_0, default="20/s", help="requests to the platform (default: 20/s)")
+    parser.add_argument("--how", choices=ways, default="terminate", help="terminate (default): unfinished runs only")
+    parser.add_argument("--rate", type=rate_above_0, default="20/s", help="limit on requests (default: 20/s)")
     parser.add_argument("--token-file", default="", help="file with the bearer token (or environment PIPESWARM_TOKEN)")
     printing.configure(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Clean up on the platform that the run's manifest names, nothing but the runs in its ledger."""
+    """Clean up the runs in the ledger, on the platform that the manifest names; nothing else is touched."""
     import orjson
 
     from harness.drive.http_client import HttpClient
@@ -33,16 +33,16 @@ def run(arguments: argparse.Namespace) -> int:
     folder = RunFolder.open(arguments.run)
     plan = folder.read_plan()
     if plan.simulated:
-        raise ConfigError("this run's platform was simulated, and ended with it", "there is nothing to clean up")
+        raise ConfigError("this run's simulated platform no longer exists", "there is nothing to clean up")
     target = find(plan.target).from_plan(plan)
     if not isinstance(target, Cleaning):
         raise ConfigError(f"{plan.target} keeps no runs", "there is nothing to clean up")
     ended = {e.object for e in folder.records(Event) if e.kind == "Run" and e.reason in TERMINAL_STATES}
     runs = [(row.run, row.run in ended) for row in folder.records(Submission) if row.run is not None]
-    carrier = HttpClient(plan.host, bearer_token(arguments.token_file), plan.limits, verify_tls=plan.verify_tls)
+    client = HttpClient(plan.host, bearer_token(arguments.token_file), plan.limits, verify_tls=plan.verify_tls)
     try:
-        cleaned = clean_up(target, runs, Cleanup(arguments.how), carrier, rate=arguments.rate)
+        cleaned = clean_up(target, runs, Cleanup(arguments.how), client, rate=arguments.rate)
     finally:
-        carrier.close()
+        client.close()
     printing.show(arguments, lambda: str(cleaned), lambda: orjson.dumps(cleaned).decode())
     return ExitCode.UNREACHABLE if cleaned.failed else ExitCode.OK

@@ -1,7 +1,6 @@
-"""``pipeswarm observe``: records a platform, beside a load (``--run``) or without one (``--for``)."""
+"""``pipeswarm observe``: records a platform during a load (``--run``) or without one (``--for``)."""
 
 import argparse
-import os
 import shutil
 import signal
 import sys
@@ -14,7 +13,6 @@ from harness.cli import printing
 from harness.cli.parent import stop_with_parent
 from harness.model.arguments import duration_above_0
 from harness.model.errors import ConfigError, ExitCode
-from harness.model.options import OBSERVING, several
 
 if TYPE_CHECKING:
     from harness.collectors.observer import ObserverSettings
@@ -22,42 +20,49 @@ if TYPE_CHECKING:
     from harness.store.folder import RunFolder
     from harness.targets.target import Target
 
+_OF_FOLDERS = ("namespace", "slo", "runs-dir", "run-name")
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The verb's options."""
+    from harness.plan.options import OBSERVER
+
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--run", type=Path, help="record into this run folder until told to stop")
+    what.add_argument("--run", type=Path, help="record into this run folder, by its plan, until stopped")
     what.add_argument(
         "--for", dest="length_s", type=duration_above_0, metavar="TIME",
-        help="observe so long, as 30m, into a folder of its own",
+        help="observe for this time, as 30m, into a new run folder",
     )  # fmt: skip
     alone = parser.add_argument_group("without a load (--for)")
     alone.add_argument("--host", default="", help="address of the platform's API (default: as its own tools read it)")
     configure_folder(alone)
-    reach = parser.add_argument_group("what is observed, and how it is reached")
-    for name, default, text, more in OBSERVING:
-        given = {key: value for key, value in more.items() if key != "include_in_web_ui"}
-        reach.add_argument(f"--{name}", default=default, help=text, **given)
-    reach.add_argument("--redact-from", type=Path, metavar="CSV", help="scenarios with these values (the run's own)")
-    parser.add_argument("--die-with-parent", action="store_true", help="end when the starting process is gone")
+    for option in OBSERVER:
+        option.add_to(alone)
+    parser.add_argument(
+        "--redact-from", type=Path, metavar="CSV", help="scenarios with redacted values (the run's own)"
+    )
+    parser.add_argument(
+        "--die-with-parent", action="store_true", help="end when the process that started this one ends"
+    )
     printing.configure(parser)
 
 
 def configure_folder(parser: "argparse._ArgumentGroup | argparse.ArgumentParser") -> None:
     """Options of verbs that make a run folder without a load."""
-    parser.add_argument("--target", default="kfp", help="the platform's kind (kfp)")
-    parser.add_argument("--namespace", default="", help="of the runs, and of their pods")
+    from harness.plan.options import named
+
+    parser.add_argument("--target", default="kfp", help="kind of platform (default: kfp)")
     parser.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="narrows the runs down, as experiment_id=…"
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="restricts the runs, as experiment_id=…"
     )
-    parser.add_argument("--slo", action="append", default=[], help="what must hold; may be given several times")
-    parser.add_argument("--runs-dir", type=Path, default=Path("runs"), help="where the run folder goes (runs)")
-    parser.add_argument("--run-name", default="", help="its name (default: time, target, what, how much)")
+    for option in named(*_OF_FOLDERS):
+        option.add_to(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Observe until SIGTERM, SIGINT, or the time is over; without a load, write the report then."""
-    from harness.collectors.observer import observe
+    """Observe until SIGTERM or SIGINT, or until the time is over; without a load, write the report then."""
+    from harness.collectors.observer import ObserverSettings, observe
+    from harness.plan.environment import bearer_token, variables
     from harness.store.folder import RunFolder
     from harness.targets.target import find
 
@@ -68,35 +73,55 @@ def run(arguments: argparse.Namespace) -> int:
         stop_with_parent(stop)
     if arguments.run is None:
         return _observe_alone(arguments, stop)
+    _refuse_own_options(arguments)
     folder = RunFolder.open(arguments.run)
     plan = folder.read_plan()
-    observe(folder, find(plan.target).from_plan(plan), settings(arguments, plan), stop)
+    token = bearer_token(arguments.token_file)
+    settings = ObserverSettings.of(plan, token, variables(), arguments.redact_from)
+    observe(folder, find(plan.target).from_plan(plan), settings, stop)
     return ExitCode.OK
 
 
+def _refuse_own_options(arguments: argparse.Namespace) -> None:
+    """The plan of a run says what is observed; options on the command line would be ignored.
+
+    Raises:
+        ConfigError: naming the first option that does not go with ``--run``.
+    """
+    from harness.plan.options import OBSERVER, TOKEN_FILE
+
+    for option in OBSERVER:
+        if option is not TOKEN_FILE and getattr(arguments, option.dest) != option.default:
+            raise ConfigError(
+                f"--{option.name} does not go with --run", "the run's manifest.json has it: see 'observer'"
+            )
+
+
 def _observe_alone(arguments: argparse.Namespace, stop: threading.Event) -> int:
-    """Somebody else's load: a folder of its own, so long as was asked for, and a report."""
+    """Observe without a load of ours: into a new folder, with a report at the end."""
     from harness.cli import report
-    from harness.collectors.observer import observe
+    from harness.collectors.observer import ObserverSettings, observe
     from harness.model.units import format_duration
+    from harness.plan.environment import bearer_token, platform_host, variables
     from harness.targets.target import find
 
     length_s = arguments.length_s
     platform = find(arguments.target)
-    host = arguments.host or os.environ.get(platform.HOST_VARIABLE, "")
+    host = arguments.host or platform_host(platform.HOST_VARIABLE)
     if not host:
         raise ConfigError("there is no platform to observe", f"give --host, or set {platform.HOST_VARIABLE}")
     plan = plan_of(arguments, host, time.time_ns())
     target = platform.from_plan(plan)
-    reached = settings(arguments, plan)
-    _try_out(target, reached)
+    token = bearer_token(arguments.token_file)
+    settings = ObserverSettings.of(plan, token, variables(), arguments.redact_from)
+    _try_listing(target, settings)
     folder = new_folder(arguments, plan, "observed", round(length_s))
-    print(f"observing for {format_duration(length_s)} into {folder.path}; Ctrl-C ends it earlier", file=sys.stderr)
+    print(f"observing for {format_duration(length_s)} into {folder.path}; Ctrl-C ends it early", file=sys.stderr)
     timer = threading.Timer(length_s, stop.set)
     timer.daemon = True
     timer.start()
     try:
-        observe(folder, target, reached, stop)
+        observe(folder, target, settings, stop)
     except ConfigError:
         shutil.rmtree(folder.path)  # nothing has been observed yet
         raise
@@ -106,72 +131,39 @@ def _observe_alone(arguments: argparse.Namespace, stop: threading.Event) -> int:
 
 
 def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> "Plan":
-    """The plan of a run folder without a load of ours, with the objectives that were given.
+    """The plan of a run folder without a load of ours, for what `configure_folder` and `OBSERVER` added.
 
     Raises:
-        ConfigError: an option or objective can't be understood.
+        ConfigError: an option or objective can't be parsed.
     """
-    from dataclasses import replace
+    from harness.model.options import parse_pair
+    from harness.plan.options import OBSERVER, named, observer_plan
+    from harness.plan.plans import plan_observation
 
-    from harness.collectors.importing import plan_without_load
-    from harness.model.slo import parse_slo
-
-    for slo in arguments.slo:
-        parse_slo(slo)
-    options = {"namespace": arguments.namespace, **dict(_pair("--option", text) for text in arguments.option)}
-    plan = plan_without_load(arguments.target, host.rstrip("/"), options, started_at)
-    return replace(plan, slos=tuple(arguments.slo))
+    known = (*OBSERVER, *named(*_OF_FOLDERS))
+    given = {option.name: option.read(getattr(arguments, option.dest, None)) for option in known}
+    try:
+        options = {"namespace": arguments.namespace, **dict(map(parse_pair, arguments.option))}
+    except ConfigError as error:
+        raise ConfigError(f"--option: {error.message}", error.hint) from error
+    return plan_observation(
+        arguments.target, host.rstrip("/"), options, started_at, slos=[slo.text for slo in given["slo"]],
+        verify_tls=not given["insecure"], redact=given["redact"], observer=observer_plan(given),
+    )  # fmt: skip
 
 
 def new_folder(arguments: argparse.Namespace, plan: "Plan", what: str, size: int) -> "RunFolder":
-    """A run folder with this plan; `what` and `size` are the schedule's place in its name."""
+    """A run folder with this plan; `what` and `size` take the schedule's place in its name."""
     from harness.store.folder import RunFolder, run_name
 
-    folder = RunFolder.create(
-        arguments.runs_dir, arguments.run_name or run_name(plan.target, what, size, time.time_ns())
-    )
+    name = arguments.run_name or run_name(plan.target, what, size, time.time_ns())
+    folder = RunFolder.create(Path(arguments.runs_dir), name)
     folder.write_plan(plan)
     return folder
 
 
-def settings(arguments: argparse.Namespace, plan: "Plan") -> "ObserverSettings":
-    """How to reach the platform of `plan`. Its token comes from a file or the environment (PIPESWARM_TOKEN).
-
-    Raises:
-        ConfigError: an option can't be understood.
-    """
-    from harness.collectors.metrics import profiles_file
-    from harness.collectors.observer import ObserverSettings
-    from harness.collectors.probes.s3 import Bucket
-    from harness.model.units import parse_rate
-    from harness.targets.bearer import read_token
-
-    defaults = ObserverSettings(plan.host)
-    profiles = several(arguments.metric_profile)
-    for name in profiles:
-        profiles_file.load(name)
-    requests_per_s = parse_rate(arguments.kube_requests)
-    if requests_per_s <= 0:
-        raise ConfigError(f"--kube-requests {arguments.kube_requests} allows none", "write it as 20/s")
-    return ObserverSettings(
-        host=plan.host,
-        token=read_token(arguments.token_file, os.environ),
-        namespace=str(plan.target_options.get("namespace", "")),
-        platform_namespaces=several(arguments.platform_namespace) or defaults.platform_namespaces,
-        kube_context=arguments.kube_context or None,
-        prometheus=arguments.prometheus or None,
-        metrics=tuple(_pair("--metrics", text) for text in several(arguments.metrics)),
-        profiles=profiles or None,
-        verify_tls=not arguments.insecure,
-        requests_per_s=requests_per_s,
-        store_probe=Bucket.parse(arguments.store_probe, os.environ) if arguments.store_probe else None,
-        redact=several(arguments.redact),
-        redact_from=arguments.redact_from,
-    )
-
-
-def _try_out(target: "Target", reached: "ObserverSettings") -> None:
-    """List runs once, before a folder is made: a wrong address or token is to be told at once.
+def _try_listing(target: "Target", settings: "ObserverSettings") -> None:
+    """List runs once, before a folder is made, so that a wrong address or token shows at once.
 
     Raises:
         ConfigError: the platform lists no runs.
@@ -181,15 +173,11 @@ def _try_out(target: "Target", reached: "ObserverSettings") -> None:
     from harness.targets.target import Listing
 
     if not isinstance(target, Listing):
-        raise ConfigError("this platform tells of a run only whoever started it", "load it: observe --run RUN")
-    timeouts = Timeouts(reached.connect_timeout_s, reached.answer_timeout_s)
+        raise ConfigError(
+            "this platform lists no runs: only the load that starts a run sees it",
+            "run a load test (locust): it is observed as well",
+        )
+    timeouts = Timeouts(settings.connect_timeout_s, settings.answer_timeout_s)
     target.list_runs(
-        Http("try", reached.host, reached.token, timeouts, lambda _request: None, verify_tls=reached.verify_tls)
+        Http("try", settings.host, settings.token, timeouts, lambda _request: None, verify_tls=settings.verify_tls)
     )
-
-
-def _pair(option: str, text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise ConfigError(f"{option} {text} is no pair", f"write it as {option} NAME=VALUE")
-    return name, value

@@ -1,11 +1,11 @@
-"""Processes that accompany another one end when it is gone, however it ended."""
+"""Ends a companion process when its parent has ended, however that happened."""
 
 import os
 import threading
 
 
 def stop_with_parent(stop: threading.Event) -> None:
-    """Set `stop`, from a thread, once this process has been handed to another parent."""
+    """Set `stop`, from a thread, once the parent of this process has ended."""
     parent = os.getppid()
 
     def watch() -> None:

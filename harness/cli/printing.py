@@ -1,21 +1,21 @@
-"""How every verb that prints a result prints it: for people, as one JSON object, or not at all."""
+"""Prints a verb's result: as text, as one JSON object, or not at all."""
 
 import argparse
 import sys
 from collections.abc import Callable, Collection, Sequence
 from textwrap import wrap
 
-_WIDTH = 100  # of a terminal
+_WIDTH = 100  # columns
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The options of every verb that prints a result."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object on stdout and nothing else there")
+    """Declare ``--json`` and ``--quiet``."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object on stdout, and nothing else")
     parser.add_argument("--quiet", action="store_true", help="print nothing on stdout")
 
 
 def show(arguments: argparse.Namespace, text: Callable[[], str], document: Callable[[], str]) -> None:
-    """Print the result as the options say; only what is printed is made."""
+    """Print the result as the options ask; only the requested form is computed."""
     if arguments.json:
         sys.stdout.write(document().rstrip("\n") + "\n")
     elif not arguments.quiet:
@@ -23,12 +23,12 @@ def show(arguments: argparse.Namespace, text: Callable[[], str], document: Calla
 
 
 def wrapped(text: str, first: str = "", others: str = "  ") -> list[str]:
-    """A sentence as lines of a terminal: the first after `first`, the others after `others`."""
+    """A sentence as terminal lines: the first is prefixed with `first`, the others with `others`."""
     return wrap(text, _WIDTH, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
 
 
 def table(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
-    """Rows, a heading first, as lines with aligned columns: those of `left` to the left, the others to the right."""
+    """Rows, heading first, as lines with aligned columns: those in `left` left-aligned, the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

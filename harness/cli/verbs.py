@@ -1,7 +1,7 @@
-"""The verbs of `pipeswarm`. `VERBS` is the table of contents: a verb, what it does, the module that does it.
+"""The verbs of `pipeswarm`. `VERBS` is the table of contents: a verb, its purpose, its module.
 
-A verb's module offers ``configure(parser)`` and ``run(arguments) -> int``. Only the module of the verb that was given
-is imported, so that every start is quick.
+A verb's module has ``configure(parser)`` and ``run(arguments) -> int``. Only the module of the given verb is imported,
+which keeps start-up fast.
 """
 
 import argparse
@@ -11,56 +11,52 @@ from importlib.metadata import version
 from typing import Protocol, cast
 
 VERBS: tuple[tuple[str, str, str], ...] = (
-    ("options", "the options that a locustfile adds to Locust's own", "harness.cli.options"),
-    ("report", "seal a run and write its reports again, from what was recorded", "harness.cli.report"),
-    ("index", "one page that lists a folder's runs and how their figures move", "harness.cli.index"),
-    (
-        "observe",
-        "record a platform under somebody else's load (beside ours it starts by itself)",
-        "harness.cli.observe",
-    ),
-    ("diagnose", "say what holds a run back, also while it is going", "harness.cli.diagnose"),
-    ("watch", "show in the terminal how a running test stands", "harness.cli.watch"),
-    ("import", "make a run and its report from dumps: kubectl, runs, Prometheus", "harness.cli.import_"),
-    ("capacity", "runs, time, nodes: two of them give the third, with an interval", "harness.cli.capacity"),
-    ("compare", "variants against the first: change, interval, whether it may be chance", "harness.cli.compare"),
-    ("resources", "what each step should request, and how many runs fit a node", "harness.cli.resources"),
-    ("cleanup", "end, archive or delete the runs that a test created", "harness.cli.cleanup"),
-    ("adapter", "a data adapter for hetida designer with planted limits: serve it", "harness.cli.adapter"),
-    ("jobs-per-node", "how many runs one node takes, tried out, and what stops one more", "harness.cli.jobs_per_node"),
-    ("experiment", "many tests over load, nodes and variants: a grid, or a search", "harness.cli.experiment"),
-    ("simulate", "the simulated platform: serve it, run a test on it, list its profiles", "harness.cli.simulate"),
+    ("options", "list the options that a locustfile adds to Locust's own", "harness.cli.options"),
+    ("simulate", "simulate a platform: serve it, or run a whole test in seconds", "harness.cli.simulate"),
+    ("adapter", "serve a data adapter for hetida designer with injected limits", "harness.cli.adapter"),
+    ("observe", "record a platform that something else loads", "harness.cli.observe"),
+    ("import", "turn dumps (kubectl, runs, Prometheus) into a run folder", "harness.cli.import_"),
+    ("watch", "follow a running test in the terminal", "harness.cli.watch"),
+    ("diagnose", "find what limits a run, even while it is in progress", "harness.cli.diagnose"),
+    ("report", "rebuild a run's reports from its records", "harness.cli.report"),
+    ("index", "list a folder's runs and their trends on one page", "harness.cli.index"),
+    ("compare", "compare variants with the first one, with significance", "harness.cli.compare"),
+    ("capacity", "runs, time, nodes: give two and get the third", "harness.cli.capacity"),
+    ("resources", "recommend each step's requests; count the runs per node", "harness.cli.resources"),
+    ("jobs-per-node", "find by trial how many runs fit one node", "harness.cli.jobs_per_node"),
+    ("experiment", "test many loads, nodes and variants: grid or search", "harness.cli.experiment"),
+    ("cleanup", "terminate, archive or delete the runs that a test created", "harness.cli.cleanup"),
 )
 
 
 class Verb(Protocol):
-    """What a verb's module offers."""
+    """The interface of a verb's module."""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Declare its arguments."""
+        """Declare the verb's arguments."""
         ...
 
     def run(self, arguments: argparse.Namespace) -> int:
-        """Do it, and return the exit code."""
+        """Run the verb and return the exit code."""
         ...
 
 
 def run(given: Sequence[str]) -> int:
-    """Run the verb that was given, and return its exit code."""
+    """Run the verb in `given` (the command line without ``pipeswarm``) and return its exit code."""
     verb, arguments = parse(given)
     return verb.run(arguments)
 
 
 def parse(given: Sequence[str]) -> tuple[Verb, argparse.Namespace]:
-    """The verb that was given, and its arguments; ends with 2 where they can't be understood."""
+    """The verb in `given` and its arguments; exits with 2 if they are invalid."""
     parser = argparse.ArgumentParser(
         prog="pipeswarm",
         description="Load tests and capacity planning for ML pipeline platforms on Kubernetes.",
-        epilog="Loads are started with locust -f locustfiles/kfp.py; scenarios are made with generate-scenarios.",
+        epilog="Scenarios: generate-scenarios. Load: locust -f locustfiles/kfp.py.",
     )
-    number = version("pipeswarm") if given[:1] == ["--version"] else ""  # looking it up takes a moment
-    parser.add_argument("--version", action="version", version=f"pipeswarm {number}", help="print the version and end")
-    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    number = version("pipeswarm") if given[:1] == ["--version"] else ""  # looking it up is slow
+    parser.add_argument("--version", action="version", version=f"pipeswarm {number}", help="print the version and exit")
+    verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
     modules = {}
     for name, text, module in VERBS:
         added = verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")

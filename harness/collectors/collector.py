@@ -8,9 +8,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol, Self, cast
 
 from harness.collectors.journal import Journal
+from harness.collectors.metrics import profiles_file
 from harness.collectors.probes.s3 import Bucket
 from harness.model.plan import Plan
 from harness.store.folder import RunFolder
@@ -19,31 +20,31 @@ from harness.targets.target import Target
 
 @dataclass(frozen=True, slots=True)
 class ObserverSettings:
-    """How to reach what is observed, and how often to ask.
+    """How to reach what is observed, and how often to ask: the plan's part, with secrets and intervals.
 
     Attributes:
-        host: of the platform's API, as the load was given it.
+        host: address of the platform's API, as the load was given it.
         token: bearer token of the platform's API; never recorded.
         namespace: of the runs; "" is every namespace that may be listed.
         platform_namespaces: where the platform itself runs, with its artifact store.
         kubeconfig: a file; none is what ``KUBECONFIG`` names, or the service account when running in a pod.
         kube_context: of the kubeconfig; none is the current one.
-        prometheus: address of a Prometheus; none is to do without.
+        prometheus: address of a Prometheus; none does without.
         prometheus_token: bearer token for it; never recorded.
-        metrics: pairs of a profile's name and the address of a ``/metrics`` page to scrape where no Prometheus does.
-        profiles: metric profiles to ask the Prometheus for; none is all.
-        verify_tls: check certificates of the platform's API and of the Prometheus.
+        metrics: (profile, address) of ``/metrics`` pages to scrape where no Prometheus does.
+        profiles: metric profiles to query Prometheus for; none is all.
+        verify_tls: check certificates of the platform's API and of Prometheus.
         connect_timeout_s: for a connection.
-        answer_timeout_s: for an answer.
-        least_poll_s: the runs are listed at most so often …
-        most_poll_s: … and at least so often.
-        request_share: the listing's share of the platform's requests that it keeps below.
-        requests_per_s: bound on requests to the Kubernetes API.
-        volumes_every_s: how often the free space of volumes is read.
-        resources_every_s: how often metrics-server is asked.
-        probe_every_s: how often the object store and services are probed.
-        scrape_every_s: how often ``/metrics`` pages are scraped, and a Prometheus is asked for the present.
-        store_probe: a bucket of the artifact store that may be written to; none is to leave it alone.
+        answer_timeout_s: for a response.
+        least_poll_s: shortest interval between listings of the runs …
+        most_poll_s: … and the longest.
+        request_share: the listing's maximum share of the platform's requests.
+        requests_per_s: limit on requests to the Kubernetes API.
+        volumes_every_s: interval between readings of the volumes' free space.
+        resources_every_s: interval between requests to metrics-server.
+        probe_every_s: interval between probes of the object store and of services.
+        scrape_every_s: interval between scrapes of ``/metrics`` pages, and between instant queries of Prometheus.
+        store_probe: bucket of the artifact store that may be written to; none is not probed.
         redact: names of parameters whose values must not reach the folder.
         redact_from: scenarios that hold these values; none is the folder's own.
     """
@@ -72,6 +73,32 @@ class ObserverSettings:
     store_probe: Bucket | None = None
     redact: tuple[str, ...] = ()
     redact_from: Path | None = None
+
+    @classmethod
+    def of(cls, plan: Plan, token: str, environment: Mapping[str, str], redact_from: Path | None = None) -> Self:
+        """The settings for a plan; keys of the object store come from `environment`.
+
+        Raises:
+            ConfigError: there is no such metric profile, or no bucket or keys to probe.
+        """
+        observer = plan.observer
+        for name in observer.metric_profiles:
+            profiles_file.load(name)
+        return cls(
+            host=plan.host,
+            token=token,
+            namespace=str(plan.target_options.get("namespace", "")),
+            platform_namespaces=observer.platform_namespaces,
+            kube_context=observer.kube_context or None,
+            prometheus=observer.prometheus or None,
+            metrics=observer.metrics,
+            profiles=observer.metric_profiles or None,
+            verify_tls=plan.verify_tls,
+            requests_per_s=observer.kube_requests_per_s,
+            store_probe=Bucket.parse(observer.store_probe, environment) if observer.store_probe else None,
+            redact=plan.redact,
+            redact_from=redact_from,
+        )
 
 
 @dataclass(slots=True)

@@ -20,29 +20,12 @@ from harness.collectors.kubernetes.reflector import OnChange
 from harness.collectors.runs.listing import Runs
 from harness.model.errors import ConfigError
 from harness.model.http import HttpAnswer
-from harness.model.plan import Plan
 from harness.model.records import Sample
 from harness.targets.target import Listing
 
 _ORDER = ("Node", "Pod", "Event", pvcs.KIND, workflows.KIND)  # events tell of pods that must be known
 
 Dump = tuple[Path, dict[str, Any]]
-
-
-def plan_without_load(target: str, host: str, options: Mapping[str, object], started_at: int) -> Plan:
-    """The plan of an observation of somebody else's load: nothing is intended, every run is of interest.
-
-    Args:
-        target: the platform's name.
-        host: address of its API; "" for an import.
-        options: what narrows its listing down, such as KFP's ``namespace`` and ``experiment_id``.
-        started_at: UTC ns; runs and events from before are left out. 0 leaves nothing out.
-    """
-    everything = {"experiment": "", "experiment_id": "", "namespace": "", **options}
-    return Plan(
-        target=target, host=host, schedule={}, intended=0, seed=0, simulated=False, target_options=everything,
-        started_at=started_at,
-    )  # fmt: skip
 
 
 def read_files(paths: Iterable[Path]) -> list[Dump]:

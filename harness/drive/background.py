@@ -1,7 +1,7 @@
 """The processes beside a running test: its observer, restarted if it dies, and its live diagnosis."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import gevent
 
@@ -27,13 +27,11 @@ class Observer:
         self,
         folder: RunFolder,
         recorder: Recorder,
-        options: Sequence[str],
         environment: Mapping[str, str],
         hidden: bytes = b"",
     ) -> None:
         self._folder = folder
         self._recorder = recorder
-        self._options = options
         self._environment = environment
         self._hidden = hidden
         self._restarts = 0
@@ -65,7 +63,7 @@ class Observer:
         processes.end(self._process)
 
     def _start(self) -> processes.Process:
-        command = ["observe", "--run", str(self._folder.path), *self._options]
+        command = ["observe", "--run", str(self._folder.path)]
         if self._hidden:
             command += ["--redact-from", "/dev/stdin"]
         return processes.start_beside(command, self._folder.path / LOG, self._environment, self._hidden)

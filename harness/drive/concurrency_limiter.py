@@ -4,7 +4,7 @@ from collections import deque
 from heapq import heappop, heappush
 from math import nextafter
 
-from harness.model.concurrency import Concurrency
+from harness.model.schedules import Concurrency
 
 
 class ConcurrencyLimiter:

@@ -139,7 +139,7 @@ class Coordinator:
         if host == self._simulator.url:
             host = ""
         host = host or platform_host(self._platform.HOST_VARIABLE)
-        given = settings(self._environment.parsed_options, host, self._platform.OPTIONS)
+        given = settings(self._environment.parsed_options, host, self._platform)
         return check(given, self._target, self._platform)
 
     def _context(self, checked: Checked) -> RunContext:
@@ -156,8 +156,7 @@ class Coordinator:
         return RunContext(self._platform, self._token.for_host(host), self._token.allows(host), simulator, workers)
 
     def _profile(self, checked: Checked) -> tuple[str, str, int]:
-        given = checked.settings
-        return given.text("simulate") or self._platform.DEFAULTS["simulate"], given.text("fault"), given.seed
+        return checked.settings.simulate, checked.settings.fault, checked.settings.seed
 
     # --- its load generator -------------------------------------------------------------------------------------
 

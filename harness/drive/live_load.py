@@ -3,9 +3,8 @@
 from bisect import bisect_right
 
 from harness.drive.run_setup import LoadTest
-from harness.model.concurrency import Concurrency
 from harness.model.live import LiveLoad, Stage
-from harness.model.schedule import Schedule
+from harness.model.schedules import Concurrency, Schedule
 
 
 def live_load(stage: Stage, test: LoadTest, t0_at: int, now_at: int) -> LiveLoad:

@@ -57,7 +57,7 @@ class LocustPlugin:
         """`init_command_line_parser`: add Pipeswarm's options, also to the form of the web UI."""
         if self._coordinator is None and self._endpoint is None:
             interrupts.exit_quietly()
-        register(parser, self._platform.OPTIONS, self._platform.DEFAULTS)
+        register(parser, self._platform)
 
     def open(self, environment: Any, runner: Any, web_ui: Any, **_: object) -> None:
         """`init`: become a worker or the coordinator, which checks the configuration before anything is started."""

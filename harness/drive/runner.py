@@ -17,10 +17,10 @@ from harness.drive.load_generator import LoadGenerator, lead_s
 from harness.drive.locust_statistics import Statistics
 from harness.drive.run_setup import LoadTest, Ready, open_test
 from harness.drive.session import Session
-from harness.model.concurrency import Concurrency
 from harness.model.errors import ExitCode, PipeswarmError
 from harness.model.live import LiveLoad, Stage
 from harness.model.records import Outcome, Submission
+from harness.model.schedules import Concurrency
 from harness.store.folder import RunFolder
 from harness.targets.cleaning import Cleaning, Cleanup, clean_up
 
@@ -142,13 +142,13 @@ class SessionRunner:
         except Exception as error:  # noqa: BLE001  # raised in `run`, unless a user caused it
             self._fail(error)
             return
-        settings, schedule = ready.checked.settings, ready.schedule
+        settings, test = ready.checked.settings, ready.test
         terms = messages.Terms(
-            intended=ready.plan.intended,
+            intended=test.plan.intended,
             drain_s=settings.limits.drain_s,
             clean_up=settings.cleanup is not Cleanup.NONE,
             abort_on=settings.abort_on,
-            concurrency=schedule if isinstance(schedule, Concurrency) else None,
+            concurrency=test.schedule if isinstance(test.schedule, Concurrency) else None,
             max_runs=settings.most_runs,
         )
         self.tell(messages.Prepared(terms))
@@ -253,7 +253,7 @@ class SessionRunner:
         settings = self._ready.checked.settings
         rows = test.folder.records(Submission)
         runs = ((row.run, not test.ledger.open(row.run)) for row in rows if row.run is not None)
-        client = HttpClient(test.plan.host, self._ready.means.token, settings.limits, verify_tls=test.plan.verify_tls)
+        client = HttpClient(test.plan.host, self._ready.context.token, settings.limits, verify_tls=test.plan.verify_tls)
         try:
             cleaned = clean_up(target, runs, settings.cleanup, client, rate=settings.cleanup_rate, sleep=gevent.sleep)
         finally:

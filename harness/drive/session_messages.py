@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from harness.model.abort import AbortRule
-from harness.model.concurrency import Concurrency
 from harness.model.errors import ExitCode
 from harness.model.live import Counts
+from harness.model.schedules import Concurrency
 
 # Why an arrival was missed, unless a more specific reason is known.
 STOPPED = "the test was stopped before it was due"

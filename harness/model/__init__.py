@@ -1,16 +1,26 @@
-"""The nouns of Pipeswarm: values without I/O, clock or dependency.
+"""The nouns of Pipeswarm: values, with no I/O, clock or dependency.
 
 Instants are integer UTC nanoseconds and end in ``_at``; durations are float seconds and end in ``_s``.
 A missing end is ``None``: never 0, never 1970.
 """
 
-from harness.model.concurrency import Concurrency, Level
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError, TargetUnreachableError
 from harness.model.findings import Diagnosis, Evidence, Finding, NotJudged, Validity
 from harness.model.plan import Limits, Plan
 from harness.model.records import Event, Node, Outcome, Sample, Span, Submission
 from harness.model.scenario import Scenario
-from harness.model.schedule import Burst, Constant, Poisson, Ramp, Replay, Schedule, Spread, Stages
+from harness.model.schedules import (
+    Burst,
+    Concurrency,
+    Constant,
+    Level,
+    Poisson,
+    Ramp,
+    Replay,
+    Schedule,
+    Spread,
+    Stages,
+)
 
 __all__ = [
     "Burst",

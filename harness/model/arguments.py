@@ -1,4 +1,4 @@
-"""Types of arguments: what is wrong with one is told with its option's name, as argparse does."""
+"""Types of arguments, for argparse and `Option`; an error is reported with the name of the option."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable
@@ -11,8 +11,15 @@ _LAST_PORT = 65_535
 N = TypeVar("N", int, float)
 
 
+class ArgumentError(ConfigError, ArgumentTypeError):
+    """A text that an argument can't have; argparse prints it on one line."""
+
+    def __str__(self) -> str:
+        return f"{self.message}: {self.hint}" if self.hint else self.message
+
+
 def duration(text: str) -> float:
-    """Seconds of ``90s`` or ``1h30m``, from 0 on."""
+    """Seconds of ``90s`` or ``1h30m``; 0 is allowed."""
     return _read(text, parse_duration)
 
 
@@ -22,7 +29,7 @@ def duration_above_0(text: str) -> float:
 
 
 def rate_above_0(text: str) -> float:
-    """A second's share of ``20/s`` or ``500/h``, above 0."""
+    """Arrivals or requests per second of ``20/s`` or ``500/h``, above 0."""
     return _above_0(text, _read(text, parse_rate))
 
 
@@ -35,7 +42,7 @@ def port(text: str) -> int:
     """A port to listen on; 0 is any free one."""
     number = int(text)
     if not 0 <= number <= _LAST_PORT:
-        raise ArgumentTypeError(f"{text} is not a port: they go up to {_LAST_PORT}")
+        raise ArgumentError(f"{text} is not a port", f"give a number from 0 to {_LAST_PORT}")
     return number
 
 
@@ -43,7 +50,7 @@ def count_or_0(text: str) -> int:
     """A whole number from 0 on."""
     number = int(text)
     if number < 0:
-        raise ArgumentTypeError(f"{text} is below 0")
+        raise ArgumentError(f"{text} is below 0")
     return number
 
 
@@ -51,7 +58,7 @@ def amount(text: str) -> float:
     """A finite number from 0 on, as of money."""
     number = float(text)
     if not 0 <= number < float("inf"):
-        raise ArgumentTypeError(f"{text} is not a number from 0 on")
+        raise ArgumentError(f"{text} is not a number from 0 on")
     return number
 
 
@@ -59,7 +66,7 @@ def share(text: str) -> float:
     """A number from 0 to 1."""
     number = float(text)
     if not 0 <= number <= 1:
-        raise ArgumentTypeError(f"{text} is not a number from 0 to 1")
+        raise ArgumentError(f"{text} is not a number from 0 to 1")
     return number
 
 
@@ -67,10 +74,10 @@ def _read(text: str, parse: Callable[[str], float]) -> float:
     try:
         return parse(text)
     except ConfigError as error:
-        raise ArgumentTypeError(f"{error.message}: {error.hint}") from error
+        raise ArgumentError(error.message, error.hint) from error
 
 
 def _above_0(text: str, number: N) -> N:
     if number <= 0:
-        raise ArgumentTypeError(f"{text} is not above 0")
+        raise ArgumentError(f"{text} is not above 0", "give a larger value")
     return number

@@ -1,4 +1,4 @@
-"""What is kept of a former test, so that another one can be held against it; all of it stands in ``report.json``."""
+"""An earlier test that a new one is compared with, as its ``report.json`` describes it."""
 
 import json
 from collections.abc import Mapping
@@ -7,23 +7,23 @@ from typing import Any
 
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
-from harness.model.schedule import in_words
+from harness.model.schedules import in_words
 
 BATCHES = 20
-LEAST_BATCHES = 8  # that both tests have
-LEAST_RUNS = 60  # that succeeded
+LEAST_BATCHES = 8  # in both tests
+LEAST_RUNS = 60  # successful ones
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A former test.
+    """An earlier test.
 
     Attributes:
         name: its name, for people.
-        source: where it was read from.
-        plan: of its settings only what a report says.
-        batches_s: mean duration of the runs that succeeded, by batch of arrivals, seconds; none where there were none.
-        failed_ratio: share of its arrivals that failed, were canceled or rejected.
+        source: path it was read from.
+        plan: with only the settings that a report holds.
+        batches_s: mean duration of successful runs by batch of arrivals, seconds; None for a batch without any.
+        failed_ratio: share of its arrivals that failed, were canceled or were rejected.
     """
 
     name: str
@@ -34,18 +34,18 @@ class Baseline:
 
     @classmethod
     def parse(cls, report: bytes, source: str) -> "Baseline":
-        """The baseline in a ``report.json``; `source` is where it came from.
+        """The baseline in a ``report.json``; `source` is its path.
 
         Raises:
-            ConfigError: it is no such report, or one that nothing can be held against.
+            ConfigError: it is not such a report, its test was invalid, or too few of its runs succeeded.
         """
         try:
             raw = json.loads(report)
             if not isinstance(raw, dict) or "schema_version" not in raw:
-                raise ConfigError(f"the baseline {source} is no report of Pipeswarm", "give a run's folder")
+                raise ConfigError(f"the baseline {source} is not a report of Pipeswarm", "give a run's folder")
             if "batches_s" not in raw:
                 raise ConfigError(
-                    f"the baseline {source} was written by an older version", "write its report again: pipeswarm report"
+                    f"the baseline {source} was written by an older version", "rewrite its report: pipeswarm report"
                 )
             ledger, verdict = raw["ledger"], raw["validity"]
             failed = ledger["failed"] + ledger["canceled"] + ledger["rejected"]
@@ -55,19 +55,19 @@ class Baseline:
             raise ConfigError(f"the baseline {source} can't be read: {error!r}", "give a run's folder") from None
         if verdict["verdict"] != "VALID":
             why = (verdict["reasons"] or ["unknown"])[0]
-            raise ConfigError(f"the baseline {source} does not count, its test was INVALID: {why}", "give another run")
+            raise ConfigError(f"the baseline {source} is INVALID: {why}", "give another run")
         if sum(batch is not None for batch in found.batches_s) < LEAST_BATCHES:
             raise ConfigError(
-                f"the baseline {source} says too little: {ledger['succeeded']} of its runs succeeded",
-                f"give a run of which at least {LEAST_RUNS} did",
+                f"the baseline {source} is too small: {ledger['succeeded']} of its runs succeeded",
+                f"give a test with at least {LEAST_RUNS} successful runs",
             )
         return found
 
     def demand_same_load(self, plan: Plan) -> None:
-        """See to it that a test with `plan` can be held against this one.
+        """Check that a test with `plan` is comparable.
 
         Raises:
-            ConfigError: it is of another platform, schedule or scale; what is slower then says nothing.
+            ConfigError: its platform, schedule or number of runs differs, so that slower would mean nothing.
         """
         for difference in differences(self.plan, plan):
             if difference.startswith(_OF_THE_LOAD):
@@ -84,7 +84,7 @@ _OF_THE_LOAD = ("target", "runs", "schedule")
 def differences(a: Plan, b: Plan) -> tuple[str, ...]:
     """Settings in which two tests differ, for people.
 
-    How many runs a closed test came to is no setting. Equal due times are an equal schedule, such as a replayed one.
+    The number of runs of a closed test is a result, not a setting. Equal due times are equal schedules, as in a replay.
     """
     closed = "closed" in {a.schedule.get("model"), b.schedule.get("model")}
     same = a.digests.get("schedule", "a") == b.digests.get("schedule", "b")
@@ -96,7 +96,7 @@ def differences(a: Plan, b: Plan) -> tuple[str, ...]:
             name: (a.digests.get(name), b.digests.get(name)) for name in sorted({*a.digests, *b.digests} - {"schedule"})
         },
     }
-    return tuple(f"{name}: {_said(old)} and {_said(new)}" for name, (old, new) in named.items() if old != new)
+    return tuple(f"{name}: {_in_words(old)} and {_in_words(new)}" for name, (old, new) in named.items() if old != new)
 
 
 def _plan(raw: Mapping[str, Any]) -> Plan:
@@ -105,11 +105,11 @@ def _plan(raw: Mapping[str, Any]) -> Plan:
 
 
 def _plain(value: Mapping[str, object]) -> object:
-    """As it is read from JSON: a tuple is a list."""
+    """As JSON would return it: tuples are lists."""
     return json.loads(json.dumps(value))
 
 
-def _said(value: object) -> object:
+def _in_words(value: object) -> object:
     if isinstance(value, str) and len(value) == _DIGEST:
         return value[:_SHOWN]
     return "none" if value is None else in_words(value) if isinstance(value, dict) else value

@@ -1,8 +1,8 @@
-"""What can go wrong, and the exit code that says so.
+"""Errors made for users, and the exit codes of every process.
 
 PipeswarmError
- ├─ ConfigError         what the user gave can't work (2)
- └─ TargetUnreachableError   the platform does not answer as one (5)
+ ├─ ConfigError              invalid configuration (2)
+ └─ TargetUnreachableError   no response, or not that of the platform (5)
 """
 
 from enum import IntEnum
@@ -21,23 +21,23 @@ class ExitCode(IntEnum):
 
     @property
     def meaning(self) -> str:
-        """One sentence a person understands."""
+        """One phrase for people."""
         return _MEANINGS[self]
 
 
 _MEANINGS = {
-    ExitCode.OK: "the test was valid and no SLO was missed",
-    ExitCode.BUG: "a defect in Pipeswarm itself",
-    ExitCode.BAD_CONFIG: "the configuration can't work; nothing was submitted",
-    ExitCode.SLO_FAILED: "the test was valid and an SLO failed",
-    ExitCode.INVALID: "the test did not apply the load it promised; no verdict on the platform",
-    ExitCode.UNREACHABLE: "the target could not be reached or did not answer as expected",
-    ExitCode.INTERRUPTED: "interrupted; what was recorded is kept",
+    ExitCode.OK: "SLOs met",
+    ExitCode.BUG: "internal error",
+    ExitCode.BAD_CONFIG: "invalid configuration; nothing was submitted",
+    ExitCode.SLO_FAILED: "SLO missed",
+    ExitCode.INVALID: "invalid test: the intended load was not applied; no verdict on the platform",
+    ExitCode.UNREACHABLE: "target unreachable, or its response is not that of the platform",
+    ExitCode.INTERRUPTED: "interrupted; recorded data is kept",
 }
 
 
 class PipeswarmError(Exception):
-    """An error made for the user: what is wrong, where, and what to do."""
+    """An error for the user: what is wrong and where (`message`), and what to do (`hint`)."""
 
     exit_code = ExitCode.BUG
 
@@ -51,12 +51,12 @@ class PipeswarmError(Exception):
 
 
 class ConfigError(PipeswarmError):
-    """What the user gave can't work. Raised before the first arrival."""
+    """Invalid configuration; raised before the first arrival."""
 
     exit_code = ExitCode.BAD_CONFIG
 
 
 class TargetUnreachableError(PipeswarmError):
-    """The platform refused, timed out, or answered something that is not its API."""
+    """The platform refused the connection, timed out, or its response is not that of its API."""
 
     exit_code = ExitCode.UNREACHABLE

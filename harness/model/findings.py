@@ -1,4 +1,4 @@
-"""What the analysis concludes: validity first, then findings, then what could not be judged."""
+"""The conclusions of the analysis: validity first, then findings, then what could not be judged."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,31 +6,31 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One observed fact that speaks for a finding: a sentence, the number in it, and where it can be looked up."""
+    """One observed fact that supports a finding: a sentence, the number in it, and where to look it up."""
 
     statement: str
     value: float | None = None
     unit: str = ""
     table: str = ""  # of the run folder: "events", "samples", "spans", …
-    filter: str = ""  # what to look for in that table
+    filter: str = ""  # selects its rows
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A bottleneck or a doubt. `name` is the name under which the simulator plants the same fault."""
+    """A bottleneck or a doubt. `name` is also the name of the fault that the simulator injects."""
 
     name: str
-    title: str  # one sentence a manager understands
+    title: str  # one plain sentence
     confidence: float  # 0..1
     evidence: tuple[Evidence, ...]
-    knob: str  # what to turn, in words
-    commands: tuple[str, ...] = ()  # that turn it, with names from the observed cluster
-    severity: float = 0.5  # 0..1, share of the runs or of the time that it cost
+    knob: str  # the fix, in words
+    commands: tuple[str, ...] = ()  # for the fix, with names from the observed cluster
+    severity: float = 0.5  # 0..1, share of the runs or of the time that it costs
 
 
 @dataclass(frozen=True, slots=True)
 class NotJudged:
-    """A detector that could not judge, and why."""
+    """A detector that could not judge, with the reason."""
 
     name: str
     reason: str
@@ -38,20 +38,20 @@ class NotJudged:
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """Did the test really apply the load it promised? Without `reasons` it did."""
+    """Whether the test applied the intended load: it did unless there are `reasons`."""
 
     reasons: tuple[str, ...] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def valid(self) -> bool:
-        """True when nothing speaks against it."""
+        """True if there are no reasons against it."""
         return not self.reasons
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Validity first, then findings ranked, then what could not be judged and why."""
+    """Validity, ranked findings, and what could not be judged."""
 
     validity: Validity
     findings: tuple[Finding, ...] = ()

@@ -1,4 +1,4 @@
-"""One HTTP exchange as values: targets say what to ask and read the answer, others carry it."""
+"""One HTTP exchange as values: targets make the request and read the response, clients send it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request to the target. `path` starts with "/" and carries the query; the carrier adds host and token."""
+    """A request to the target. `path` starts with "/" and includes the query; the client adds host and token."""
 
     method: str
     path: str
@@ -16,12 +16,12 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """The answer. Header names are lower case."""
+    """The response to it. Header names are lower case."""
 
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-# Carries one request, once. Raises `TargetUnreachableError` when there is no answer.
+# Sends one request, once. Raises `TargetUnreachableError` if there is no response.
 Exchange = Callable[[HttpRequest], HttpAnswer]

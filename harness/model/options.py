@@ -1,21 +1,20 @@
-"""Options as values, so that Locust's command line and web form and the verbs of ``pipeswarm`` share one definition.
+"""One declaration per option, shared by command line, configuration file, environment, web form and reference page.
 
-Locust's form gives every value back as text, so an option's value is a text until somebody understands it.
+Configuration files and Locust's web form hold texts, so an option is a text until `Option.read` parses it.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-# name, default, help, and what else argparse and Locust's form should know.
-Option = tuple[str, str | bool, str, Mapping[str, Any]]
+from harness.model.errors import ConfigError
+
+_MOST_IN_USAGE = 4  # choices; more would not fit the usage line
 
 
-class Join(argparse._AppendAction):  # noqa: SLF001  # by this class configuration files tell what may be a list
-    """An option that may be given several times; the texts are joined, as the web form would hold them.
-
-    It is an appending one, so that a configuration file may give a list.
-    """
+class Join(argparse._AppendAction):  # noqa: SLF001  # configuration files recognise a list option by this class
+    """A repeatable option: the texts are joined by semicolons, as the web form holds them."""
 
     def __call__(
         self,
@@ -24,27 +23,102 @@ class Join(argparse._AppendAction):  # noqa: SLF001  # by this class configurati
         values: str | Sequence[Any] | None,
         option_string: str | None = None,  # noqa: ARG002  # argparse's signature
     ) -> None:
-        """Add one text."""
+        """Append one text."""
         given = getattr(namespace, self.dest, "") or ""
         setattr(namespace, self.dest, f"{given}; {values}" if given else values)
 
 
-def several(text: str) -> tuple[str, ...]:
-    """The texts that `Join` joined."""
-    return tuple(part.strip() for part in text.split(";") if part.strip())
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option.
+
+    Attributes:
+        name: without dashes.
+        default: "" is not given; False makes the option a switch.
+        help: one phrase, for ``--help``, the web form and the reference.
+        parse: text to value; raises ConfigError, or ValueError if it is not a number. None keeps the text.
+        choices: the only texts allowed; none allows any.
+        repeatable: may be given several times; its value is a tuple.
+        in_form: whether the web form shows it.
+        file: format of the file that the text names, "yaml" or "arrivals"; "" where it names none.
+    """
+
+    name: str
+    default: str | bool
+    help: str
+    parse: Callable[[str], Any] | None = None
+    choices: tuple[str, ...] = ()
+    repeatable: bool = False
+    in_form: bool = True
+    file: str = ""
+
+    @property
+    def dest(self) -> str:
+        """Its attribute in an argparse namespace."""
+        return self.name.replace("-", "_")
+
+    @property
+    def variable(self) -> str:
+        """Its environment variable."""
+        return f"PIPESWARM_{self.dest.upper()}"
+
+    def text(self, given: object) -> str | bool:
+        """What was `given`, a text or a switch's state; a blank text stands for the default."""
+        return bool(given) if isinstance(self.default, bool) else str(given or "").strip() or self.default
+
+    def read(self, given: object, label: str = "") -> Any:
+        """The value of what was `given`; see `text`. `label` names the option in errors.
+
+        Without a default, a blank text has the value "" if there is no `parse`, () if it is repeatable, else None.
+
+        Raises:
+            ConfigError: the text has no such value.
+        """
+        text = self.text(given)
+        if isinstance(text, bool):
+            return text
+        label = label or f"--{self.name}"
+        if self.repeatable:
+            return tuple(self._value(part, label) for part in map(str.strip, text.split(";")) if part)
+        return self._value(text, label) if text else "" if self.parse is None else None
+
+    def _value(self, text: str, label: str) -> Any:
+        if self.choices and text not in self.choices:
+            raise ConfigError(f"{label}: '{text}' is not a choice", f"choose one of {', '.join(self.choices)}")
+        if self.parse is None:
+            return text
+        try:
+            return self.parse(text)
+        except ConfigError as error:
+            raise ConfigError(f"{label}: {error.message}", error.hint) from error
+        except ValueError:
+            number = "a whole number" if self.parse is int else "a number"
+            raise ConfigError(f"{label}: '{text}' is not {number}", "write it in digits") from None
+
+    def add_to(self, parser: Any, **more: Any) -> Any:
+        """Add it to an argparse parser or group, with `more` keywords; returns argparse's action."""
+        kind: dict[str, Any] = {"action": "store_true"} if isinstance(self.default, bool) else {}
+        if self.repeatable:
+            kind["action"] = Join
+        if self.choices:
+            kind["choices"] = self.choices
+            kind["metavar"] = None if len(self.choices) <= _MOST_IN_USAGE else self.dest.upper()
+        text = self.help.replace("%", "%%")
+        return parser.add_argument(f"--{self.name}", **{"default": self.default, "help": text, **kind, **more})
 
 
-_HIDDEN: Mapping[str, Any] = {"include_in_web_ui": False}
-# What the observer observes, and how it is reached, beside a load or without one.
-OBSERVING: tuple[Option, ...] = (
-    ("platform-namespace", "", "namespaces of the platform itself (kubeflow)", {"action": Join}),
-    ("kube-context", "", "context of the kubeconfig to observe the cluster with", _HIDDEN),
-    ("kube-requests", "20/s", "bound on requests to the Kubernetes API", _HIDDEN),
-    ("prometheus", "", "address of a Prometheus to collect the platform's metrics from", _HIDDEN),
-    ("metric-profile", "", "what to ask it for (default: all profiles that fit)", {**_HIDDEN, "action": Join}),
-    ("metrics", "", "a /metrics page to scrape, as PROFILE=URL", {**_HIDDEN, "action": Join}),
-    ("store-probe", "", "bucket that may be written to, to see whether the artifact store is full: s3://NAME", _HIDDEN),
-    ("insecure", False, "check no certificates: the platform's, the Prometheus's", {"action": "store_true"}),
-    ("redact", "", "parameters whose values are hidden in all that is recorded", {"action": Join}),
-    ("token-file", "", "file with the bearer token (or environment PIPESWARM_TOKEN)", _HIDDEN),
-)
+def with_defaults(options: Iterable[Option], defaults: Mapping[str, str]) -> tuple[Option, ...]:
+    """The options, with other defaults for some by name."""
+    return tuple(replace(each, default=defaults.get(each.name, each.default)) for each in options)
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    """``NAME=VALUE`` as (name, value).
+
+    Raises:
+        ConfigError: a part is missing.
+    """
+    name, _, value = text.partition("=")
+    if not (name and value):
+        raise ConfigError(f"'{text}' is not a pair", "write it as NAME=VALUE")
+    return name, value

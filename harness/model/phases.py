@@ -1,23 +1,23 @@
-"""Names of phases, samples and events that the collectors write and the analysis reads. One name, everywhere."""
+"""Names of phases, samples and events, as collectors write and the analysis reads them."""
 
 # Phases of a run as a whole (Span.step == "").
-RUN = "run"  # from the platform's creation stamp to its own end stamp
+RUN = "run"  # from the platform's creation timestamp to its end timestamp
 
-# Phase of a task as the platform tells of it (Span.step == the platform's id of the task), for a sample of runs.
+# Phase of a task as the platform reports it (Span.step == the platform's id of the task), for a sample of runs.
 TASK = "task"
 
 # Phases of one pod (Span.step == pod name), in the order in which a pod passes them.
-UNSCHEDULABLE = "unschedulable"  # waits for room: no node fits
-SCHEDULING = "scheduling"  # waits for the scheduler, a node fits
+UNSCHEDULABLE = "unschedulable"  # no node has room
+SCHEDULING = "scheduling"  # waits for the scheduler; a node has room
 PULLING = "image pull"
 STARTING = "start"  # init containers, sandbox, volumes
 RUNNING = "running"
 STORING = "storing outputs"
 
-# Phases of one execution by a service that answers with the result (Span.step == the execution), in their order.
-NETWORK = "network"  # an empty exchange takes as long
-BACKEND = "backend"  # waits for the backend and is prepared by it
-QUEUED = "runtime queue"  # in the runtime, while the worker does something else
+# Phases of one execution by a service whose response is the result (Span.step == the execution), in their order.
+NETWORK = "network"  # as long as an empty exchange takes
+BACKEND = "backend"  # queued and prepared by the backend
+QUEUED = "runtime queue"  # in the runtime, while the worker is busy
 LOADING = "load data"
 COMPUTING = "compute"
 SENDING = "send data"
@@ -25,12 +25,12 @@ SENDING = "send data"
 SERVICE_PHASES = (NETWORK, BACKEND, QUEUED, LOADING, COMPUTING, SENDING)
 POD_PHASES = (UNSCHEDULABLE, SCHEDULING, PULLING, STARTING, RUNNING, STORING, *SERVICE_PHASES)
 
-# Phases only the decomposition of a run's wait knows (design §7).
-DISPATCH = "dispatch"  # due, not yet sent: the generator's lag
-SUBMIT = "submit"  # sent, not yet answered
-CONTROLLER = "controller queue"  # no pod of the run exists or lives, and more must come
-PROVISIONING = "node provisioning"  # unschedulable while a node is on its way
-PUBLISHING = "publishing"  # all pods over, the platform does not say so yet
+# Phases that only the decomposition of a run's wait has.
+DISPATCH = "dispatch"  # due, not yet sent: the load generator's lag
+SUBMIT = "submit"  # sent, no response yet
+CONTROLLER = "controller queue"  # the run has no live pod and needs more
+PROVISIONING = "node provisioning"  # unschedulable while a node is being provisioned
+PUBLISHING = "publishing"  # all pods have ended, the platform does not report it yet
 UNKNOWN = "unknown"
 
 RUN_PHASES = (
@@ -45,34 +45,34 @@ CANCELED = "CANCELED"
 SKIPPED = "SKIPPED"
 TERMINAL_STATES = frozenset({SUCCEEDED, FAILED, CANCELED, SKIPPED})
 
-# Event.kind "Task": Event.reason is the state of a task that did not succeed by being executed, or CACHED.
+# Event.kind "Task": Event.reason is the state of a task that failed or was skipped, or CACHED.
 CACHED = "CACHED"
 
-# Event.kind "ObjectStore": Event.reason when a write of ours found no room.
+# Event.kind "ObjectStore": Event.reason when a probe could not write for lack of space.
 STORE_FULL = "StoreFull"
 
-# Event.kind "Observer": gaps and doubts of our own.
+# Event.kind "Observer": gaps and doubts of the observer.
 GAP = "Gap"
-WRONG_CLUSTER = "WrongCluster"  # runs ended well, and no pod of the cluster that is watched worked for them
+WRONG_CLUSTER = "WrongCluster"  # runs succeeded although no pod of the observed cluster worked for them
 
 # Sample.metric
 STORE_CAPACITY_BYTES = "store_capacity_bytes"  # labels: volume (the PVC's name), namespace
 STORE_AVAILABLE_BYTES = "store_available_bytes"
-SERVICE_PROBE_SECONDS = "service_probe_seconds"  # of a request that costs it nothing; labels: service
-SERVICE_UP = "service_up"  # 1 when it was answered well, else 0; labels: service
-STORE_PROBE_SECONDS = "store_probe_seconds"  # of a request of our own for a small object; labels: operation, bucket
-STORE_WRITABLE = "store_writable"  # 1 when a small object was taken, 0 when the store was full; labels: bucket
-CLAIM_CAPACITY_BYTES = "claim_capacity_bytes"  # of a bound volume claim; labels: volume, namespace
-MYSQL_THREADS = "mysql_threads_running"  # at work, the exporter's own among them
+SERVICE_PROBE_SECONDS = "service_probe_seconds"  # of a trivial request; labels: service
+SERVICE_UP = "service_up"  # 1 if the request succeeded, else 0; labels: service
+STORE_PROBE_SECONDS = "store_probe_seconds"  # of a request for a small object; labels: operation, bucket
+STORE_WRITABLE = "store_writable"  # 1 if a small object was stored, 0 if the store was full; labels: bucket
+CLAIM_CAPACITY_BYTES = "claim_capacity_bytes"  # of a bound PVC; labels: volume, namespace
+MYSQL_THREADS = "mysql_threads_running"  # including the exporter's own
 MYSQL_QUERIES = "mysql_queries_per_s"
 MYSQL_CONNECTIONS = "mysql_connections"  # open
-MYSQL_MOST_CONNECTIONS = "mysql_most_connections"  # that it takes
+MYSQL_MOST_CONNECTIONS = "mysql_most_connections"  # its limit
 RUNS_IN_FLIGHT = "runs_in_flight"
-LIST_SECONDS = "kfp_list_seconds"  # of one of our own requests for a page of runs; labels: endpoint
+LIST_SECONDS = "kfp_list_seconds"  # of a listing request of the observer; labels: endpoint
 OBSERVER_REQUESTS = "observer_requests"  # cumulative; labels: endpoint
 NODE_CPU_CORES = "node_cpu_cores"  # used; labels: node
 NODE_MEMORY_BYTES = "node_memory_bytes"  # used; labels: node
-# What pods ask the scheduler to set aside; labels: task, or pod for one that differs from the others of its task.
+# Resource requests of pods; labels: task, or pod for one that differs from the others of its task.
 REQUESTED_CPU_CORES = "requested_cpu_cores"
 REQUESTED_MEMORY_BYTES = "requested_memory_bytes"
 REQUESTED_GPUS = "requested_gpus"

@@ -1,17 +1,41 @@
-"""All that is needed to repeat a test: it goes into the run folder's manifest."""
+"""Everything needed to repeat a test: the run folder's manifest."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on what a test may do and how long it may wait."""
+    """Limits on what a test may do, and on how long it may wait."""
 
-    drain_s: float = 600.0  # waits so long for the last runs after the last arrival
-    max_in_flight: int = 10_000  # open requests per worker; what does not fit is missed
+    drain_s: float = 600.0  # wait for the last runs after the last arrival
+    max_in_flight: int = 10_000  # open requests per worker; arrivals beyond it are missed
     connect_timeout_s: float = 10.0
     answer_timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ObserverPlan:
+    """What is observed beside the runs, and how it is reached; never a token, key or password.
+
+    Attributes:
+        platform_namespaces: where the platform itself runs, with its artifact store.
+        kube_context: of the kubeconfig; "" is the current one.
+        kube_requests_per_s: limit on requests to the Kubernetes API.
+        prometheus: its address; "" is none.
+        metric_profiles: to query it for; none is all.
+        metrics: (profile, address) of ``/metrics`` pages to scrape.
+        store_probe: bucket that probe objects are written to, as ``s3://NAME``; "" is none.
+    """
+
+    platform_namespaces: tuple[str, ...] = ("kubeflow",)
+    kube_context: str = ""
+    kube_requests_per_s: float = 20.0
+    prometheus: str = ""
+    metric_profiles: tuple[str, ...] = ()
+    metrics: tuple[tuple[str, str], ...] = ()
+    store_probe: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +43,7 @@ class Plan:
     """Target, scenarios, schedule, limits: everything needed to repeat the test.
 
     `schedule` and `target_options` are plain values, so that the manifest can be read without Pipeswarm. `digests` are
-    SHA-256 of the pipeline, the scenarios and the schedule; workers refuse a plan whose digests differ from theirs.
+    SHA-256 of the pipeline, the scenarios and the schedule; `command` repeats the test.
     """
 
     target: str
@@ -33,9 +57,33 @@ class Plan:
     slos: tuple[str, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
-    command: tuple[str, ...] = ()  # how to repeat the test
+    command: tuple[str, ...] = ()
     started_at: int = 0
     workers: int = 1
     verify_tls: bool = True
     redact: tuple[str, ...] = ()  # parameters whose values are hidden in what is recorded
     redacted: tuple[str, ...] = ()  # files kept without these values; their digests are of what was given
+    observer: ObserverPlan = field(default_factory=ObserverPlan)
+
+    @classmethod
+    def from_mapping(cls, raw: Mapping[str, Any]) -> Self:
+        """The plan of plain values, as JSON or Locust's messages carry them.
+
+        Fields of a newer version are left out; those that an older version lacks have their defaults.
+
+        Raises:
+            TypeError: a field is missing, or is not of its type.
+        """
+        known = _known(cls, raw)
+        observer = _known(ObserverPlan, known.get("observer", {}))
+        metrics = tuple((profile, url) for profile, url in observer.get("metrics", ()))
+        known["observer"] = ObserverPlan(**{**observer, "metrics": metrics})
+        return cls(**{**known, "limits": Limits(**_known(Limits, known.get("limits", {})))})
+
+
+def _known(kind: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of `kind` in `raw`; lists become tuples."""
+    if not isinstance(raw, Mapping):
+        raise TypeError(f"{raw!r} is not a mapping")
+    known = {each.name: raw[each.name] for each in fields(kind) if each.name in raw}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}

@@ -1,7 +1,7 @@
-"""What is recorded while a test runs: one JSON line a record, one Parquet row when sealed.
+"""The records of a test: one JSON line each while it runs, one Parquet row when sealed.
 
-Instants are UTC nanoseconds. `source` names the clock a stamp comes from ("harness", "kfp", "kubernetes", …) and
-`resolution_s` how fine that clock is: KFP and Kubernetes stamp whole seconds.
+Instants are UTC nanoseconds. `source` names the clock of a timestamp ("harness", "kfp", "kubernetes", …) and
+`resolution_s` its resolution: timestamps of KFP and Kubernetes are whole seconds.
 """
 
 from collections.abc import Mapping
@@ -10,16 +10,16 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What became of an arrival, as the load generator knows it."""
+    """The outcome of an arrival, as the load generator knows it."""
 
-    ACCEPTED = "accepted"  # the platform answered with a run
-    REJECTED = "rejected"  # the platform answered with an error, or did not answer
+    ACCEPTED = "accepted"  # the platform responded with a run
+    REJECTED = "rejected"  # the platform responded with an error, or not at all
     MISSED = "missed"  # never sent: too many in flight, or the test was stopped
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One row of the ledger: one arrival of the schedule. Latency is `answered_at - due_at`."""
+    """One row of the ledger: one arrival of the schedule. Latency is `answered_at - due_at`, in ns."""
 
     seq: int
     scenario_id: str
@@ -30,18 +30,18 @@ class Submission:
     outcome: Outcome
     run: str | None  # the platform's id of the run
     worker: int
-    status: int | None  # of the HTTP answer; none when there was no answer
+    status: int | None  # of the HTTP response; None without a response
     error: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a run or of one of its steps. Still going when `ended_at` is none.
+    """An interval of a run or of one of its steps; it has not ended while `ended_at` is None.
 
-    A span is written again when it is known better; of the records with the same (run, step, phase, attempt) the last
-    one counts. `step` is "" for the run as a whole; otherwise the pod's name, and `task` is the step's name in the
-    pipeline (a retried task has several steps). `attempt` counts the stretches of one phase within a step, from 0: a
-    pod pulls one image, starts a container, and pulls the next.
+    A span is written again when more is known; of the records with the same (run, step, phase, attempt) the last one
+    counts. `step` is "" for the run as a whole, otherwise the pod's name; `task` is the step's name in the pipeline (a
+    retried task has several steps). `attempt` counts the intervals of one phase within a step, from 0: a pod pulls one
+    image, starts a container, and pulls the next.
     """
 
     run: str
@@ -68,10 +68,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened: a Kubernetes event, a run's end, a gap in the observation, a retry of our own.
+    """Something that happened: a Kubernetes event, a run's end, a gap in the observation, a retry by the observer.
 
     `kind` is the object's kind ("Pod", "Node", "Run", "Observer", …), `object` its name, `reason` a single word,
-    `run` the run it belongs to where that is known, `count` how often it is known to have happened.
+    `run` the run it belongs to if known, `count` the number of times it was reported.
     """
 
     at: int
@@ -87,7 +87,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine of the cluster. Written again when it changes; the last record of a name counts."""
+    """A node of the cluster. Written again when it changes; the last record of a name counts."""
 
     name: str
     pool: str

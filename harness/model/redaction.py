@@ -1,4 +1,4 @@
-"""What must not reach the run folder: tokens, what looks like a credential, the values of named parameters."""
+"""Keeps secrets out of the run folder: tokens, anything that looks like a credential, values of named parameters."""
 
 import csv
 import io
@@ -7,22 +7,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 HIDDEN = "***"
-# What credentials look like in error messages and in what containers say when they end.
+# Credentials in error messages and in containers' termination messages.
 _CREDENTIALS = re.compile(
     r"(?i)(\b(?:bearer|basic)\s+|\b(?:authorization|cookie)[\"']?\s*[:=]\s*[\"']?(?:(?:bearer|basic)\s+)?|"
     r"(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)[\w-]*[\"']?\s*[:=]\s*[\"']?)[^\s\"',;&]+"
 )
 _URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)")
 _LONGEST_MESSAGE = 4000  # Kubernetes cuts termination messages at 4096 bytes
-_SHORTEST_SECRET = 6  # a shorter one would blacken innocent words
+_SHORTEST_SECRET = 6  # a shorter one would hide innocent words
 
 
 class Redaction:
-    """Takes secrets out of texts.
+    """Hides secrets in texts.
 
     Args:
-        secrets: texts that are hidden wherever they occur; those of fewer than 6 characters are left aside.
-        names: parameters; what follows one of them and ``=`` or ``:`` is hidden.
+        secrets: texts that are hidden wherever they occur; those shorter than 6 characters are ignored.
+        names: parameters; a value after one of them and ``=`` or ``:`` is hidden.
     """
 
     def __init__(self, secrets: Iterable[str] = (), names: Iterable[str] = ()) -> None:
@@ -37,7 +37,7 @@ class Redaction:
         )
 
     def clean(self, text: str) -> str:
-        """The text without them, and not endless."""
+        """The text without secrets, cut to 4,000 characters."""
         text = self._without_secrets(text)
         if self._named:
             text = self._named.sub(rf"\1{HIDDEN}", text)
@@ -45,7 +45,7 @@ class Redaction:
         return _URL_CREDENTIALS.sub(HIDDEN, text)[:_LONGEST_MESSAGE]
 
     def clean_tree(self, node: Any) -> Any:
-        """A document as JSON or YAML has it, without the secrets in its texts."""
+        """A JSON or YAML document without the secrets in its texts."""
         if isinstance(node, str):
             return self._without_secrets(node)
         if isinstance(node, Mapping):
@@ -58,15 +58,20 @@ class Redaction:
         return text
 
 
+def without_credentials(url: str) -> str:
+    """An address without its user and password."""
+    return _URL_CREDENTIALS.sub(HIDDEN, url)
+
+
 def values_of(names: Iterable[str], rows: Iterable[Mapping[str, str]]) -> Iterator[str]:
-    """The values of these columns of scenarios."""
+    """The non-empty values of these columns in rows of scenarios."""
     wanted = set(names)
     for row in rows:
         yield from (value for name, value in row.items() if name in wanted and value)
 
 
 def column_of(name: str, values: Iterable[str]) -> bytes:
-    """A CSV of one column, from which `values_of` has these values."""
+    """A CSV of one column, from which `values_of` reads these values."""
     return _table([[name], *([value] for value in values)])
 
 

@@ -1,11 +1,11 @@
-"""Service level objectives as people write them: ``p95(run.duration) < 20m``, ``throughput > 100/h``.
+"""Service level objectives as users write them: ``p95(run.duration) < 20m``, ``throughput > 100/h``.
 
 objective  = measure ("<" | "<=" | ">" | ">=") limit
 measure    = statistic "(" quantity ")" | ratio | "throughput"
 statistic  = "mean" | "min" | "max" | "p" number           p50, p95, p99.9
 quantity   = "run.duration" | "submit.latency" | "submit.service" | "submit.lag" | "phase." name
 ratio      = "failed_ratio" | "rejected_ratio" | "missed_ratio" | "censored_ratio" | "succeeded_ratio"
-             of what was intended; failed are also those that were canceled or refused
+             of intended runs; failed includes canceled and rejected
 limit      = a duration for quantities, a number or percentage for ratios, a rate for the throughput
 """
 
@@ -16,14 +16,14 @@ from harness.model.errors import ConfigError
 from harness.model.phases import RUN_PHASES
 from harness.model.units import parse_duration, parse_rate
 
-RUN_DURATION = "run.duration"  # from due to over
-SUBMIT_LATENCY = "submit.latency"  # from due to answered
-SUBMIT_SERVICE = "submit.service"  # from sent to answered
+RUN_DURATION = "run.duration"  # from due to end
+SUBMIT_LATENCY = "submit.latency"  # from due to response
+SUBMIT_SERVICE = "submit.service"  # from sent to response
 SUBMIT_LAG = "submit.lag"  # from due to sent
 PHASE_QUANTITIES = {f"phase.{name.replace(' ', '_')}": name for name in RUN_PHASES}
 QUANTITIES = (RUN_DURATION, SUBMIT_LATENCY, SUBMIT_SERVICE, SUBMIT_LAG, *PHASE_QUANTITIES)
 RATIOS = ("failed_ratio", "rejected_ratio", "missed_ratio", "censored_ratio", "succeeded_ratio")
-THROUGHPUT = "throughput"  # runs that succeed, per second
+THROUGHPUT = "throughput"  # successful runs per second
 
 _OBJECTIVE = re.compile(r"\s*([a-z0-9._]+)\s*(?:\(\s*([a-z._ ]+?)\s*\))?\s*(<=|>=|<|>)\s*(\S.*?)\s*", re.IGNORECASE)
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
@@ -32,7 +32,7 @@ _HINT = "write it as 'p95(run.duration) < 20m', 'failed_ratio < 0.01' or 'throug
 
 @dataclass(frozen=True, slots=True)
 class Slo:
-    """One objective. `limit` is in seconds, a share, or runs per second; `percentile` (0..100) is none elsewhere."""
+    """One objective. `limit` is in seconds, a share, or runs per second; `percentile` is 0..100 or None."""
 
     text: str
     measure: str  # "mean", "min", "max", "percentile", a ratio's name, or "throughput"
@@ -43,7 +43,7 @@ class Slo:
 
     @property
     def unit(self) -> str:
-        """Of the limit and the measured value: "s", "/s" or "" (a share)."""
+        """The unit of the limit and of measured values: "s", "/s" or "" (a share)."""
         if self.quantity:
             return "s"
         return "/s" if self.measure == THROUGHPUT else ""
@@ -62,20 +62,20 @@ class Slo:
 
 
 def parse_slo(text: str) -> Slo:
-    """Understand one objective.
+    """Parse one objective.
 
     Raises:
-        ConfigError: it is not in the grammar above.
+        ConfigError: it does not follow the grammar above.
     """
     match = _OBJECTIVE.fullmatch(text)
     if match is None:
-        raise ConfigError(f"the SLO '{text}' can't be understood", _HINT)
+        raise ConfigError(f"the SLO '{text}' can't be parsed", _HINT)
     measure, quantity, operator, limit = match[1].lower(), (match[2] or "").lower(), match[3], match[4]
     if not quantity:
         return _whole_run(text, measure, operator, limit)
     if quantity not in QUANTITIES:
         raise ConfigError(
-            f"the SLO '{text}' asks for '{quantity}', which is not measured", f"quantities are: {', '.join(QUANTITIES)}"
+            f"the SLO '{text}': there is no quantity '{quantity}'", f"quantities: {', '.join(QUANTITIES)}"
         )
     percentile = _percentile(text, measure)
     name = measure if percentile is None else "percentile"
@@ -87,7 +87,9 @@ def _percentile(text: str, measure: str) -> float | None:
         return None
     match = _PERCENTILE.fullmatch(measure)
     if match is None or not 0 < float(match[1]) < 100:
-        raise ConfigError(f"the SLO '{text}' asks for '{measure}'", "statistics are: mean, min, max, p50, p95, p99.9 …")
+        raise ConfigError(
+            f"the SLO '{text}': there is no statistic '{measure}'", "statistics: mean, min, max, p50, p95, p99.9, …"
+        )
     return float(match[1])
 
 
@@ -97,7 +99,7 @@ def _whole_run(text: str, measure: str, operator: str, limit: str) -> Slo:
     if measure in RATIOS:
         return Slo(text.strip(), measure, "", None, operator, _limit(text, _share, limit))
     names = ", ".join((*RATIOS, THROUGHPUT))
-    raise ConfigError(f"the SLO '{text}' asks for '{measure}', which is not measured", f"{_HINT}; names are: {names}")
+    raise ConfigError(f"the SLO '{text}': there is no measure '{measure}'", f"{_HINT}; measures: {names}")
 
 
 def _share(text: str) -> float:

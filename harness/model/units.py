@@ -1,4 +1,4 @@
-"""Rates, durations and quantities as people write them: ``2/s 120/m 500/h``, ``90s 10m 1h30m``, ``500m 2Gi``."""
+"""Rates, durations and quantities as users write them: ``2/s 120/m 500/h``, ``90s 10m 1h30m``, ``500m 2Gi``."""
 
 import re
 from math import isfinite
@@ -7,7 +7,7 @@ from harness.model.errors import ConfigError
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_LEAST_S = 1e-6  # what is shorter is nothing to people
+_LEAST_S = 1e-6  # shorter is shown as 0
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(s|m|h|d)")
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|K|M|G|T|P|E)?")
 _QUANTITY_FACTORS = {
@@ -17,7 +17,7 @@ _QUANTITY_FACTORS = {
 
 
 def parse_duration(text: str | float) -> float:
-    """Seconds of ``90s``, ``10m``, ``1h30m``, ``250ms`` or a bare number (seconds); finite, and not below 0.
+    """Seconds of ``90s``, ``10m``, ``1h30m``, ``250ms`` or a bare number (seconds); finite, from 0 on.
 
     Raises:
         ConfigError: the text is not a duration.
@@ -30,7 +30,7 @@ def parse_duration(text: str | float) -> float:
 
 
 def parse_rate(text: str | float) -> float:
-    """Arrivals per second of ``2/s``, ``120/m``, ``500/h`` or a bare number (per second); finite, and not below 0.
+    """Arrivals per second of ``2/s``, ``120/m``, ``500/h`` or a bare number (per second); finite, from 0 on.
 
     Raises:
         ConfigError: the text is not a rate.
@@ -63,7 +63,7 @@ def _bare(text: str | float, what: str, hint: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """A duration for people: ``8.3 ms``, ``250 ms``, ``42 s``, ``3 min 20 s``, ``2 h 5 min``; no number is unknown."""
+    """A duration for people: ``8.3 ms``, ``250 ms``, ``42 s``, ``3 min 20 s``, ``2 h 5 min``; else "unknown"."""
     if not isfinite(seconds):
         return "unknown"
     if abs(seconds) < _LEAST_S:
@@ -87,7 +87,7 @@ def format_duration(seconds: float) -> str:
 
 
 def counted(count: float, noun: str) -> str:
-    """So many of something that is regular in the plural: ``1 run``, ``1,200 nodes``, ``2.5 nodes``."""
+    """A count with its noun, which has a regular plural: ``1 run``, ``1,200 nodes``, ``2.5 nodes``."""
     shown = f"{count:,.0f}" if count == round(count) else f"{count:,.4g}"
     return f"{shown} {noun}" if count == 1 else f"{shown} {noun}s"
 

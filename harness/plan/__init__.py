@@ -1,1 +1,1 @@
-"""What a test will do: its options, checks, schedule files and assignment to workers."""
+"""What a test will do: its options, checks, plan and assignment to workers; nothing here knows Locust or gevent."""

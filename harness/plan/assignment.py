@@ -1,4 +1,4 @@
-"""What a worker needs to know of a test, and how that travels in Locust's messages."""
+"""What a worker needs to know about a test, and how it travels in Locust's messages."""
 
 import hashlib
 import json
@@ -10,18 +10,26 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.errors import ConfigError
-from harness.model.plan import Limits, Plan
+from harness.model.plan import Plan
 from harness.model.scenario import Arrival, Scenario
 from harness.targets.target import find
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """All that a worker needs: the plan, the scenarios, when t0 is, and which stripe of the schedule is its own.
+    """All that a worker needs: the plan, the scenarios, t0, and its own stripe of the schedule.
 
-    `offsets` are the due times of the whole schedule on the master, of the worker's stripe in a message; of a closed
-    schedule there are none yet. `ahead_ns` is by how much the worker's clock is ahead of the master's. `with_token`
-    says whether the plan's host is the one that the bearer token was given for.
+    Attributes:
+        run: name of the run folder.
+        plan: of the test.
+        scenarios: of the whole test.
+        offsets: due times: of the whole schedule on the master, of the stripe in a message; none if it is closed.
+        t0_at: the test's start.
+        index: of the worker.
+        count: of workers.
+        ahead_ns: by how much the worker's clock is ahead of the master's.
+        hidden: values that must not be recorded.
+        with_token: whether the bearer token was given for the plan's host.
     """
 
     run: str
@@ -32,12 +40,12 @@ class Assignment:
     index: int = 0
     count: int = 1
     ahead_ns: int = 0
-    hidden: tuple[str, ...] = ()  # values that must not be recorded
+    hidden: tuple[str, ...] = ()
     with_token: bool = False
 
     @property
     def closed(self) -> bool:
-        """Whether arrivals become due while the test goes, as runs end."""
+        """Whether arrivals become due as runs end, instead of on a schedule."""
         return self.plan.schedule.get("model") == "closed"
 
     def stripe(self, index: int, count: int, ahead_ns: int = 0) -> "Assignment":
@@ -52,7 +60,7 @@ class Assignment:
     def arrival(self, seq: int, due_s: float) -> Arrival:
         """One arrival; the scenarios are taken in turn over the whole schedule.
 
-        In a second round over the scenarios a run's name gets the round's number, so that names stay distinct.
+        From the second round over the scenarios on, a run's name ends in the number of the round, so that names differ.
         """
         turn, which = divmod(seq, len(self.scenarios))
         scenario = self.scenarios[which]
@@ -61,7 +69,7 @@ class Assignment:
         return Arrival(seq, self.t0_at + round(due_s * 1e9), scenario)
 
     def pack(self) -> dict[str, Any]:
-        """Plain values for Locust's messages, and by what the other side sees that it means the same by them."""
+        """Plain values for Locust's messages, with digests by which the worker verifies them."""
         packed = {
             "run": self.run,
             "plan": asdict(self.plan),
@@ -79,11 +87,10 @@ class Assignment:
 
     @classmethod
     def unpack(cls, raw: dict[str, Any]) -> "Assignment":
-        """The order of a message.
+        """The assignment in a message.
 
         Raises:
-            ConfigError: it was made by another version of Pipeswarm, for another platform of the same name, or is not
-                what was sent.
+            ConfigError: it was made by another version of Pipeswarm or of the target's file, or was altered on the way.
         """
         raw = dict(raw)
         digest, target = raw.pop("digest", ""), raw.pop("target", "")
@@ -94,12 +101,14 @@ class Assignment:
             )
         name = raw["plan"]["target"]
         if target != _target_digest(name):
-            raise ConfigError(f"the master's {name} is another one than this worker's", "install the same file on both")
+            raise ConfigError(
+                f"the target {name} differs between the master and this worker", "install the same file on both"
+            )
         if digest != _digest(raw):
-            raise ConfigError("the plan that came is not the one that was sent", "start master and workers again")
+            raise ConfigError("the received plan differs from the one that was sent", "restart master and workers")
         return cls(
             raw["run"],
-            Plan(**{**raw["plan"], "limits": Limits(**raw["plan"]["limits"])}),
+            Plan.from_mapping(raw["plan"]),
             [Scenario(id_, name, values, {}) for id_, name, values in raw["scenarios"]],
             array("d", raw["offsets"]),
             raw["t0_at"],
@@ -112,7 +121,7 @@ class Assignment:
 
 
 def _digest(packed: dict[str, Any]) -> str:
-    """The SHA-256 of a packed order."""
+    """The SHA-256 of a packed assignment."""
     rest = {name: value for name, value in packed.items() if name != "offsets"}
     digest = hashlib.sha256(packed["offsets"])
     digest.update(json.dumps(rest, sort_keys=True, default=str).encode())
@@ -120,6 +129,6 @@ def _digest(packed: dict[str, Any]) -> str:
 
 
 def _target_digest(name: str) -> str:
-    """The SHA-256 of the file that submits: the platform may be a module of the user's own, beside the locustfile."""
+    """The SHA-256 of the target's file: it may be the user's own module, beside the locustfile."""
     file = getattr(find(name), "__file__", None)
     return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""

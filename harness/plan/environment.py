@@ -21,6 +21,11 @@ def bearer_token(file: str) -> str:
     return read_token(file, os.environ)
 
 
+def variables() -> Mapping[str, str]:
+    """All variables, for the parsers of other tools' conventions (``AWS_…``)."""
+    return os.environ
+
+
 def kubeconfig() -> str | None:
     """The value of ``KUBECONFIG``."""
     return os.environ.get("KUBECONFIG")

@@ -1,4 +1,4 @@
-"""Modules of ours as processes: started with ``-P``, so that no file beside a locustfile hides a package."""
+"""Runs our own modules as processes: with ``-P``, so that no file beside a locustfile shadows a package."""
 
 import subprocess
 import sys
@@ -9,27 +9,27 @@ from harness.model.errors import ConfigError
 
 
 def generate_scenarios(option: str, package: Path, count: int, seed: int, out: Path) -> None:
-    """Let the generators make `count` scenarios that fit a target's package, which they read with `option`.
+    """Generate `count` scenarios that fit a target's package, which the generators read with `option`.
 
     Raises:
-        ConfigError: the generators can't, with their own words.
+        ConfigError: with the generators' own message.
     """
     command = [*module("generators"), "--n", str(count), "--seed", str(seed)]
     command += [option, str(package), "-o", str(out)]
     done = run(command)
     if done.returncode:
         raise ConfigError(
-            f"no scenarios could be generated: {done.stderr.strip().removeprefix('error: ')}", "give --scenarios FILE"
+            f"scenarios can't be generated: {done.stderr.strip().removeprefix('error: ')}", "give --scenarios FILE"
         )
 
 
 def run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end, in a session of its own: a Ctrl-C in the terminal is not for it."""
+    """Run a command to its end, in its own session: Ctrl-C in the terminal does not reach it."""
     return subprocess.run(  # noqa: S603  # our own module
         command, capture_output=True, text=True, check=False, start_new_session=True
     )
 
 
 def module(name: str) -> list[str]:
-    """The command that runs a module of ours."""
+    """The command that runs one of our own modules."""
     return [sys.executable, "-P", "-m", name]

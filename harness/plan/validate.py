@@ -1,4 +1,4 @@
-"""Before the first arrival: options, scenarios and pipeline are read and checked as far as that can be done here."""
+"""Checks a test offline: scenarios, pipeline and baseline are read before anything is started or sent."""
 
 import sys
 import tempfile
@@ -12,8 +12,7 @@ from pathlib import Path
 from harness.model.baseline import Baseline
 from harness.model.errors import ConfigError
 from harness.model.scenario import Scenario
-from harness.model.schedule import Replay
-from harness.model.slo import parse_slo
+from harness.model.schedules import Replay
 from harness.plan.options import Settings
 from harness.plan.subprocesses import generate_scenarios
 from harness.store.baselines import find_baseline
@@ -26,51 +25,47 @@ _MOST_GENERATED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A test's configuration, checked as far as it can be without the platform."""
+    """A test's configuration, checked offline: everything but what only the platform knows."""
 
     settings: Settings
     target: str
     prepared: Prepared
-    scenarios: tuple[Scenario, ...] | None  # none: the inputs are not known yet, or they are to be generated
-    baseline: tuple[Baseline, bytes] | None = None  # and what is kept of it
+    scenarios: tuple[Scenario, ...] | None  # none: the inputs are unknown yet, or they are generated
+    baseline: tuple[Baseline, bytes] | None = None  # with its report.json
 
 
 def check(settings: Settings, target: str, platform: Platform) -> Checked:
-    """Read and check everything that lies on this machine.
+    """Read and check everything that is on this machine.
 
     Raises:
         ConfigError: it can't work; nothing has been started or written.
     """
-    for objective in settings.slos:
-        parse_slo(objective)
     if not settings.host and not platform.DEFAULTS.get("simulate"):
         raise ConfigError(f"there is no simulated {target}", f"give --host, or set {platform.HOST_VARIABLE}")
-    prepared = platform.prepare(settings.texts, simulated=not settings.host)
-    given = settings.text("scenarios")
-    scenarios = None
+    prepared = platform.prepare(settings.target, simulated=not settings.host)
+    given, scenarios = settings.scenarios, None
     if given and prepared.inputs is not None:
-        scenarios = tuple(_read(settings, prepared.inputs))
-    elif given and not Path(given).is_file():
+        scenarios = tuple(read_scenarios(given, prepared.inputs, settings.param_mode))
+    elif given and not given.is_file():
         raise ConfigError(
-            f"{given} can't be read: there is no such file", f"generate-scenarios --n 100 -o {given} makes one"
+            f"{given} can't be read: there is no such file", f"create it: generate-scenarios --n 100 -o {given}"
         )
-    ParamMode.parse(settings.text("param-mode"))
-    if settings.schedule is not None or scenarios is not None:
+    if settings.per_scenario is None or scenarios is not None:
         guard(settings, settings.arrivals(len(scenarios or ())))
-    baseline = find_baseline(Path(settings.text("baseline"))) if settings.text("baseline") else None
+    baseline = find_baseline(settings.baseline) if settings.baseline else None
     return Checked(settings, target, prepared, scenarios, baseline)
 
 
 def guard(settings: Settings, arrivals: int) -> None:
-    """Nobody sends thousands of runs to a real platform by mistake.
+    """Guard a real platform against thousands of runs by mistake.
 
     Raises:
-        ConfigError: there would be more than ``--max-runs``, and no ``--yes``.
+        ConfigError: there would be more than ``--max-runs``, without ``--yes``.
     """
     if settings.most_runs is not None and arrivals > settings.most_runs:
         raise ConfigError(
             f"{arrivals:,} runs would be sent to {settings.host}, more than --max-runs {settings.most_runs:,}",
-            "if that is meant, add --yes or raise --max-runs",
+            "if you mean it, add --yes or raise --max-runs",
         )
 
 
@@ -78,20 +73,20 @@ def scenarios_for(checked: Checked, inputs: tuple[Input, ...]) -> tuple[list[Sce
     """The scenarios in the order of their arrivals, and the bytes of their CSV: given, or generated from the inputs.
 
     Raises:
-        ConfigError: they don't fit the inputs, or there is nothing to generate them from.
+        ConfigError: they don't fit the inputs, or can't be generated.
     """
-    scenarios, kept = _all_scenarios(checked, inputs)
+    scenarios, table = _all_scenarios(checked, inputs)
     schedule = checked.settings.schedule
     if isinstance(schedule, Replay) and schedule.scenarios:
-        return in_order(scenarios, schedule.scenarios, schedule.source), kept
-    return scenarios, kept
+        return in_order(scenarios, schedule.scenarios, schedule.source), table
+    return scenarios, table
 
 
 def in_order(scenarios: list[Scenario], ids: Sequence[str], source: str) -> list[Scenario]:
-    """A scenario an arrival, as the schedule `source` names them; when one comes again its name gets a number.
+    """One scenario per arrival, by the `ids` that the schedule `source` names; repeated ones get a numbered name.
 
     Raises:
-        ConfigError: the schedule names a scenario that is not there.
+        ConfigError: the schedule names an unknown scenario.
     """
     known = {scenario.id: scenario for scenario in scenarios}
     turns: Counter[str] = Counter()
@@ -110,9 +105,8 @@ def in_order(scenarios: list[Scenario], ids: Sequence[str], source: str) -> list
 
 def _all_scenarios(checked: Checked, inputs: tuple[Input, ...]) -> tuple[list[Scenario], bytes]:
     settings = checked.settings
-    given = settings.text("scenarios")
-    if given:
-        return list(checked.scenarios or _read(settings, inputs)), Path(given).read_bytes()
+    if given := settings.scenarios:
+        return list(checked.scenarios or read_scenarios(given, inputs, settings.param_mode)), given.read_bytes()
     count = max(min(settings.arrivals(), _MOST_GENERATED), 1)
     with tempfile.TemporaryDirectory(prefix="pipeswarm-") as place:
         pipeline, out = Path(place) / PIPELINE, Path(place) / SCENARIOS
@@ -125,16 +119,16 @@ def _all_scenarios(checked: Checked, inputs: tuple[Input, ...]) -> tuple[list[Sc
 
 
 def _without_values(inputs: Sequence[Input], count: int) -> str:
-    """Scenarios that leave every input as the platform has it, where nothing is known to generate others from.
+    """A CSV of scenarios without columns for inputs: each input keeps its default on the platform.
 
     Raises:
-        ConfigError: an input has no value there.
+        ConfigError: an input has no default.
     """
     needed = [each.name for each in inputs if each.required]
     if needed:
         raise ConfigError(
-            f"there are no scenarios, and {', '.join(needed)} has no value without one",
-            "give --scenarios FILE with a column for it",
+            f"there are no scenarios, and these inputs have no default: {', '.join(needed)}",
+            "give --scenarios FILE with a column for each",
         )
     return "".join(["id,scenario_name\n", *(f"{number},run-{number}\n" for number in range(1, count + 1))])
 
@@ -146,7 +140,3 @@ def versions() -> dict[str, str]:
         with suppress(PackageNotFoundError):
             found[name] = version(name)
     return found
-
-
-def _read(settings: Settings, inputs: tuple[Input, ...]) -> list[Scenario]:
-    return read_scenarios(Path(settings.text("scenarios")), inputs, ParamMode.parse(settings.text("param-mode")))

@@ -1,1 +1,1 @@
-"""Decides and simulates ahead: calibration, search, experiments, trials on a node pool."""
+"""Capacity answers, comparisons, experiments, trials on a node pool, and calibrated simulation."""

@@ -1,4 +1,4 @@
-"""A simulated platform that takes as long as a recorded one: what a profile can learn from a test."""
+"""Calibrates a simulated platform: sets the durations in its profile to those of a recorded test."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -16,9 +16,9 @@ from harness.simulator.profile import Profile, Step
 if TYPE_CHECKING:
     from harness.analysis.timeline import Timeline
 
-STEP = "step"  # what is learned of one begins so
-_FEWEST = 5  # observations from which a distribution is made
-_WIDEST = 1000.0  # between median and 95th percentile: beyond, a mean is all tail
+STEP = "step"  # prefix of the name of a calibrated step
+_FEWEST = 5  # observations for a distribution
+_WIDEST = 1000.0  # ratio of the 95th percentile to the median: beyond it, the tail dominates the mean
 _DRIVER = "-driver"
 
 _SCALED = re.compile(r"(\d+)->(\d+)")
@@ -28,7 +28,7 @@ Put = Callable[[Profile, Amount], Profile]
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """One thing that was learned: what, from how many observations, and the distribution."""
+    """One calibrated duration: its name, the number of observations, and the fitted distribution."""
 
     what: str
     count: int
@@ -44,14 +44,13 @@ class Learned:
 
 
 def calibrated(profile: Profile, timeline: "Timeline") -> tuple[Profile, list[Learned]]:
-    """The profile with the durations of a recorded test, and what was learned from it.
+    """The profile with the durations of a recorded test, and what was calibrated.
 
-    Learned are: each step's time in its main container (reading inputs included), the drivers', the start of a pod and
-    the pull of its image, the API's latency, and the provisioning of nodes. What the test says too little about stays
-    as it was in the profile.
+    Calibrated are: each step's time in its main container (reading inputs included), the drivers' time, pod start,
+    image pull, API latency, and node provisioning. Durations with too few observations keep the profile's value.
     """
     learned: list[Learned] = []
-    for what, durations, put in _lessons(timeline):
+    for what, durations, put in _observed(timeline):
         if len(durations) >= _FEWEST:
             amount = fitted(durations)
             profile = put(profile, amount)
@@ -59,8 +58,8 @@ def calibrated(profile: Profile, timeline: "Timeline") -> tuple[Profile, list[Le
     return profile, learned
 
 
-def _lessons(timeline: "Timeline") -> Iterator[tuple[str, Sequence[float], Put]]:
-    """What can be learned: its name, the observations, and where in the profile it belongs."""
+def _observed(timeline: "Timeline") -> Iterator[tuple[str, Sequence[float], Put]]:
+    """Per duration: its name, the observations in seconds, and how to put it into a profile."""
     ran, started = _durations(timeline, RUNNING), _durations(timeline, STARTING)
     for task in sorted(each for each in ran if not each.endswith(_DRIVER)):
         yield f"{STEP} {task}", ran[task], partial(_put_step, task)
@@ -72,17 +71,17 @@ def _lessons(timeline: "Timeline") -> Iterator[tuple[str, Sequence[float], Put]]
 
 
 def fitted(durations: Sequence[float]) -> Amount:
-    """A lognormal through the median and the 95th percentile; where nothing varies, the value itself."""
+    """A lognormal through the median and the 95th percentile; a constant where the durations do not vary."""
     median, p95 = (float(each) for each in np.quantile(np.asarray(durations), (0.5, 0.95)))
     median = max(median, p95 / _WIDEST)
     return Amount(Lognormal(median, p95) if 0 < median < p95 else Fixed(max(0.0, median)))
 
 
-# --- where it belongs -------------------------------------------------------------------------------------------
+# --- into the profile -------------------------------------------------------------------------------------------
 
 
 def _put_step(task: str, profile: Profile, amount: Amount) -> Profile:
-    """Before the models there are, so that it counts; outputs and usages stay those of the model it takes over from."""
+    """First, so that it takes precedence; outputs and usage are those of the step model that matched before."""
     model = next((each for each in profile.steps if fnmatchcase(task, each.match)), Step())
     return replace(profile, steps=(replace(model, match=task, duration=amount), *profile.steps))
 
@@ -96,7 +95,7 @@ def _put_start(profile: Profile, amount: Amount) -> Profile:
 
 
 def _put_pull(profile: Profile, amount: Amount) -> Profile:
-    """The usual pull: what an image that is not there yet takes beside is for its size and the bandwidth to say."""
+    """The typical pull, as overhead; the image's size and the bandwidth add the rest when it is not on the node."""
     pull = amount.distribution
     usual_s = pull.median if isinstance(pull, Lognormal) else pull.mean
     return replace(profile, kubelet=replace(profile.kubelet, pull_overhead_s=usual_s))
@@ -111,14 +110,14 @@ def _put_provisioning(profile: Profile, amount: Amount) -> Profile:
     return profile if scaler is None else replace(profile, autoscaler=replace(scaler, provisioning=amount))
 
 
-# --- what was recorded ------------------------------------------------------------------------------------------
+# --- from the recorded test ------------------------------------------------------------------------------------------
 
 
 def _durations(timeline: "Timeline", phase: str) -> dict[str, list[float]]:
-    """Seconds that pods were in a phase, by task; a pod that was in it several times counts once."""
+    """Seconds that pods spent in a phase, by task; several stretches of one pod are added up."""
     stretches = timeline.stretches(phase)
-    over = stretches[stretches["end_s"].notna()]
-    lengths = (over["end_s"] - over["start_s"]).groupby([over["task"].astype(str), over["pod"]]).sum()
+    ended = stretches[stretches["end_s"].notna()]
+    lengths = (ended["end_s"] - ended["start_s"]).groupby([ended["task"].astype(str), ended["pod"]]).sum()
     found: dict[str, list[float]] = {}
     tasks = lengths.index.get_level_values(0).tolist()
     for task, length in zip(tasks, lengths.tolist(), strict=True):
@@ -128,28 +127,28 @@ def _durations(timeline: "Timeline", phase: str) -> dict[str, list[float]]:
 
 
 def _pulls(timeline: "Timeline", ran: int) -> list[float]:
-    """Seconds that each of the pods that `ran` waited for its image: none where that was on the node."""
+    """Seconds that each of `ran` pods waited for its image: 0 where the image was on the node."""
     pulled = [s for each in _durations(timeline, PULLING).values() for s in each]
     return [0.0] * (ran - len(pulled)) + pulled
 
 
 def _latencies(timeline: "Timeline") -> list[float]:
-    """The faster half of the answers: the others may have waited for tokens, which the simulation does by itself."""
+    """The faster half of the answers: the others may have waited for the rate limiter, which is simulated itself."""
     runs = timeline.runs
     answered = (runs["answered_s"] - runs["sent_s"]).dropna().sort_values().tolist()
     return [float(each) for each in answered[: (len(answered) + 1) // 2]]
 
 
 def _provisionings(timeline: "Timeline") -> list[float]:
-    """Of nodes that came during the test: from the autoscaler's request until they were ready.
+    """Seconds from the autoscaler's request until ready, for nodes added during the test.
 
-    A scale-up's event says how many nodes were asked for (``[{pool 2->5 (max: 12)}]``); they are matched with the nodes
-    that registered, first come first served.
+    A scale-up event gives the number of requested nodes (``[{pool 2->5 (max: 12)}]``); requests are matched with the
+    nodes that registered, in order.
     """
     events = timeline.events[timeline.events["reason"] == "TriggeredScaleUp"]
-    asked: list[float] = []
+    requested: list[float] = []
     for at, message in sorted(set(zip(events["at_s"].tolist(), events["message"].tolist(), strict=True))):
-        asked += [at] * sum(int(after) - int(before) for before, after in _SCALED.findall(message))
+        requested += [at] * sum(int(after) - int(before) for before, after in _SCALED.findall(message))
     nodes = timeline.nodes[timeline.nodes["ready_s"].notna()].sort_values("created_s")
-    came = [(c, r) for c, r in zip(nodes["created_s"].tolist(), nodes["ready_s"].tolist(), strict=True) if c > 0]
-    return [float(ready - at) for at, (created, ready) in zip(asked, came, strict=False) if created >= at]
+    added = [(c, r) for c, r in zip(nodes["created_s"].tolist(), nodes["ready_s"].tolist(), strict=True) if c > 0]
+    return [float(ready - at) for at, (created, ready) in zip(requested, added, strict=False) if created >= at]

@@ -1,45 +1,49 @@
-"""So many nodes of a pool through the cluster's own API: the others are cordoned, and nothing new is put on them."""
+"""A fixed number of nodes for experiments: surplus nodes of a pool are cordoned, so that no new pod is put on them."""
 
 import time
+from collections.abc import Sequence
+from typing import Protocol
 
-from harness.collectors.kubernetes.nodes import node_of, ready_since
-from harness.model.errors import ConfigError, TargetUnreachableError
+from harness.model.cluster import PoolNode
+from harness.model.errors import ConfigError
 from harness.model.units import counted
 
-_LOOK_S = 2.0
+_POLL_S = 2.0
 
 
-def set_nodes(pool: str, count: int, timeout_s: float) -> None:
-    """Leave `count` ready nodes of `pool` schedulable, the oldest ones, and cordon the rest.
+class Cordoning(Protocol):
+    """A cluster whose nodes can be cordoned."""
+
+    def nodes(self) -> Sequence[PoolNode]:
+        """All nodes."""
+        ...
+
+    def cordon(self, node: str, *, cordoned: bool) -> None:
+        """Keep new pods off a node, or allow them again."""
+        ...
+
+
+def set_nodes(cluster: Cordoning, pool: str, count: int, timeout_s: float) -> None:
+    """Leave the `count` oldest ready nodes of `pool` schedulable and cordon the rest.
 
     Raises:
-        ConfigError: the pool has fewer nodes.
+        ConfigError: the pool has fewer ready nodes, even after `timeout_s`.
         TargetUnreachableError: the cluster does not answer.
     """
-    from kubernetes.client.exceptions import ApiException
-    from urllib3.exceptions import HTTPError
-
-    from harness.planning.node_pool_trial import connect, listed
-
-    core = connect(None)
     until = time.monotonic() + timeout_s
     while True:
-        nodes = sorted(
-            (node_of(n).created_at, n["metadata"]["name"], n) for n in listed(core.list_node) if node_of(n).pool == pool
-        )
-        ready = [(name, node) for _, name, node in nodes if ready_since(node) is not None]
+        nodes = [each for each in cluster.nodes() if each.node.pool == pool]
+        nodes.sort(key=lambda each: (each.node.created_at, each.node.name))
+        ready = [each.node.name for each in nodes if each.node.ready_at is not None]
         if len(ready) >= count:
             break
         if time.monotonic() > until:
             raise ConfigError(
-                f"pool '{pool}' has {counted(len(ready), 'ready node')}, needed are {count}",
-                "enlarge it: nodes are only cordoned",
+                f"pool '{pool}' has {counted(len(ready), 'ready node')}, the experiment needs {count}",
+                "enlarge the pool: nodes are only cordoned, never added",
             )
-        time.sleep(_LOOK_S)
-    kept = {name for name, _ in ready[:count]}
-    try:
-        for _, name, node in nodes:
-            if bool(node["spec"].get("unschedulable")) != (name not in kept):
-                core.patch_node(name, {"spec": {"unschedulable": name not in kept}})
-    except (ApiException, HTTPError) as error:
-        raise TargetUnreachableError(f"node {name} can't be cordoned: {error}", "is 'patch nodes' allowed?") from error
+        time.sleep(_POLL_S)
+    for each in nodes:
+        cordoned = each.node.name not in ready[:count]
+        if each.cordoned != cordoned:
+            cluster.cordon(each.node.name, cordoned=cordoned)

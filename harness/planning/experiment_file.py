@@ -1,16 +1,18 @@
-"""The experiment's YAML: read, checked, and told what is wrong with it by key."""
+"""The experiment's YAML file: read and checked; errors name the key."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.model.errors import ConfigError
+from harness.model.experiment import Experiment, Question, RunOrder
 from harness.model.slo import parse_slo
 from harness.model.units import parse_duration
-from harness.planning.plan import Experiment, Order, Question
 
+_Choice = TypeVar("_Choice", bound=StrEnum)
 _KEYS = {
     "name", "question", "loads", "nodes", "variants", "repetitions", "order", "seed", "slos", "simulate", "pipeline",
     "locustfile", "options", "hooks",
@@ -21,10 +23,14 @@ _MOST_STEPS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The user's commands, with {nodes}, {load}, {variant} and {repetition} filled in, and how long each may take.
+    """The user's commands, run before every test with {nodes}, {load}, {variant} and {repetition} filled in.
 
-    `set_nodes` sets the number of nodes (a cloud's CLI); with `pool` instead, surplus nodes of that pool are cordoned.
-    `before` runs before every test, to drop caches for example; then `cool_down_s` passes.
+    Attributes:
+        set_nodes: sets the number of nodes (a cloud's CLI).
+        before: runs next, to drop caches for example.
+        cool_down_s: pause after both.
+        timeout_s: longest time for each.
+        pool: instead of `set_nodes`, the pool whose surplus nodes are cordoned.
     """
 
     set_nodes: str = ""
@@ -36,7 +42,7 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentFile:
-    """What the file says.
+    """The content of the file.
 
     Attributes:
         name: of the experiment.
@@ -44,10 +50,11 @@ class ExperimentFile:
         slos: objectives, as texts.
         simulate: the profile to test in simulated time; "" loads a platform with Locust.
         pipeline: compiled IR; none is the built-in example.
-        locustfile: what loads the platform.
-        options: of every load, as on the command line.
-        variants: further options, or the simulated profile, by variant.
-        digest: of the file: results of another one are not gone on with.
+        locustfile: for load tests.
+        options: of every load test, as on the command line.
+        variants: by name: further options of the load test, or of the simulation.
+        hooks: run before every load test.
+        digest: of the file, so that results of another plan are not continued.
     """
 
     name: str
@@ -66,7 +73,7 @@ def read_experiment(path: Path) -> ExperimentFile:
     """Read the file.
 
     Raises:
-        ConfigError: it can't be read, or a key in it can't work.
+        ConfigError: it can't be read, or a key is invalid.
     """
     import yaml
 
@@ -76,7 +83,7 @@ def read_experiment(path: Path) -> ExperimentFile:
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}", "give the experiment's YAML file") from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {error}", "mend it where that says") from error
+        raise ConfigError(f"{path} is not YAML: {error}", "fix the YAML there") from error
     if not isinstance(given, dict):
         raise ConfigError(f"{path} is not a mapping", f"keys are: {', '.join(sorted(_KEYS))}")
     unknown = sorted(set(map(str, given)) - _KEYS)
@@ -85,14 +92,14 @@ def read_experiment(path: Path) -> ExperimentFile:
     variants = given.get("variants") or {"default": {}}
     if not isinstance(variants, dict) or not all(isinstance(v or {}, dict) for v in variants.values()):
         raise ConfigError(
-            f"{path}, key 'variants': not a mapping of names to options", "write it as {a: {}, b: {…: …}}"
+            f"{path}, key 'variants' is not a mapping of names to options", "write it as {a: {}, b: {…: …}}"
         )
     slos = _texts(path, "slos", given.get("slos") or [])
     for slo in slos:
         parse_slo(slo)
     experiment = _experiment(path, given, tuple(map(str, variants)))
     if experiment.question is not Question.GRID and not slos:
-        raise ConfigError(f"{path}: a search needs 'slos'", "such as ['max(run.duration) < 30m']")
+        raise ConfigError(f"{path}: a search needs 'slos'", "for example ['max(run.duration) < 30m']")
     pipeline = given.get("pipeline")
     return ExperimentFile(
         name=str(given.get("name") or path.stem),
@@ -109,7 +116,7 @@ def read_experiment(path: Path) -> ExperimentFile:
 
 
 def _texts(path: Path, key: str, value: object) -> tuple[str, ...]:
-    """A list of texts, or a single one."""
+    """A list of texts; a single text is a list of one."""
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, list):
@@ -124,27 +131,29 @@ def _mapping(path: Path, key: str, value: object) -> dict[str, Any]:
 
 
 def _experiment(path: Path, given: Mapping[str, Any], variants: tuple[str, ...]) -> Experiment:
-    try:
-        question = Question(str(given.get("question", Question.GRID)))
-    except ValueError:
-        raise ConfigError(
-            f"{path}, key 'question': there is no '{given['question']}'", f"questions are: {', '.join(Question)}"
-        ) from None
-    try:
-        order = Order(str(given.get("order", Order.INTERLEAVED)))
-    except ValueError:
-        raise ConfigError(f"{path}, key 'order': there is no '{given['order']}'", f"{', '.join(Order)}") from None
+    question = _choice(path, "question", given, Question.GRID)
+    order = _choice(path, "order", given, RunOrder.INTERLEAVED)
     repetitions = _whole(path, "repetitions", given.get("repetitions", 3))
     seed = given.get("seed", 0)
     if not isinstance(seed, int):
-        raise ConfigError(f"{path}, key 'seed': '{seed}' is not a whole number", "such as 7")
+        raise ConfigError(f"{path}, key 'seed': '{seed}' is not a whole number", "for example 7")
     return Experiment(
         question, variants, _axis(path, "loads", given), _axis(path, "nodes", given), repetitions, order, seed
     )
 
 
+def _choice(path: Path, key: str, given: Mapping[str, Any], default: _Choice) -> _Choice:
+    kind = type(default)
+    try:
+        return kind(str(given.get(key, default)))
+    except ValueError:
+        raise ConfigError(
+            f"{path}, key '{key}': there is no '{given[key]}'", f"choose from {', '.join(kind)}"
+        ) from None
+
+
 def _axis(path: Path, key: str, given: Mapping[str, Any]) -> tuple[int, ...]:
-    """``200``, ``[50, 100]``, ``2..20`` or ``10..100 by 10``, ascending."""
+    """The ascending values of ``200``, ``[50, 100]``, ``2..20`` or ``10..100 by 10``."""
     value = given.get(key)
     if isinstance(value, Sequence) and not isinstance(value, str) and value:
         return tuple(sorted({_whole(path, key, entry) for entry in value}))
@@ -165,7 +174,7 @@ def _whole(path: Path, key: str, value: object) -> int:
     except ValueError:
         number = 0
     if number < 1:
-        raise ConfigError(f"{path}, key '{key}': '{value}' is not a whole number above 0", "such as 3")
+        raise ConfigError(f"{path}, key '{key}': '{value}' is not a whole number above 0", "for example 3")
     return number
 
 
@@ -186,7 +195,7 @@ def _hooks(path: Path, given: Mapping[str, Any]) -> Hooks:
         except (KeyError, IndexError, ValueError) as error:
             raise ConfigError(
                 f"{path}, key 'hooks.{name}': {error} can't be filled in",
-                "there are {nodes} {load} {variant} {repetition}",
+                "placeholders are {nodes} {load} {variant} {repetition}",
             ) from None
     if given.get("set_nodes") and given.get("pool"):
         raise ConfigError(f"{path}, key 'hooks': both set_nodes and pool set the nodes", "give one of them")

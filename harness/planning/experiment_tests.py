@@ -1,4 +1,4 @@
-"""How one point of an experiment is tested: in simulated time, or by a load test with Locust on a platform."""
+"""Tests one point of an experiment: in simulated time, or by a load test with Locust on a platform."""
 
 import subprocess
 import sys
@@ -10,42 +10,47 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError, TargetUnreachableError
+from harness.model.experiment import Point, Result
 from harness.model.slo import RUN_DURATION, Slo, parse_slo
 from harness.planning import simulated_burst
+from harness.planning.cordon import Cordoning, set_nodes
 from harness.planning.experiment_file import ExperimentFile, Hooks
 from harness.planning.observations import timeline_of
-from harness.planning.plan import Point, Result
 
 if TYPE_CHECKING:
     from harness.simulator.profile import Profile
 
 Tester = Callable[[Point], Result]
 
-_ANY = simulated_burst.SimulatedBurst(1, 1.0, (1.0,), 1)  # whatever it came to
-_TRIES = 3  # of a test that comes out invalid
+_ANY = simulated_burst.SimulatedBurst(1, 1.0, (1.0,), 1)  # any result shows whether an SLO can be measured
+_ATTEMPTS = 3  # at a test that is invalid
 _SIMULATED = {"simulate", "fault", "pipeline"}
 
 
-def tester(plan: ExperimentFile, folder: Path) -> Tester:
-    """What tests the points of this plan; what can't work is found out here, before anything is made.
+def tester(plan: ExperimentFile, folder: Path, connect: Callable[[], Cordoning]) -> Tester:
+    """A function that tests the points of this plan; mistakes in the plan are found here, before anything is written.
+
+    Args:
+        plan: of the experiment.
+        folder: of the experiment; load tests leave their run folders in it.
+        connect: connects to the cluster, for plans that cordon nodes.
 
     Raises:
         ConfigError: a variant's options, an objective or the locustfile can't work.
     """
     if not plan.simulate:
         if not plan.locustfile.is_file():
-            raise ConfigError(f"there is no locustfile {plan.locustfile}", "name one; it starts at the plan's folder")
-        return lambda point: _loaded(plan, folder, point)
+            raise ConfigError(f"there is no locustfile {plan.locustfile}", "give a path relative to the plan's folder")
+        return lambda point: _load_test(plan, folder, connect, point)
     platforms = {name: _platform(plan, name) for name in plan.variants}
     slos = tuple(map(parse_slo, plan.slos))
     for slo in slos:
-        _measured(slo, _ANY)
-    return lambda point: _simulated(platforms[point.variant], slos, plan.experiment.seed, point)
+        _measure(slo, _ANY)
+    return lambda point: _simulate(platforms[point.variant], slos, plan.experiment.seed, point)
 
 
 def _platform(plan: ExperimentFile, variant: str) -> "tuple[Profile, bytes]":
     """The simulated platform of a variant, and its pipeline."""
-    from harness.planning import simulated_burst
     from harness.simulator.faults import parse_fault
     from harness.simulator.profile_file import load_profile
 
@@ -63,14 +68,12 @@ def _platform(plan: ExperimentFile, variant: str) -> "tuple[Profile, bytes]":
     return profile, simulated_burst.package(Path(str(options["pipeline"])) if "pipeline" in options else plan.pipeline)
 
 
-def _simulated(platform: "tuple[Profile, bytes]", slos: Sequence[Slo], chosen: int, point: Point) -> Result:
-    from harness.planning import simulated_burst
-
+def _simulate(platform: "tuple[Profile, bytes]", slos: Sequence[Slo], base_seed: int, point: Point) -> Result:
     profile, pipeline = platform
-    # Variants of one repetition share their luck; repetitions and sizes do not.
-    seed = Random(f"{chosen}/{point.load}/{point.nodes}/{point.repetition}").getrandbits(32)
+    # Variants of one repetition share random numbers; repetitions and sizes do not.
+    seed = Random(f"{base_seed}/{point.load}/{point.nodes}/{point.repetition}").getrandbits(32)
     test = simulated_burst.burst(simulated_burst.with_nodes(profile, point.nodes), pipeline, point.load, seed)
-    met = all(slo.holds(_measured(slo, test)) for slo in slos)
+    met = all(slo.holds(_measure(slo, test)) for slo in slos)
     values = {
         "makespan (s)": test.duration_s,
         "run.duration p95 (s)": _quantile(test.run_s, 95.0),
@@ -79,11 +82,11 @@ def _simulated(platform: "tuple[Profile, bytes]", slos: Sequence[Slo], chosen: i
     return Result(point, met, values)
 
 
-def _measured(slo: Slo, test: simulated_burst.SimulatedBurst) -> float:
+def _measure(slo: Slo, test: simulated_burst.SimulatedBurst) -> float:
     """The SLO's quantity in a simulated test.
 
     Raises:
-        ConfigError: simulated time does not know it.
+        ConfigError: a simulated test does not have it.
     """
     if slo.quantity == RUN_DURATION:
         match slo.measure:
@@ -104,7 +107,7 @@ def _measured(slo: Slo, test: simulated_burst.SimulatedBurst) -> float:
             return test.succeeded / test.runs
     raise ConfigError(
         f"the SLO '{slo.text}' can't be judged in simulated time",
-        f"{RUN_DURATION}, throughput, failed_ratio and succeeded_ratio can; for others load a platform with Locust",
+        f"{RUN_DURATION}, throughput, failed_ratio and succeeded_ratio can; for others, load a platform with Locust",
     )
 
 
@@ -114,15 +117,15 @@ def _quantile(values: tuple[float, ...], percentile: float) -> float:
     return float(np.quantile(values, percentile / 100, method="inverted_cdf")) if values else float("inf")
 
 
-def _loaded(plan: ExperimentFile, folder: Path, point: Point) -> Result:
-    """One load test, begun as the hooks say; an invalid one is done again.
+def _load_test(plan: ExperimentFile, folder: Path, connect: Callable[[], Cordoning], point: Point) -> Result:
+    """One load test after the hooks; an invalid test is repeated.
 
     Raises:
-        PipeswarmError: it did not come to a valid result.
+        PipeswarmError: there is no valid result.
     """
     name = f"{point.variant}-{point.load}-{point.nodes}-{point.repetition}"
-    for _ in range(_TRIES):
-        _prepare(plan.hooks, point)
+    for _ in range(_ATTEMPTS):
+        _prepare(plan.hooks, connect, point)
         done = subprocess.run(_command(plan, folder, point, name), check=False)  # noqa: S603  # the user's own load
         if done.returncode in {ExitCode.OK, ExitCode.SLO_FAILED}:
             latest = max((folder / "runs").glob(f"{name}*"), key=lambda path: path.stat().st_mtime)
@@ -133,14 +136,14 @@ def _loaded(plan: ExperimentFile, folder: Path, point: Point) -> Result:
             break
     code = done.returncode
     meaning = ExitCode(code).meaning if code in set(ExitCode) else "it ended abnormally"
-    raise _ExperimentError(f"the test of {point.size} ended with {code}: {meaning}", code)
+    raise _TestError(f"the test of {point.size} ended with {code}: {meaning}", code)
 
 
-class _ExperimentError(PipeswarmError):
-    """A test of the experiment failed; its exit code becomes ours."""
+class _TestError(PipeswarmError):
+    """A test of the experiment failed; its exit code is passed on."""
 
     def __init__(self, message: str, code: int) -> None:
-        super().__init__(message, "mend it and call again: the experiment goes on with this test")
+        super().__init__(message, "fix it and call again: the experiment continues with this test")
         if code in set(ExitCode):
             self.exit_code = ExitCode(code)
 
@@ -168,22 +171,20 @@ def _values(run: Path) -> Mapping[str, float]:
     return {m.metric: m.value for m in measure("", "", "", timeline_of(run))}
 
 
-def _prepare(hooks: Hooks, point: Point) -> None:
+def _prepare(hooks: Hooks, connect: Callable[[], Cordoning], point: Point) -> None:
     if hooks.pool:
-        from harness.planning.cordon import set_nodes
-
-        set_nodes(hooks.pool, point.nodes, hooks.timeout_s)
-    _hook("set_nodes", hooks.set_nodes, hooks.timeout_s, point)
-    _hook("before", hooks.before, hooks.timeout_s, point)
+        set_nodes(connect(), hooks.pool, point.nodes, hooks.timeout_s)
+    _run_hook("set_nodes", hooks.set_nodes, hooks.timeout_s, point)
+    _run_hook("before", hooks.before, hooks.timeout_s, point)
     time.sleep(hooks.cool_down_s)
 
 
-def _hook(name: str, command: str, timeout_s: float, point: Point) -> None:
+def _run_hook(name: str, command: str, timeout_s: float, point: Point) -> None:
     """Run a user's command.
 
     Raises:
         ConfigError: it fails.
-        TargetUnreachableError: it is not over in time.
+        TargetUnreachableError: it exceeds the timeout.
     """
     if not command:
         return
@@ -192,7 +193,7 @@ def _hook(name: str, command: str, timeout_s: float, point: Point) -> None:
         done = subprocess.run(filled, shell=True, timeout=timeout_s, check=False)  # noqa: S602  # the user's own command
     except subprocess.TimeoutExpired:
         raise TargetUnreachableError(
-            f"hook '{name}' was not over after {timeout_s:g} s: {filled}", "give hooks.timeout more time"
+            f"hook '{name}' did not finish within {timeout_s:g} s: {filled}", "raise hooks.timeout"
         ) from None
     if done.returncode:
-        raise ConfigError(f"hook '{name}' failed with {done.returncode}: {filled}", "try it by hand; then call again")
+        raise ConfigError(f"hook '{name}' failed with {done.returncode}: {filled}", "try it by hand, then call again")

@@ -1,4 +1,4 @@
-"""What capacity is answered from: run folders, and tables of observations."""
+"""The sources of capacity answers: run folders, and tables of observations."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def timeline_of(path: Path) -> "Timeline":
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """All that was read: what the model is fitted on, and what is known beside."""
+    """What was read: observations to fit the model on, the recorded tests, and warnings."""
 
     observations: "tuple[Observation, ...]"
     recorded: "tuple[Recorded, ...]"
@@ -41,13 +41,13 @@ class Source:
 
     @property
     def price(self) -> float | None:
-        """The mean recorded price; none when one is unknown."""
+        """The mean recorded price of a node per hour; none when a test has none."""
         prices = [r.price for r in self.recorded if r.price is not None]
         return sum(prices) / len(prices) if prices and len(prices) == len(self.recorded) else None
 
     @property
     def lacks(self) -> str:
-        """What nodes lacked most."""
+        """The resource that nodes lacked most often; "" when unknown."""
         found = [r.lacks for r in self.recorded if r.lacks]
         return max(found, key=found.count) if found else ""
 
@@ -56,7 +56,7 @@ def read(paths: Iterable[Path]) -> Source:
     """Observations of run folders and tables.
 
     Raises:
-        ConfigError: a source can't be read, or none of them says anything about capacity.
+        ConfigError: a source can't be read, or none of them has an observation.
     """
     observations: list[Observation] = []
     tests: list[Recorded] = []
@@ -70,7 +70,9 @@ def read(paths: Iterable[Path]) -> Source:
         else:
             observations.extend(read_observations(path))
     if not observations:
-        raise ConfigError("the sources say nothing about capacity", "; ".join(warnings) or "give a burst's run folder")
+        raise ConfigError(
+            "the sources contain no observation of capacity", "; ".join(warnings) or "give a burst's run folder"
+        )
     return Source(tuple(observations), tuple(tests), tuple(warnings))
 
 
@@ -81,7 +83,7 @@ def _read_run(path: Path) -> "Recorded":
 
 
 def read_observations(path: Path) -> "list[Observation]":
-    """A table with the columns runs,nodes,duration (seconds, or with a unit); other columns are left aside.
+    """A table with the columns runs,nodes,duration (seconds, or with a unit); other columns are ignored.
 
     Raises:
         ConfigError: the file is not such a table.
@@ -93,7 +95,7 @@ def read_observations(path: Path) -> "list[Observation]":
         runs, nodes, duration = (_positive(path, line, row, name) for name in COLUMNS)
         found.append(Observation(runs, nodes, duration))
     if not found:
-        raise ConfigError(f"{path} has no rows", "three rows are a beginning; one for each test")
+        raise ConfigError(f"{path} has no rows", "give one row per test; three rows are enough to start")
     return found
 
 

@@ -1,8 +1,8 @@
-"""One search for all questions of the kind "how far does it go": where candidates stop passing.
+"""One search for where candidates, ordered from easy to hard, stop passing.
 
-Candidates are ordered from easy to hard: loads ascending, or numbers of nodes descending. So the largest load that a
-platform bears and the fewest nodes that bear a load are the same search. It is a function of the results so far: no
-state, no clock, and what was interrupted goes on where it was.
+Easy to hard means loads ascending, or numbers of nodes descending: the largest load that a platform can handle and the
+fewest nodes that can handle a load are the same search. It is a pure function of the results so far, so an interrupted
+search continues where it stopped.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,36 +14,36 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How often a candidate was tried, and with what result."""
+    """How often a candidate passed and failed."""
 
     passes: int = 0
     fails: int = 0
 
     @property
     def trials(self) -> int:
-        """All of them."""
+        """Passes and fails together."""
         return self.passes + self.fails
 
     def settled(self, repetitions: int) -> bool:
-        """So many more passes, or fails, that the trials left can't turn it."""
+        """Whether the remaining trials can no longer change the majority."""
         return 2 * max(self.passes, self.fails) > repetitions or self.trials >= repetitions
 
     def after(self, *, passed: bool) -> "Tally":
-        """With one more trial."""
+        """The tally with one more trial."""
         return Tally(self.passes + passed, self.fails + (not passed))
 
 
-Tallies = Mapping[int, Tally]  # by the candidate's position
+Tallies = Mapping[int, Tally]  # by the candidate's index
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Where `count` candidates, easy first, stop passing.
+    """Finds where `count` candidates, easy first, stop passing.
 
     Attributes:
         count: of candidates.
-        repetitions: trials at the boundary, of which the majority decides; elsewhere one is enough. Odd.
-        guess: the position to begin with, where something is known; else the middle.
+        repetitions: trials at the boundary, where the majority decides; odd. Elsewhere one trial is enough.
+        guess: the index to start with; none is the middle.
     """
 
     count: int
@@ -51,7 +51,7 @@ class Search:
     guess: int | None = field(default=None)
 
     def boundary(self, tallies: Tallies) -> int:
-        """How many candidates pass: the cut that contradicts the fewest trials, of equals the lowest."""
+        """How many candidates pass: the cut that contradicts the fewest trials; the lowest of equals."""
         tried = sorted(tallies)
         best, least = 0, sum(tallies[at].passes for at in tried)
         contradictions = least
@@ -62,26 +62,26 @@ class Search:
         return best
 
     def possible(self, tallies: Tallies) -> tuple[int, int]:
-        """The least and the most candidates that may pass: before it no trial failed, after it none passed."""
+        """The least and the most candidates that may pass: no trial failed below, none passed above."""
         cut = self.boundary(tallies)
         failed = min((at for at, tally in tallies.items() if tally.fails), default=cut)
         passed = max((at + 1 for at, tally in tallies.items() if tally.passes), default=cut)
         return min(failed, cut), max(passed, cut)
 
     def next(self, tallies: Tallies) -> int | None:
-        """The position to try next; none when the boundary is known."""
+        """The index to try next; none when the boundary is known."""
         cut = self.boundary(tallies)
         passing = max((at for at in tallies if at < cut), default=-1)
         failing = min((at for at in tallies if at >= cut), default=self.count)
         if failing - passing > 1:
             return self._between(passing, failing, tallies)
-        # The neighbours of the boundary, and whoever speaks against it, are tried until they are settled.
+        # The neighbours of the boundary, and candidates that contradict it, are tried until they are settled.
         doubtful = {passing, failing} & set(tallies) | set(self.contradictions(tallies))
         unsettled = [at for at in doubtful if not tallies[at].settled(self.repetitions)]
         return min(unsettled, key=lambda at: (tallies[at].trials, abs(at - cut), at), default=None)
 
     def contradictions(self, tallies: Tallies) -> tuple[int, ...]:
-        """Candidates whose majority is on the wrong side of the boundary: passing is not monotone there."""
+        """Indices whose majority is on the wrong side of the boundary: passing is not monotone there."""
         cut = self.boundary(tallies)
         return tuple(
             at
@@ -90,7 +90,7 @@ class Search:
         )
 
     def _between(self, passing: int, failing: int, tallies: Tallies) -> int:
-        """The guess first, then further and further from it; once both sides are known, the middle."""
+        """The guess first, then in growing steps away from it; once both sides are known, the middle."""
         if self.guess is not None:
             guess = min(max(self.guess, 0), self.count - 1)
             if not tallies:
@@ -105,7 +105,7 @@ class Search:
 def largest_passing(
     candidates: Sequence[T], passes: Callable[[T], bool], *, repetitions: int = 1, guess: int | None = None
 ) -> T | None:
-    """The hardest of `candidates`, easy first, that passes; none when even the easiest does not.
+    """The hardest of `candidates`, easy first, that passes; none when even the easiest fails.
 
     For the fewest nodes that pass, give the numbers of nodes descending.
     """

@@ -1,4 +1,4 @@
-"""A test on the simulated platform in simulated time: seconds of a platform's day in milliseconds of ours."""
+"""A burst of runs on the simulated platform, in simulated time."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,17 +16,16 @@ _LONGEST_S = 14 * 86400.0
 
 @dataclass(frozen=True, slots=True)
 class SimulatedBurst:
-    """What a burst of `runs` came to: how long until the last was over, each run's seconds, how many succeeded."""
+    """The result of a burst of `runs`: seconds until the last one ended and of each run, and how many succeeded."""
 
     runs: int
-
     duration_s: float
     run_s: tuple[float, ...]
     succeeded: int
 
 
 def package(path: Path | None) -> bytes:
-    """The pipeline's IR; the built-in training pipeline when none is given.
+    """The compiled pipeline (IR); none is the built-in training pipeline.
 
     Raises:
         ConfigError: the file can't be read.
@@ -42,10 +41,10 @@ def package(path: Path | None) -> bytes:
 
 
 def with_nodes(profile: Profile, nodes: int) -> Profile:
-    """The profile with exactly so many machines for steps, all there from the start, and no autoscaler.
+    """The profile with exactly `nodes` machines for steps, all ready from the start, and no autoscaler.
 
     Raises:
-        ConfigError: the profile has no pool for steps.
+        ConfigError: the profile has no pool without taints.
     """
     pools = [pool for pool in profile.pools if not pool.taints]
     if not pools:
@@ -61,10 +60,10 @@ def with_nodes(profile: Profile, nodes: int) -> Profile:
 
 
 def burst(profile: Profile, pipeline: bytes, runs: int, seed: int) -> SimulatedBurst:
-    """So many runs at once on an idle platform.
+    """Start `runs` at once on an idle platform and simulate until all have ended.
 
     Raises:
-        ConfigError: the pipeline can't run on this platform, or the runs are not over after two simulated weeks.
+        ConfigError: the pipeline can't run on this platform, or runs are unfinished after two simulated weeks.
     """
     platform = Platform(profile, seed)
     for fault in profile.faults:
@@ -75,13 +74,13 @@ def burst(profile: Profile, pipeline: bytes, runs: int, seed: int) -> SimulatedB
     )
     version = server.catalogue.versions_of(uploaded.id)[0]
     started = [server.prepare_run(f"run-{k}", "", version, {}, by_reference=True) for k in range(runs)]
-    refused: list[RpcError] = []
+    rejected: list[RpcError] = []
     for run in started:
-        server.start_run(run, lambda said: refused.append(said) if isinstance(said, RpcError) else None)
-    while sum(run.state in OVER for run in started) + len(refused) < runs:
+        server.start_run(run, lambda answer: rejected.append(answer) if isinstance(answer, RpcError) else None)
+    while sum(run.state in OVER for run in started) + len(rejected) < runs:
         if loop.now > _LONGEST_S:
             raise ConfigError(
-                f"{runs} runs are not over after two simulated weeks", "the profile's nodes may be too small for a step"
+                f"{runs} runs have not finished after two simulated weeks", "check that a step fits the profile's nodes"
             )
         loop.run(loop.now + _SLICE_S)
     ends = [run.finished for run in started if run.finished is not None]

@@ -1,8 +1,7 @@
-"""The simulated platform, set to what a recorded test showed, as a model of capacity.
+"""The simulated platform, calibrated on a recorded test, as a model of capacity.
 
-Taken from the test: how long everything takes, and the room of a node. Everything else is the profile's. What remains
-between the simulated and the recorded test is put down to a factor, and the factor's size to doubt: it widens the
-interval.
+Durations and the capacity of a node are the test's; everything else is the profile's. The remaining ratio of recorded
+to simulated time is applied as a factor, and its size widens the interval.
 """
 
 from dataclasses import dataclass, replace
@@ -20,20 +19,20 @@ from harness.planning.search import largest_passing
 from harness.simulator.profile import Profile
 
 _SEEDS = 11
-_NOISE = 0.05  # equal tests differ by so much, whatever the simulator says
+_NOISE = 0.05  # equal tests differ by at least this much (standard deviation of the logarithm)
 _MOST_NODES, _MOST_RUNS = 400, 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class CalibratedSimulator:
-    """A profile that behaves as a recorded test did, its pipeline, and the rest: recorded / simulated."""
+    """A calibrated profile, its pipeline, and the remaining factor: recorded / simulated time."""
 
     profile: Profile
     pipeline: bytes
     factor: float
 
     def ask(self, question: Question) -> tuple[float | None, float | None, float | None]:
-        """The answer to a question with its 90 % interval: low, value, high, in the asked quantity's unit."""
+        """The answer with its 90 % interval: low, value, high, in the asked quantity's unit."""
         quantiles = cache(self.durations)
 
         def in_time(level: int, runs: int, nodes: int) -> bool:
@@ -43,7 +42,7 @@ class CalibratedSimulator:
             assert question.runs is not None
             runs = round(question.runs)
             candidates = range(_MOST_NODES, 0, -1)
-            # So many times the time that one node takes: a first guess at how many nodes it takes.
+            # The time on one node divided by the time limit is a first guess at the number of nodes.
             share = quantiles(runs, 1)[1] / max(question.within_s or 0.0, 1e-9)
             guess = _MOST_NODES - min(ceil(share), _MOST_NODES)
             fewest = [largest_passing(candidates, partial(in_time, level, runs), guess=guess) for level in range(3)]
@@ -60,7 +59,7 @@ class CalibratedSimulator:
         return quantiles(round(question.runs), nodes)
 
     def durations(self, runs: int, nodes: int) -> tuple[float, float, float]:
-        """The 5 %, 50 % and 95 % quantiles of the next test's seconds."""
+        """The 5 %, 50 % and 95 % quantiles of the next test's duration, in seconds."""
         profile = simulated_burst.with_nodes(self.profile, nodes)
         logs = np.log([simulated_burst.burst(profile, self.pipeline, runs, seed).duration_s for seed in range(_SEEDS)])
         spread = float(np.sqrt(logs.var(ddof=1) + _NOISE**2 + log(self.factor) ** 2))
@@ -70,7 +69,7 @@ class CalibratedSimulator:
 
 
 def calibrate(timeline: Timeline, observation: Observation, profile: Profile, pipeline: bytes) -> CalibratedSimulator:
-    """Set `profile` to what the test showed; `observation` is the test as a whole.
+    """Calibrate `profile` on a test; `observation` is the whole test.
 
     Raises:
         ValueError: too few pods were observed.

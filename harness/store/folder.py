@@ -19,7 +19,7 @@ from typing import Any, Generic, Self, TypeVar, get_type_hints
 import orjson
 
 from harness.model.errors import ConfigError
-from harness.model.plan import Limits, Plan
+from harness.model.plan import Plan
 from harness.model.records import Event, Node, Sample, Span, Submission
 from harness.store import files
 
@@ -104,14 +104,7 @@ class RunFolder:
             ConfigError: the manifest is not readable.
         """
         try:
-            raw = orjson.loads((self.path / MANIFEST).read_bytes())
-            known = {f.name: raw[f.name] for f in fields(Plan) if f.name in raw}
-            limits = {f.name: raw["limits"][f.name] for f in fields(Limits) if f.name in raw.get("limits", {})}
-            known.update(
-                limits=Limits(**limits),
-                **{name: tuple(raw.get(name, ())) for name in ("slos", "command", "redact", "redacted")},
-            )
-            return Plan(**known)
+            return Plan.from_mapping(orjson.loads((self.path / MANIFEST).read_bytes()))
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise ConfigError(
                 f"{self.path / MANIFEST} can't be read: {error}", "the folder may be from another tool, or damaged"

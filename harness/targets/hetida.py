@@ -17,6 +17,7 @@ import orjson
 
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
+from harness.model.options import Option
 from harness.model.phases import FAILED
 from harness.model.plan import Plan
 from harness.model.redaction import Redaction
@@ -33,19 +34,18 @@ from harness.targets.hetida_transformation import (
 from harness.targets.target import CompletedRun, Prepared, RejectedError, Service, SetUp
 
 MODES = ("backend", "async", "runtime")
-OPTIONS: tuple[tuple[str, str, str, Mapping[str, Any]], ...] = (
-    (
-        "mode",
-        "backend",
+OPTIONS = (
+    Option(
+        "mode", "backend",
         "backend: execute and wait for the result · async: the backend calls back · runtime: a runtime directly",
-        {"choices": MODES},
+        choices=MODES,
     ),
-    ("transformation", "", "exported transformation or execution input (JSON file), or an id the backend knows", {}),
-    ("revision-group", "", "execute the latest released revision of this group", {}),
-    ("wiring", "", "wiring (JSON file) instead of the transformation's test wiring", {}),
-    ("expect-output", "", "what must hold of the results, as 'score < 3; alerts' (an output's name, a JSON value)", {}),
-    ("callback-url", "", "async: address under which the backend reaches this machine, as http://me.example:9090", {}),
-)
+    Option("transformation", "", "exported transformation or execution input (JSON file), or an id the backend knows"),
+    Option("revision-group", "", "execute the latest released revision of this group"),
+    Option("wiring", "", "wiring (JSON file) instead of the transformation's test wiring"),
+    Option("expect-output", "", "expected results, as 'score < 3; alerts' (an output's name, a JSON value)"),
+    Option("callback-url", "", "async: address at which the backend reaches this machine, as http://me.example:9090"),
+)  # fmt: skip
 # An execution may take minutes: gunicorn's own time limit in the public images is 15.
 DEFAULTS = {"simulate": "hetida-pattern-1", "answer-timeout": "15m"}
 HOST_VARIABLE = "PIPESWARM_HETIDA_BACKEND"

@@ -16,6 +16,7 @@ import orjson
 
 from harness.model.errors import ConfigError, TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
+from harness.model.options import Option
 from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
 from harness.model.plan import Plan
 from harness.model.redaction import Redaction
@@ -38,18 +39,13 @@ _MOST_ERROR_TEXT = 500
 _MOST_SKEW_NS = 120 * 10**9  # the platform's clock may be behind ours
 
 
-OPTIONS: tuple[tuple[str, str, str, Mapping[str, Any]], ...] = (
-    ("pipeline", "", "compiled pipeline (IR YAML); uploaded once, then submitted by version", {}),
-    ("pipeline-id", "", "a pipeline that is on the platform already, instead of --pipeline", {}),
-    ("version-id", "", "its version (default: the newest)", {}),
-    ("experiment", "pipeswarm", "experiment that gets the runs; made if absent", {}),
-    ("service-account", "", "service account of the runs' pods", {}),
-    (
-        "caching",
-        "off",
-        "off: every task runs; keep: tasks may be answered from the cache",
-        {"choices": ("off", "keep")},
-    ),
+OPTIONS = (
+    Option("pipeline", "", "compiled pipeline (IR YAML); uploaded once, then submitted by version"),
+    Option("pipeline-id", "", "id of an uploaded pipeline, instead of --pipeline"),
+    Option("version-id", "", "id of its version (default: the newest)"),
+    Option("experiment", "pipeswarm", "experiment of the runs; created if absent"),
+    Option("service-account", "", "service account of the runs' pods"),
+    Option("caching", "off", "off: execute every task · keep: allow cached results", choices=("off", "keep")),
 )
 DEFAULTS = {"simulate": "demo"}
 HOST_VARIABLE = "KF_PIPELINES_ENDPOINT"

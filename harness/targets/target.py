@@ -5,10 +5,11 @@ import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.model.http import Exchange
+from harness.model.options import Option
 from harness.model.phases import NETWORK, RUN, SUCCEEDED
 from harness.model.plan import Plan
 from harness.model.records import Event, Span
@@ -220,15 +221,15 @@ class Redactable(Protocol):
 class Platform(Protocol):
     """What a target's module offers; third parties may register any object that does."""
 
-    # Its own command-line options: (name, default, help, more for argparse and the web form).
-    OPTIONS: Sequence[tuple[str, str, str, Mapping[str, Any]]]
+    # Its own options.
+    OPTIONS: Sequence[Option]
     # Its defaults for options that every target has; "simulate" is the profile that stands for it without a host.
     DEFAULTS: Mapping[str, str]
     # The environment variable that says where the platform is, as its own tools read it.
     HOST_VARIABLE: str
 
     def prepare(self, texts: Mapping[str, str], *, simulated: bool) -> Prepared:
-        """Check the options offline.
+        """Check the options offline; `texts` are those of its own OPTIONS, and of ``namespace``.
 
         Raises:
             ConfigError: they can't work.

@@ -97,11 +97,11 @@ def without(key):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (without("schema_version"), "is no report of Pipeswarm"),
+        (without("schema_version"), "is not a report of Pipeswarm"),
         (without("batches_s"), "older version"),
         (without("ledger"), "can't be read"),
         (lambda document: document["validity"].update(verdict="INVALID", reasons=["late"]), "INVALID: late"),
-        (lambda document: document.update(batches_s=[None] * 20), "says too little"),
+        (lambda document: document.update(batches_s=[None] * 20), "is too small"),
     ],
 )
 def test_a_report_that_nothing_can_be_held_against_is_refused(former, spoil, said):

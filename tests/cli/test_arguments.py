@@ -26,6 +26,7 @@ from harness.cli import main
         ("adapter serve --latency 2s..1s", "argument --latency: 2s..1s is upside down"),
         ("adapter serve --step 0s", "argument --step: 0s is not above 0"),
         ("adapter serve --port 65536", "argument --port: 65536 is not a port"),
+        ("simulate run --schedule wave", "argument --schedule: invalid choice: 'wave'"),
         ("simulate run --caching maybe", "argument --caching: invalid choice: 'maybe'"),
         ("simulate serve --port=-1", "argument --port: -1 is not a port"),
     ],
@@ -41,7 +42,9 @@ def test_a_wrong_value_is_told_with_its_option(call, said, tmp_path, monkeypatch
 
 def test_a_schedule_that_is_none_is_told_all_there_are(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["simulate", "run", "--schedule", "wave"]) == 2
+    with pytest.raises(SystemExit) as ended:
+        main(["simulate", "run", "--schedule", "wave"])
+    assert ended.value.code == 2
     said = capsys.readouterr().err
     names = ("constant", "poisson", "ramp", "spread", "burst", "stages", "replay", "concurrency")
     assert all(name in said for name in names)

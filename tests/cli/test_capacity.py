@@ -58,7 +58,7 @@ def test_lists_make_a_grid(table, capsys):
         ["--runs", "400,800", "--nodes", "20"],
     ],
 )
-def test_a_plot_shows_every_test_every_answer_and_what_was_not_observed(table, tmp_path, capsys, question):
+def test_a_plot_shows_every_test_every_answer_and_the_unobserved_range(table, tmp_path, capsys, question):
     picture = tmp_path / "capacity.svg"
     found = asked(capsys, "--from", table, *question, "--grid", "--plot", picture)
     svg = ET.fromstring(picture.read_bytes())
@@ -77,7 +77,7 @@ def test_a_plot_shows_every_test_every_answer_and_what_was_not_observed(table, t
     assert "not observed" in {text.text for text in shapes["text"]}
 
 
-def test_a_plot_is_what_its_name_ends_in(table, tmp_path, capsys):
+def test_the_ending_of_its_name_decides_the_format_of_a_plot(table, tmp_path, capsys):
     question = ["capacity", "--from", str(table), "--runs", "400", "--nodes", "20", "--quiet", "--plot"]
     assert main([*question, str(tmp_path / "plot.png")]) == 0
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
@@ -107,7 +107,7 @@ def test_evictions_make_it_longer(table, capsys):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("runs,nodes\n1,2\n", "column 'duration' is missing"),
         ("runs,nodes,duration\n", "has no rows"),
@@ -116,11 +116,11 @@ def test_evictions_make_it_longer(table, capsys):
         ("runs,nodes,duration\n1,2\n", "line 2, column 'duration'"),
     ],
 )
-def test_a_wrong_table_is_refused_with_its_place(tmp_path, capsys, text, said):
+def test_an_invalid_table_is_rejected_with_the_place_of_the_error(tmp_path, capsys, text, message):
     path = tmp_path / "observations.csv"
     path.write_text(text)
     assert main(["capacity", "--from", str(path), "--runs", "1", "--nodes", "1"]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_wrong_table_is_refused_with_its_place(tmp_path, capsys, text, said):
     [["--runs", "5"], ["--runs", "5", "--nodes", "1", "--within", "1h"], ["--runs", "x", "--nodes", "1"],
      ["--runs", "0", "--nodes", "1"], ["--runs", "5", "--within", "1y"], ["--runs", "5", "--nodes", "2", "--spot"]],
 )  # fmt: skip
-def test_a_question_that_is_none_is_refused(table, capsys, arguments):
+def test_an_invalid_question_is_rejected(table, capsys, arguments):
     assert main(["capacity", "--from", str(table), *arguments]) == 2
     assert "→" in capsys.readouterr().err
 
@@ -139,7 +139,7 @@ def test_quiet_prints_nothing(table, capsys):
 
 
 @pytest.mark.parametrize(
-    ("question", "said", "unsaid"),
+    ("question", "expected", "unexpected"),
     [
         (["--runs", "1", "--nodes", "1"], "1 run on 1 node: ", "1 runs"),
         (["--runs", "10", "--within", "10h"], "10 runs in 10 h: 1 node.", "1 nodes"),
@@ -148,9 +148,9 @@ def test_quiet_prints_nothing(table, capsys):
         (["--runs", "4e9", "--nodes", "1"], "4,000,000,000 runs are 10,000,000 times the most", "000.0 times"),
     ],
 )
-def test_answers_read_well_in_a_terminal(table, capsys, question, said, unsaid):
+def test_answers_read_well_in_a_terminal(table, capsys, question, expected, unexpected):
     assert main(["capacity", "--from", str(table), *question]) == 0
     text = capsys.readouterr().out
-    assert said in text
-    assert unsaid not in text
+    assert expected in text
+    assert unexpected not in text
     assert max(map(len, text.splitlines())) <= 100

@@ -21,7 +21,9 @@ def test_the_vineyard_example_gives_the_published_reductions(capsys):
     assert all(-0.25 <= change <= -0.14 for change in workflow)
     assert len(workflow) == 3
     assert not any(row["significant"] for row in rows)
-    assert all("proves nothing" in row["sentence"] for row in rows)
+    assert all("single test" in row["sentence"] for row in rows)
+    assert main(["compare", "--table", str(EXAMPLE)]) == 0
+    assert " ".join(capsys.readouterr().out.split()).count("repeat them") == 1
 
 
 def test_run_folders_are_compared_by_variant_and_repetition(tmp_path, capsys):
@@ -34,7 +36,7 @@ def test_run_folders_are_compared_by_variant_and_repetition(tmp_path, capsys):
     assert (p50["first"], p50["variant"]) == ("quick", "slow")
 
 
-def test_the_variant_that_is_quicker_is_recommended(tmp_path, capsys):
+def test_the_faster_variant_is_recommended(tmp_path, capsys):
     path = tmp_path / "table.csv"
     rows = [f"{v},,{k},makespan (s),{took + k}" for v, took in (("a", 300), ("b", 200), ("c", 600)) for k in range(5)]
     path.write_text("\n".join(["variant,scale,repetition,metric,value", *rows]) + "\n")
@@ -45,7 +47,7 @@ def test_the_variant_that_is_quicker_is_recommended(tmp_path, capsys):
     assert "Recommended: b." in capsys.readouterr().out
 
 
-def test_tests_of_different_scale_are_refused_unless_forced(tmp_path, capsys):
+def test_tests_of_different_scale_are_rejected_unless_forced(tmp_path, capsys):
     a, b = burst(100).write(tmp_path, "a").path, burst(50).write(tmp_path, "b").path
     assert main(["compare", str(a), str(b)]) == 2
     assert "runs: 100 and 50" in capsys.readouterr().err
@@ -62,7 +64,7 @@ def test_invalid_tests_are_flagged(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("variant,scale,metric,value\n", "'repetition' is missing"),
         ("variant,scale,repetition,metric,value\na,1,1,m,x\n", "line 2, column 'value'"),
@@ -70,20 +72,20 @@ def test_invalid_tests_are_flagged(tmp_path, capsys):
         ("variant,scale,repetition,metric,value\na,1,1,m,1\n", "nothing to compare"),
     ],
 )
-def test_wrong_tables_are_refused(tmp_path, capsys, text, said):
+def test_invalid_tables_are_rejected(tmp_path, capsys, text, message):
     path = tmp_path / "table.csv"
     path.write_text(text)
     assert main(["compare", "--table", str(path)]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_a_run_counts_once(tmp_path, capsys):
+def test_a_run_may_be_given_only_once(tmp_path, capsys):
     a, b = (burst(100).write(tmp_path, name).path for name in "ab")
     assert main(["compare", f"{a},{b}", f"{b}/"]) == 2
     assert f"{b} is given twice" in capsys.readouterr().err
 
 
-def test_what_is_printed_fits_a_terminal(tmp_path, capsys):
+def test_the_output_fits_a_terminal(tmp_path, capsys):
     a, b = burst(100).write(tmp_path, "a"), burst(100, step=30.0).write(tmp_path, "b")
     a.write_plan(replace(a.read_plan(), digests={"scenarios": 64 * "0"}))
     b.write_plan(replace(b.read_plan(), digests={"scenarios": 64 * "1"}))

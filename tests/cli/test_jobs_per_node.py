@@ -1,16 +1,8 @@
 import json
-from pathlib import Path
 
 import pytest
-import yaml
 
 from harness.cli import main
-from harness.cli.jobs_per_node import run_room
-from harness.planning.jobs_per_node import Room
-from harness.targets import kfp_pipeline
-
-TRAINING = Path(kfp_pipeline.__file__).with_name("training.yaml")
-MI = 2**20
 
 # A pool of one node that may grow to two, and shrinks again within seconds. A run's largest step asks for one core.
 POOL = """
@@ -26,18 +18,6 @@ steps: [{match: train, duration: 2s, output: 1Mi}, {duration: 50ms, output: 1Mi}
 """
 
 
-def test_one_run_asks_for_the_most_of_its_levels():
-    assert run_room(TRAINING.read_bytes()) == Room(1.0, 1024 * MI, 1)
-
-
-def test_steps_that_wait_for_all_before_them_are_alone_on_their_level():
-    names = [f"step-{k:02d}" for k in range(40)]
-    tasks = {name: {"dependentTasks": names[:k]} for k, name in enumerate(names)}
-    room = run_room(yaml.dump({"root": {"dag": {"tasks": tasks}}}).encode())
-    assert room == Room(0.1, 64 * MI, 1)
-    assert run_room(yaml.dump({"root": {"dag": {"tasks": {name: {} for name in names}}}}).encode()).pods == 40
-
-
 @pytest.mark.parametrize(
     ("node", "jobs", "stopped_by"),
     [
@@ -47,7 +27,7 @@ def test_steps_that_wait_for_all_before_them_are_alone_on_their_level():
         ("cpu: 8, memory: 16Gi, pods: 2", 2, "driver pods: pods"),
     ],
 )
-def test_the_number_is_found_on_a_served_cluster(serve, monkeypatch, capsys, node, jobs, stopped_by):
+def test_the_number_of_runs_is_found_on_a_served_cluster(serve, monkeypatch, capsys, node, jobs, stopped_by):
     served = serve(profile=POOL.replace("cpu: 8, memory: 16Gi", node))
     monkeypatch.setenv("KUBECONFIG", served.kubeconfig)
     arguments = ["--host", served.url, "--repetitions", "1", "--trial", "1m", "--settle", "1m", "--json"]
@@ -60,7 +40,7 @@ def test_the_number_is_found_on_a_served_cluster(serve, monkeypatch, capsys, nod
     assert {trial["jobs"] for trial in found["trials"]} == {jobs, jobs + 1}
 
 
-def test_without_a_platform_it_says_what_to_give(monkeypatch, capsys):
+def test_without_a_platform_the_error_names_the_option(monkeypatch, capsys):
     monkeypatch.delenv("KF_PIPELINES_ENDPOINT", raising=False)
     assert main(["jobs-per-node"]) == 2
     assert "--host" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Observing somebody else's load, against a served platform."""
+"""Observation without a load of ours, against a served platform."""
 
 import json
 import os
@@ -11,6 +11,8 @@ import pytest
 from harness.cli import main
 from harness.collectors.http import Http, Timeouts
 from harness.model import Scenario
+from harness.model.plan import ObserverPlan
+from harness.plan.plans import plan_observation
 from harness.store import RunFolder
 from harness.targets import kfp
 from tests.e2e.conftest import platform
@@ -20,9 +22,9 @@ __all__ = ["platform"]
 
 
 def submit(served, count):
-    """Somebody else's load."""
+    """A load that is not ours."""
     exchange = Http("other", served.url, "", Timeouts(5, 30), lambda _request: None)
-    texts = {option: default for option, default, *_ in kfp.OPTIONS} | {"namespace": "", "experiment": "nightly"}
+    texts = {option.name: option.default for option in kfp.OPTIONS} | {"namespace": "", "experiment": "nightly"}
     prepared = kfp.prepare(texts, simulated=True)
     added = kfp.KfpTarget(prepared.options, package=prepared.package).set_up(exchange)
     target = kfp.KfpTarget({**prepared.options, **added.options})
@@ -58,7 +60,7 @@ def folder_of(tmp_path):
     return find
 
 
-def test_somebody_elses_runs_get_a_folder_and_a_report(platform, tmp_path, folder_of):
+def test_observed_runs_get_a_folder_and_a_report(platform, tmp_path, folder_of):
     process = start(platform, tmp_path, "--json", "--slo", "failed_ratio <= 0", "--kube-requests", "10/s")
     try:
         folder = folder_of()
@@ -78,6 +80,15 @@ def test_somebody_elses_runs_get_a_folder_and_a_report(platform, tmp_path, folde
     assert folder.read_live("observer")["stage"] == "over"
     assert "Ctrl-C" in err
     assert folder.read_plan().intended == 0
+
+
+def test_beside_a_load_the_plan_says_what_to_observe(tmp_path, capsys):
+    folder = RunFolder.create(tmp_path, "run")
+    folder.write_plan(
+        plan_observation("kfp", "http://127.0.0.1:9", {}, 0, observer=ObserverPlan(kube_context="nosuch"))
+    )
+    assert main(["observe", "--run", str(folder.path), "--prometheus", "http://p"]) == 2
+    assert "--prometheus does not go with --run" in capsys.readouterr().err
 
 
 def test_a_context_that_is_not_there_leaves_no_folder(platform, tmp_path, monkeypatch, capsys):
@@ -102,13 +113,15 @@ def test_the_time_ends_it(platform, tmp_path, folder_of):
         (["--for", "1m", "--host", "http://127.0.0.1:9"], "does not answer", 5),
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--metrics", "argo"], "NAME=VALUE", 2),
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--metric-profile", "nothing"], "no metric profile 'nothing'", 2),
-        (["--for", "1m", "--host", "http://127.0.0.1:9", "--target", "hetida"], "whoever started it", 2),
-        (["--for", "1m", "--host", "http://127.0.0.1:9", "--kube-requests", "0"], "allows none", 2),
+        (["--for", "1m", "--host", "http://127.0.0.1:9", "--target", "hetida"], "lists no runs", 2),
+        (["--for", "1m", "--host", "http://127.0.0.1:9", "--kube-requests", "0"], "--kube-requests: 0 is not above 0", 2),
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--store-probe", "mlpipeline"], "is no bucket", 2),
         (["--for", "1m", "--host", "http://127.0.0.1:9", "--token-file", "/absent"], "/absent can't be read", 2),
     ],
 )  # fmt: skip
-def test_what_can_not_work_is_told_before_anything_is_made(tmp_path, monkeypatch, capsys, options, says, code):
+def test_an_impossible_observation_is_refused_before_anything_is_made(
+    tmp_path, monkeypatch, capsys, options, says, code
+):
     monkeypatch.delenv("KF_PIPELINES_ENDPOINT", raising=False)
     assert main(["observe", *options, "--runs-dir", str(tmp_path / "runs")]) == code
     assert says in capsys.readouterr().err

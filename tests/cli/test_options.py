@@ -1,5 +1,6 @@
 import json
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,12 @@ def test_every_option_of_a_locustfile_is_listed_with_default_and_meaning(capsys)
     assert {"constant", "burst", "replay"} <= set(options["--schedule"]["choices"])
 
 
+def test_the_reference_page_is_up_to_date(capsys):
+    assert main(["options", "--markdown"]) == 0
+    page = Path(__file__).parents[2] / "docs" / "options.md"
+    assert page.read_text(encoding="utf-8") == capsys.readouterr().out, "pipeswarm options --markdown > docs/options.md"
+
+
 def test_an_unknown_target_is_refused_with_the_list(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["options", "moon"])
@@ -25,7 +32,7 @@ def test_an_unknown_target_is_refused_with_the_list(capsys):
     assert "kfp" in capsys.readouterr().err
 
 
-def test_the_version_is_told_as_other_tools_tell_it(capsys):
+def test_the_version_is_printed_as_by_other_tools(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert ended.value.code == 0

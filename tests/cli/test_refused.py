@@ -1,4 +1,4 @@
-"""What the machine refuses is told as an error, and is no defect of ours."""
+"""What the machine refuses is reported as an error of the configuration, not as an internal error."""
 
 import subprocess
 import sys
@@ -10,15 +10,15 @@ from harness.cli import main
 from harness.model.errors import ExitCode
 
 
-def test_a_name_that_no_file_may_have(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_name_that_is_too_long(capsys: pytest.CaptureFixture[str]) -> None:
     name = "x" * 300
     assert main(["report", name]) == ExitCode.BAD_CONFIG
-    said = capsys.readouterr().err
-    assert "can't be used: File name too long" in said
+    message = capsys.readouterr().err
+    assert "can't be used: File name too long" in message
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-def test_a_disk_without_room() -> None:
+def test_a_full_disk() -> None:
     with Path("/dev/full").open("w") as out:
         command = [sys.executable, "-P", "-m", "harness.cli", "simulate", "profiles"]
         done = subprocess.run(command, check=False, stdout=out, stderr=subprocess.PIPE, text=True, timeout=60)
@@ -26,7 +26,7 @@ def test_a_disk_without_room() -> None:
     assert "No space left on device" in done.stderr
 
 
-def test_a_simulated_run_left_nothing_to_clean_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_simulated_run_leaves_nothing_to_clean_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["simulate", "run", "--schedule", "burst", "--runs", "2", "--runs-dir", str(tmp_path), "--run-name", "x",
           "--no-report", "--quiet"])  # fmt: skip
     assert main(["cleanup", str(tmp_path / "x")]) == ExitCode.BAD_CONFIG

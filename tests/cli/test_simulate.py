@@ -54,7 +54,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path: Pat
     assert first["spans.jsonl"] != other["spans.jsonl"]
 
 
-def test_a_planted_fault_is_diagnosed_by_its_name(tmp_path: Path) -> None:
+def test_an_injected_fault_is_diagnosed_by_its_name(tmp_path: Path) -> None:
     code, folder = simulate(
         tmp_path, "--schedule", "burst", "--runs", "120", "--fault", "store-full:1.2", "--slo", "failed_ratio < 0.01"
     )
@@ -89,19 +89,18 @@ def test_without_report_only_the_records_are_written(tmp_path: Path, capsys: pyt
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [
         (("--schedule", "concurrency"), "closed schedule"),
-        (("--schedule", "tides"), "no schedule 'tides'"),
         (("--fault", "store-fulll"), "did you mean 'store-full'"),
         (("--profile", "moon"), "no simulated platform 'moon'"),
         (("--schedule", "constant", "--rate", "1/h", "--for", "1s"), "no arrival"),
     ],
 )
-def test_what_cannot_be_simulated_is_said_and_nothing_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], said: str
+def test_an_impossible_simulation_is_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], expected: str
 ) -> None:
     code = main(["simulate", "run", *options, "--runs-dir", str(tmp_path / "runs")])
     assert code == ExitCode.BAD_CONFIG
-    assert said in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()

@@ -8,10 +8,11 @@ import pytest
 
 from harness.analysis.timeline import Timeline
 from harness.collectors.collector import Observation, ObserverSettings
-from harness.collectors.importing import count_runs, import_files, plan_without_load, read_files
+from harness.collectors.importing import count_runs, import_files, read_files
 from harness.collectors.journal import Journal
 from harness.model import ConfigError, Event, Node, Sample
 from harness.model.phases import SUCCEEDED
+from harness.plan.plans import plan_observation
 from harness.store import RunFolder
 from harness.store.tables import load, seal
 from harness.targets import kfp
@@ -53,7 +54,7 @@ RANGE = {
 
 def observation(path: Path) -> Observation:
     folder = RunFolder.create(path, "import")
-    plan = plan_without_load("kfp", "", {}, 0)
+    plan = plan_observation("kfp", "", {}, 0)
     folder.write_plan(plan)
     return Observation(folder, plan, kfp.from_plan(plan), ObserverSettings(""), Journal(folder.recorder()))
 

@@ -97,7 +97,7 @@ def simulator() -> Iterator[Simulator]:
 
 def prepared(simulator: Simulator, tmp_path: Path, name: str, host: str = "") -> tuple[RunFolder, kfp.KfpTarget]:
     """A run folder with a plan, and its target, in an experiment of its own."""
-    texts = {option: default for option, default, *_ in kfp.OPTIONS} | {"namespace": "", "experiment": name}
+    texts = {option.name: option.default for option in kfp.OPTIONS} | {"namespace": "", "experiment": name}
     found = kfp.prepare(texts, simulated=True)
     plan = Plan(
         "kfp", host or simulator.url, {}, 1, 0, True, target_options=dict(found.options), started_at=time.time_ns()

@@ -13,7 +13,7 @@ from harness.drive.ledger import Ledger
 from harness.model import Event, Outcome, Plan, Scenario, Submission
 from harness.model.http import HttpAnswer
 from harness.model.phases import SUCCEEDED
-from harness.model.schedule import Constant
+from harness.model.schedules import Constant
 from harness.plan.assignment import Assignment
 from harness.store import RunFolder
 

@@ -53,8 +53,8 @@ def test_an_assignment_of_another_version_is_refused():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"target": "0" * 64}, "kfp is another one"),
-        ({"t0_at": 5}, "not the one that was sent"),
+        ({"target": "0" * 64}, "kfp differs between"),
+        ({"t0_at": 5}, "differs from the one that was sent"),
         ({"offsets": b""}, "sent"),
     ],
 )

@@ -78,10 +78,10 @@ def tests(tmp_path, monkeypatch):
 
     def open_test(ready):
         folder = RunFolder.create(tmp_path, "r")
-        recorder, offsets = folder.recorder(), ready.offsets
+        recorder, offsets = folder.recorder(), ready.test.offsets
         observer = SimpleNamespace(end=lambda: None, restart_if_dead=lambda: None)
         return LoadTest(
-            folder, PLAN, ready.schedule, offsets, ready.scenarios, hidden=(), with_token=False, target=None,
+            folder, PLAN, ready.test.schedule, offsets, ready.test.scenarios, hidden=(), with_token=False, target=None,
             recorder=recorder, ledger=Ledger(recorder, 2), ends=folder.tail(Event), observer=observer,
         )  # fmt: skip
 
@@ -91,7 +91,8 @@ def tests(tmp_path, monkeypatch):
         def get_ready():
             prepare()
             checked, scenarios = SimpleNamespace(settings=SETTINGS), [Scenario("s", "s", {}, {})]
-            return Ready(checked, None, PLAN, Burst(2), array("d", [0.0, 0.0]), scenarios, b"", ())
+            planned = SimpleNamespace(plan=PLAN, schedule=Burst(2), offsets=array("d", [0.0, 0.0]), scenarios=scenarios)
+            return Ready(checked, None, planned)
 
         def generator_for(test, runner):
             made.append(Generator(runner, answers))

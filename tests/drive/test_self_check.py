@@ -14,7 +14,7 @@ from harness.drive import load_generator
 from harness.drive.load_generator import Worker
 from harness.model import Plan, Sample, Scenario
 from harness.model.phases import GENERATOR_CPU
-from harness.model.schedule import Constant
+from harness.model.schedules import Constant
 from harness.plan.assignment import Assignment
 from harness.store import RunFolder
 from harness.store.tables import load, seal

@@ -59,7 +59,7 @@ def test_the_workers_of_a_closed_test_share_its_slots(locust, platform):
     assert most_in_flight(finished.folder) <= 4
 
 
-def test_with_an_open_schedule_a_note_says_that_users_do_not_set_the_rate(locust):
+def test_with_an_open_schedule_a_note_says_that_users_are_ignored(locust):
     finished = locust.headless("--simulate", QUICK, "-u", "50", "-r", "50", "--runs", "2", "--over", "1s")
     assert finished.code in {0, 4}, finished.err  # two arrivals are too few to judge punctuality
-    assert finished.err.count("does not set the rate") == 1
+    assert finished.err.count("-u 50 is ignored by --schedule spread") == 1

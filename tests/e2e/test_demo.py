@@ -30,7 +30,7 @@ def test_the_demo_finds_the_full_store_and_shows_the_commands_to_fix_it():
     assert done.returncode == 0, done.stdout + done.stderr
     (folder,) = set((ROOT / "runs").glob("*")) - before
     assert str(folder.relative_to(ROOT) / "report.html") in done.stdout
-    assert "exit code 3: the test was valid and an SLO failed" in done.stdout
+    assert "exit code 3: SLO missed" in done.stdout
     report = json.loads((folder / "report.json").read_text())
     assert report["validity"]["verdict"] == "VALID", report["validity"]
     assert report["ledger"]["intended"] == 200

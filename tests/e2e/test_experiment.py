@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from harness.collectors.kubernetes.node_pools import NodePools
 from harness.model.errors import ExitCode, PipeswarmError
+from harness.model.experiment import Point
 from harness.planning import experiment_tests
 from harness.planning.experiment_file import read_experiment
-from harness.planning.plan import Point
 from tests.e2e.conftest import QUICK, ROOT
 from tests.support.punctuality import skip_if_the_machine_is_late
 
@@ -21,7 +22,7 @@ def test_a_load_test_measures_one_point(tmp_path):
         f"slos: ['failed_ratio < 0.5']\noptions: {{simulate: {QUICK}}}\n"
     )
     try:
-        result = experiment_tests.tester(read_experiment(path), tmp_path / "out")(Point("default", 5, 2, 0))
+        result = experiment_tests.tester(read_experiment(path), tmp_path / "out", NodePools)(Point("default", 5, 2, 0))
     except PipeswarmError as error:
         reports = [json.loads(report.read_text()) for report in runs.glob("*/report.json")]
         assert len(reports) == 3, "an invalid test is repeated twice"

@@ -41,9 +41,7 @@ def test_a_killed_load_loses_no_acknowledged_run(locust, tmp_path):
     assert RunFolder.open(finished.folder).read_plan().intended == 9000
 
 
-def test_a_killed_worker_makes_the_run_invalid_saves_its_rows_and_lists_the_lost_arrivals(
-    locust, tmp_path
-):
+def test_a_killed_worker_makes_the_run_invalid_saves_its_rows_and_lists_the_lost_arrivals(locust, tmp_path):
     with answering() as service:
         options, bus = locustfile(tmp_path), str(free_port())
         master = locust.start(
@@ -62,7 +60,9 @@ def test_a_killed_worker_makes_the_run_invalid_saves_its_rows_and_lists_the_lost
     rows = finished.rows()
     seqs = sorted(row["seq"] for row in rows)
     assert len(seqs) == len(set(seqs)), "no arrival is booked twice"
-    assert service.acknowledged() <= {row["run"] for row in rows}, "the rows of the dead worker were read from its spool"
+    assert service.acknowledged() <= {row["run"] for row in rows}, (
+        "the rows of the dead worker were read from its spool"
+    )
     lost = sorted(set(range(900)) - set(seqs))
     assert 200 < len(lost) < 400
     assert len({seq % 2 for seq in lost}) == 1, "all from the stripe of the dead worker"

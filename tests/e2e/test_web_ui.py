@@ -66,7 +66,7 @@ def start_with_invalid_options(page):
     dialog.get_by_role("button", name="Start").click()
     tab = page.get_by_role("region", name="Pipeline runs")
     tab.get_by_text("not started").wait_for(timeout=20_000)
-    assert "'many' is not a number" in tab.get_by_label("Verdict").inner_text()
+    assert "'many' is not a whole number" in tab.get_by_label("Verdict").inner_text()
     assert not tab.get_by_role("link", name="Open the report").is_visible()
 
 
@@ -78,7 +78,9 @@ def test_start_runs_a_test_and_stop_drains_it(locust, ui, page, tmp_path):
     page.get_by_text("Custom parameters").click()
     page.get_by_label("Schedule (").wait_for()
     labels = [text.split(" (")[0] for text in page.locator("label").all_inner_texts() if "(" in text]
-    assert labels.index("Schedule") < labels.index("Runs") < labels.index("Pipeline"), "in the order of their declaration"
+    assert labels.index("Schedule") < labels.index("Runs") < labels.index("Pipeline"), (
+        "in the order of their declaration"
+    )
     assert {"Over", "Rate", "Drain", "Scenarios", "Simulate", "Fault", "Experiment", "Namespace"} <= set(labels)
     assert not any("oken" in label for label in labels), "the page would show a token in plain text"
     page.screenshot(path=tmp_path / "form.png", full_page=True)

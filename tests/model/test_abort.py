@@ -12,36 +12,36 @@ def watch(*rules):
     return Watch(tuple(parse_abort(rule) for rule in rules))
 
 
-def test_a_rule_without_a_time_looks_at_the_whole_test():
+def test_a_rule_without_a_window_applies_to_the_whole_test():
     watching = watch("failed_ratio > 0.2")
-    assert watching.broken(0.0, counts()) is None, "nothing is over"
+    assert watching.broken(0.0, counts()) is None, "nothing has ended"
     assert watching.broken(1.0, counts(done=8, failed=2)) is None
     assert watching.broken(2.0, counts(done=8, failed=3)) == "failed_ratio > 0.2: it was 0.273"
 
 
-def test_a_rule_with_a_time_looks_at_that_time_once_it_has_passed():
+def test_a_rule_with_a_window_applies_once_the_test_is_that_old():
     watching = watch("failed_ratio > 50% for 1m")
     assert watching.broken(0.0, counts()) is None
     assert watching.broken(30.0, counts(failed=5)) is None, "the test is younger than the window"
     assert watching.broken(60.0, counts(done=100, failed=5)) is None
     assert watching.broken(90.0, counts(done=101, failed=30)) is None, "25 of 126 within the last minute"
-    told = watching.broken(120.0, counts(done=101, failed=60))
-    assert told == "failed_ratio > 50% for 1m: it was 0.982 in the last 60 s"
+    reason = watching.broken(120.0, counts(done=101, failed=60))
+    assert reason == "failed_ratio > 50% for 1m: it was 0.982 in the last 60 s"
 
 
-def test_what_happened_before_the_window_does_not_count():
+def test_events_before_the_window_do_not_count():
     watching = watch("rejected_ratio >= 0.5 for 10s")
     for second in range(10):
         assert watching.broken(float(second), counts(rejected=second)) is None
     assert watching.broken(10.0, counts(rejected=10)) is not None
     for second in range(11, 25):
-        told = watching.broken(float(second), counts(rejected=10, accepted=10 * (second - 10)))
-    assert told is None
+        reason = watching.broken(float(second), counts(rejected=10, accepted=10 * (second - 10)))
+    assert reason is None
 
 
-def test_a_refused_run_has_failed_as_it_has_in_an_objective():
-    told = watch("failed_ratio > 0.5").broken(0.0, counts(done=4, failed=2, accepted=6, rejected=4))
-    assert told == "failed_ratio > 0.5: it was 0.6"
+def test_a_rejected_run_has_failed_as_in_objectives():
+    reason = watch("failed_ratio > 0.5").broken(0.0, counts(done=4, failed=2, accepted=6, rejected=4))
+    assert reason == "failed_ratio > 0.5: it was 0.6"
     assert watch("succeeded_ratio < 0.5").broken(0.0, counts(done=4, failed=2, rejected=4)) is not None
 
 
@@ -54,6 +54,6 @@ def test_any_of_several_rules_is_enough():
     "text",
     ["often", "failed_ratio > 0.2 for long", "throughput > 3/s", "p95(run.duration) > 3s", "failed_ratio > 1 for 0s"],
 )
-def test_what_cannot_be_watched_is_refused(text):
-    with pytest.raises(ConfigError, match="--abort-on"):
+def test_a_rule_that_cannot_be_evaluated_is_refused(text):
+    with pytest.raises(ConfigError, match="the rule"):
         parse_abort(text)

@@ -16,7 +16,7 @@ from harness.model import Concurrency, ConfigError, Level
         (Concurrency((Level(100, 2.0), Level(1, 5.0)), 1.0), [(0.0, 1), (1.0, 1), (2.0, -1)]),
     ],
 )
-def test_slots_come_and_go_at_the_spawn_rate(schedule, changes):
+def test_slots_are_added_and_removed_at_the_spawn_rate(schedule, changes):
     assert list(schedule.changes()) == changes
 
 
@@ -33,7 +33,7 @@ def test_slots_come_and_go_at_the_spawn_rate(schedule, changes):
         lambda: Concurrency((Level(3, 60.0),), runs=0),
     ],
 )
-def test_what_cannot_be_kept_in_flight_is_a_configuration_error(make):
+def test_impossible_levels_are_configuration_errors(make):
     with pytest.raises(ConfigError):
         make()
 

@@ -7,7 +7,7 @@ from harness.model.exposition import exposition
 from tests.cli.test_watch import LOAD, OBSERVED
 
 
-def test_the_present_is_a_page_of_metrics():
+def test_the_current_state_is_a_page_of_metrics():
     lines = exposition(LOAD, OBSERVED).splitlines()
     assert {
         "pipeswarm_arrivals_intended 200.0",
@@ -22,7 +22,7 @@ def test_the_present_is_a_page_of_metrics():
     } <= set(lines)
 
 
-def test_what_is_not_known_is_left_out():
+def test_unknown_metrics_are_left_out():
     assert exposition({}, {}) == ""
     assert "lag" not in exposition({"stage": "draining", "lag_s": None}, {})
 
@@ -33,7 +33,7 @@ def test_labels_are_escaped():
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool (of Prometheus) is not installed")
-def test_prometheus_own_linter_has_nothing_to_say():
+def test_the_linter_of_prometheus_accepts_the_page():
     done = subprocess.run(
         ["promtool", "check", "metrics"], input=exposition(LOAD, OBSERVED), capture_output=True, text=True, check=False
     )

@@ -42,21 +42,21 @@ def test_quantities(text, value):
 
 @pytest.mark.parametrize("parse", [parse_duration, parse_rate, parse_quantity])
 @pytest.mark.parametrize("text", ["", "soon", "5 parsecs", "s", "1h-"])
-def test_what_is_no_quantity_is_a_configuration_error_that_quotes_it(parse, text):
+def test_an_invalid_quantity_is_a_configuration_error_that_quotes_it(parse, text):
     with pytest.raises(ConfigError, match="is not a"):
         parse(text)
 
 
 @pytest.mark.parametrize("parse", [parse_duration, parse_rate, parse_quantity])
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "nan", "inf", "1e999"])
-def test_nothing_is_endless(parse, value):
+def test_quantities_are_finite(parse, value):
     with pytest.raises(ConfigError, match="is not a"):
         parse(value)
 
 
 @pytest.mark.parametrize("parse", [parse_duration, parse_rate])
 @pytest.mark.parametrize("value", [-1, -0.5, "-1", "-90s"])
-def test_neither_time_nor_rate_is_below_0(parse, value):
+def test_durations_and_rates_are_not_negative(parse, value):
     with pytest.raises(ConfigError, match="is not a"):
         parse(value)
 
@@ -89,12 +89,12 @@ def test_durations_for_people(seconds, text):
 
 
 @given(st.floats(-1e9, 1e9))
-def test_durations_keep_to_short_numbers_that_are_right(seconds):
+def test_formatted_durations_are_short_and_accurate(seconds):
     text = format_duration(seconds)
     assert re.fullmatch(r"-?[\d.]{1,7} (ms|s|min( [\d]+ s)?)|-?[\d,]+ h( \d+ min)?", text)
     units = {"ms": 0.001, "s": 1, "min": 60, "h": 3600}
-    told = sum(float(n.replace(",", "")) * units[unit] for n, unit in re.findall(r"([\d.,]+) (ms|s|min|h)", text))
-    assert told == pytest.approx(abs(seconds), rel=0.06, abs=1e-6)
+    parsed = sum(float(n.replace(",", "")) * units[unit] for n, unit in re.findall(r"([\d.,]+) (ms|s|min|h)", text))
+    assert parsed == pytest.approx(abs(seconds), rel=0.06, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_counts_agree_with_their_noun(count, text):
 
 
 @given(st.floats(0, 1e15))
-def test_byte_counts_keep_to_short_numbers(count):
+def test_formatted_byte_counts_are_short(count):
     number, unit = format_bytes(count).split()
     assert unit in {"B", "KiB", "MiB", "GiB", "TiB"}
     assert float(number) <= 1024 or unit == "TiB"

@@ -3,8 +3,9 @@ import argparse
 import pytest
 
 from harness.model import Burst, Concurrency, ConfigError, Constant, Level, Poisson, Ramp, Spread
-from harness.plan.options import register, settings
-from harness.targets.kfp import OPTIONS
+from harness.model.plan import ObserverPlan
+from harness.plan.options import declared, register, settings
+from harness.targets import hetida, kfp
 
 
 class Parser(argparse.ArgumentParser):
@@ -26,8 +27,8 @@ def parse(*arguments, host=""):
     parser = Parser()
     parser.add_argument("-u", dest="num_users", type=int)
     parser.add_argument("-r", dest="spawn_rate", type=float)
-    register(parser, OPTIONS, {})
-    return settings(parser.parse_args(arguments), host, OPTIONS)
+    register(parser, kfp)
+    return settings(parser.parse_args(arguments), host, kfp)
 
 
 @pytest.mark.parametrize(
@@ -52,20 +53,49 @@ def test_schedules_as_options(arguments, schedule):
     assert parse(*arguments).schedule_for(42) == schedule
 
 
-def test_what_a_schedule_does_not_heed_is_told():
+def test_options_that_the_schedule_ignores_are_named():
     given = parse("--schedule", "constant", "--rate", "1/s", "--runs", "500", "--over", "1h", "--jitter", "0")
-    assert given.ignored_options() == "note: the schedule 'constant' does not heed --runs, --over\n"
+    assert given.ignored_options() == "note: --runs, --over are ignored by --schedule constant\n"
     assert parse("--schedule", "burst", "--runs", "5").ignored_options() == ""
     assert (
-        "-u 9 does not set the rate of runs, the schedule 'burst' does"
+        "-u 9 is ignored by --schedule burst"
         in parse("--schedule", "burst", "--runs", "5", "-u", "9").ignored_options()
     )
     assert parse("--schedule", "concurrency", "-u", "9", "--runs", "20").ignored_options() == ""
 
 
-def test_objectives_may_be_given_several_times():
-    assert parse("--slo", "a < 1", "--slo", "b < 2").slos == ("a < 1", "b < 2")
-    assert parse("--slo", "a < 1; b < 2").slos == ("a < 1", "b < 2")
+def test_objectives_are_repeatable():
+    both = ("failed_ratio < 1%", "throughput > 2/h")
+    assert parse("--slo", both[0], "--slo", both[1]).slos == both
+    assert parse("--slo", "; ".join(both)).slos == both
+
+
+def test_observer_options_are_parsed_with_the_load():
+    found = parse(
+        "--prometheus", "http://me:secret@p.example:9090", "--kube-requests", "60/m", "--metrics", "argo=http://a/metrics",
+        "--platform-namespace", "a", "--platform-namespace", "b", "--insecure", "--redact", "password",
+    )  # fmt: skip
+    assert found.observer == ObserverPlan(
+        ("a", "b"),
+        kube_requests_per_s=1.0,
+        prometheus="http://***@p.example:9090",
+        metrics=(("argo", "http://a/metrics"),),
+    )
+    assert (found.verify_tls, found.redact) == (False, ("password",))
+    assert parse().observer == ObserverPlan()
+
+
+def test_a_missing_or_blank_option_has_the_default_of_its_platform():
+    blank = argparse.Namespace(drain=" ", experiment="")
+    found = settings(blank, "", hetida)
+    assert (found.limits.drain_s, found.limits.answer_timeout_s, found.simulate) == (600.0, 900.0, "hetida-pattern-1")
+    assert settings(blank, "", kfp).target["experiment"] == "pipeswarm"
+
+
+def test_every_option_is_declared_once():
+    for platform in (kfp, hetida):
+        names = [option.name for option in declared(platform)]
+        assert len(names) == len(set(names))
 
 
 def test_limits_and_texts():
@@ -73,29 +103,34 @@ def test_limits_and_texts():
         "--drain", "2m", "--max-in-flight", "1_000", "--experiment", " nightly ", host="https://kfp.example/pipeline/"
     )
     assert (found.limits.drain_s, found.limits.max_in_flight) == (120.0, 1000)
-    assert (found.text("experiment"), found.host) == ("nightly", "https://kfp.example/pipeline")
+    assert (found.target["experiment"], found.host) == ("nightly", "https://kfp.example/pipeline")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
-        (["--runs", "many"], "--runs: 'many' is not a number"),
+        (["--runs", "many"], "--runs: 'many' is not a whole number"),
         (["--over", "soon"], "--over: 'soon' is not a duration"),
-        (["--schedule", "constant", "--rate", "fast"], "--schedule constant: 'fast' is not a rate"),
+        (["--schedule", "constant", "--rate", "fast"], "--rate: 'fast' is not a rate"),
         (["--runs", "0"], "'runs' is 0"),
         (["--jitter", "2"], "jitter is 2"),
         (["--drain", "-5"], "--drain: '-5' is not a duration"),
         (["--schedule", "poisson", "--for", "inf"], "--for: 'inf' is not a duration"),
-        (["--answer-timeout", "0"], "--answer-timeout: it is 0"),
-        (["--max-in-flight", "-1"], "--max-in-flight: it is -1"),
-        (["--cleanup-rate", "0/s"], "--cleanup-rate: it is 0/s"),
+        (["--answer-timeout", "0"], "--answer-timeout: 0 is not above 0"),
+        (["--max-in-flight", "-1"], "--max-in-flight: -1 is not above 0"),
+        (["--cleanup-rate", "0/s"], "--cleanup-rate: 0/s is not above 0"),
+        (["--kube-requests", "0"], "--kube-requests: 0 is not above 0"),
+        (["--metrics", "argo"], "--metrics: 'argo' is not a pair"),
+        (["--slo", "fast"], "--slo: "),
+        (["--abort-on", "often"], "--abort-on: "),
+        (["--param-mode", "rows"], "--param-mode: 'rows' is not a parameter mode"),
         (["--schedule", "stages"], "--schedule-file"),
         (["--schedule", "replay", "--schedule-file", "none.csv"], "none.csv can't be read: there is no such file"),
     ],
 )
-def test_what_cannot_be_understood_names_the_option(arguments, said):
+def test_an_error_names_the_option(arguments, message):
     with pytest.raises(ConfigError) as raised:
         parse(
             *(f"{option}={value}" for option, value in zip(arguments[::2], arguments[1::2], strict=True))
         ).schedule_for(1)
-    assert said in str(raised.value)
+    assert message in str(raised.value)

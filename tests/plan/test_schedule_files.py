@@ -1,7 +1,7 @@
 import pytest
 
-from harness.model import Burst, ConfigError, Constant, Level, Ramp, Replay, Spread, Stages
-from harness.plan.schedule_files import read_levels, read_replay, read_stages
+from harness.model import Burst, Concurrency, ConfigError, Constant, Level, Ramp, Replay, Spread, Stages
+from harness.plan.schedule_files import read_schedule
 from harness.store import RunFolder
 
 
@@ -11,7 +11,7 @@ def write(tmp_path, text):
     return path
 
 
-def test_stages_are_schedules_in_the_words_of_the_options(tmp_path):
+def test_a_stage_is_described_by_the_options_of_its_schedule(tmp_path):
     path = write(
         tmp_path,
         "- {schedule: constant, rate: 2/s, for: 10m}\n"
@@ -19,63 +19,63 @@ def test_stages_are_schedules_in_the_words_of_the_options(tmp_path):
         "- {schedule: burst, runs: 50, every: 5m, times: 2}\n"
         "- {schedule: spread, runs: 10, over: 1h, jitter: 0.5}\n",
     )
-    assert read_stages(path) == Stages(
+    assert read_schedule("stages", path) == Stages(
         (Constant(2.0, 600.0), Ramp(1.0, 5.0, 60.0), Burst(50, 300.0, 2), Spread(10, 3600.0, 0.5))
     )
 
 
 def test_a_replay_takes_its_times_from_a_csv_or_from_a_run(tmp_path):
     path = write(tmp_path, "seq,due_s,tenant\n0,0.0,a\n1,2.5,b\n")
-    assert read_replay(path) == Replay((0.0, 2.5), str(path))
+    assert read_schedule("replay", path) == Replay((0.0, 2.5), str(path))
     path = write(tmp_path, "seq,due_s,tenant,scenario_id\n0,0.0,a,7\n1,2.5,b,7\n")
-    assert read_replay(path) == Replay((0.0, 2.5), str(path), ("7", "7"))
+    assert read_schedule("replay", path) == Replay((0.0, 2.5), str(path), ("7", "7"))
     folder = RunFolder.create(tmp_path, "run")
     folder.replace("manifest.json", b"{}")
     folder.write_schedule([0.0, 1.5, 1.5])
-    assert read_replay(folder.path).due_s == (0.0, 1.5, 1.5)
+    assert read_schedule("replay", folder.path).due_s == (0.0, 1.5, 1.5)
 
 
-def test_a_missing_file_says_where_it_was_named(tmp_path):
-    for read in (read_stages, read_replay, read_levels):
+def test_a_missing_file_names_the_option(tmp_path):
+    for kind in ("stages", "replay", "concurrency"):
         with pytest.raises(ConfigError, match="--schedule-file"):
-            read(tmp_path / "none")
+            read_schedule(kind, tmp_path / "none")
 
 
 def test_levels_of_a_closed_schedule(tmp_path):
     path = write(tmp_path, "- {users: 20, for: 10m}\n- {users: 5}\n")
-    assert read_levels(path) == (Level(20, 600.0), Level(5))
+    assert read_schedule("concurrency", path, runs=9) == Concurrency((Level(20, 600.0), Level(5)), runs=9)
 
 
 @pytest.mark.parametrize(
-    ("read", "text", "said"),
+    ("kind", "text", "expected"),
     [
-        (read_stages, "a: [", "is not YAML"),
-        (read_stages, "", "is not a list of stages"),
-        (read_stages, "schedule: burst", "is not a list of stages"),
-        (read_stages, "- {runs: 5}", "stage 1: it names no schedule"),
+        ("stages", "a: [", "is not YAML"),
+        ("stages", "", "is not a list of stages"),
+        ("stages", "schedule: burst", "is not a list of stages"),
+        ("stages", "- {runs: 5}", "stage 1: it names no schedule"),
         (
-            read_stages,
+            "stages",
             "- {schedule: burst, runs: 5}\n- {schedule: constant, rate: 1/s}",
             "stage 2: constant needs 'for'",
         ),
-        (read_stages, "- {schedule: burst, runs: many}", "stage 1: 'many' is not a whole number"),
-        (read_stages, "- {schedule: burst, runs: 5, colour: red}", "stage 1: burst has no 'colour'"),
-        (read_stages, "- {schedule: ramp, rate: 5/s, for: 1m}", "stage 1: '5/s' is not a ramp"),
-        (read_replay, "seq,when\n0,1\n", "the column 'due_s' is missing"),
-        (read_replay, "seq,due_s\n0,soon\n", "line 2: 'soon' is not a number"),
-        (read_replay, "seq,due_s\n0,0\n1,nan\n", "line 3: 'nan' is not a number"),
-        (read_replay, "seq,due_s\n0,inf\n", "line 2: 'inf' is not a number"),
-        (read_replay, "seq,due_s\n", "holds no arrival"),
-        (read_replay, "seq,due_s\n0,5\n1,2\n", "go back in time"),
-        (read_levels, "users: 3", "is not a list of levels"),
-        (read_levels, "- {rate: 3}", "level 1: it is not a level"),
-        (read_levels, "- {users: 3}\n- {users: many}", "level 2: 'many' is not a whole number"),
-        (read_levels, "- {users: 3, for: soon}", "level 1: 'soon' is not a duration"),
+        ("stages", "- {schedule: burst, runs: many}", "stage 1, runs: 'many' is not a whole number"),
+        ("stages", "- {schedule: burst, runs: 5, colour: red}", "stage 1: burst has no 'colour'"),
+        ("stages", "- {schedule: ramp, rate: 5/s, for: 1m}", "stage 1, rate: '5/s' is not a ramp"),
+        ("replay", "seq,when\n0,1\n", "the column 'due_s' is missing"),
+        ("replay", "seq,due_s\n0,soon\n", "line 2: 'soon' is not a number"),
+        ("replay", "seq,due_s\n0,0\n1,nan\n", "line 3: 'nan' is not a number"),
+        ("replay", "seq,due_s\n0,inf\n", "line 2: 'inf' is not a number"),
+        ("replay", "seq,due_s\n", "has no arrivals"),
+        ("replay", "seq,due_s\n0,5\n1,2\n", "go back in time"),
+        ("concurrency", "users: 3", "is not a list of levels"),
+        ("concurrency", "- {rate: 3}", "level 1: it is not a level"),
+        ("concurrency", "- {users: 3}\n- {users: many}", "level 2: 'many' is not a whole number"),
+        ("concurrency", "- {users: 3, for: soon}", "level 1: 'soon' is not a duration"),
     ],
 )
-def test_a_fault_names_the_file_and_its_place(tmp_path, read, text, said):
+def test_an_error_names_the_file_and_the_place_in_it(tmp_path, kind, text, expected):
     path = write(tmp_path, text)
     with pytest.raises(ConfigError) as raised:
-        read(path)
-    assert said in raised.value.message
+        read_schedule(kind, path)
+    assert expected in raised.value.message
     assert str(path) in raised.value.message

@@ -1,4 +1,4 @@
-"""A profile learns from a recorded run what it takes to simulate that run again."""
+"""A profile calibrated on a recorded run reproduces that run."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +69,7 @@ def test_drivers_starts_pulls_the_api_and_new_nodes_are_those_of_the_recorded_ru
     assert learned.autoscaler.provisioning.distribution.mean == pytest.approx(72, rel=0.15)
 
 
-def test_everything_else_stays_as_it_is_in_the_profile(learned: Profile) -> None:
+def test_everything_else_keeps_the_value_of_the_profile(learned: Profile) -> None:
     plain = load_profile("aks-20-nodes")
     assert (learned.pools, learned.store, learned.scheduler) == (plain.pools, plain.store, plain.scheduler)
     assert learned.steps[-1:] == plain.steps
@@ -77,7 +77,7 @@ def test_everything_else_stays_as_it_is_in_the_profile(learned: Profile) -> None
     assert replace(train, match="*", duration=plain.steps[0].duration) == plain.steps[0]
 
 
-def test_a_calibrated_simulation_takes_as_long_as_what_was_recorded(
+def test_a_calibrated_simulation_takes_as_long_as_the_recorded_run(
     recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # The same machines and limits, but nothing known of what takes how long.
@@ -92,7 +92,7 @@ def test_a_calibrated_simulation_takes_as_long_as_what_was_recorded(
     assert median_run_s(tmp_path / "again") == pytest.approx(median_run_s(recorded), rel=0.15)
 
 
-def test_where_too_little_is_recorded_nothing_changes(tmp_path: Path) -> None:
+def test_with_too_few_observations_nothing_changes(tmp_path: Path) -> None:
     options = ["--schedule", "burst", "--runs", "2", "--runs-dir", str(tmp_path), "--run-name", "few", "--no-report"]
     main(["simulate", "run", *options, "--quiet"])
     plain = load_profile("aks-20-nodes")
@@ -101,20 +101,20 @@ def test_where_too_little_is_recorded_nothing_changes(tmp_path: Path) -> None:
     assert {each.what for each in learned} <= {"driver", "pod start", "image pull"}
 
 
-def test_there_has_to_be_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_run_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "run", "--calibrate-from", str(tmp_path / "nothing"), "--runs-dir", str(tmp_path)]) == 2
     assert "no run folder" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=5, max_size=50))
-def test_whatever_was_observed_makes_a_distribution(durations: list[float]) -> None:
+def test_any_observations_give_a_distribution(durations: list[float]) -> None:
     distribution = fitted(durations).distribution
     assert isinstance(distribution, Fixed | Lognormal)
     assert 0 <= distribution.mean < float("inf")
 
 
-def test_what_is_served_can_learn_from_a_recorded_run_too(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_served_platform_can_be_calibrated_too(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from harness.simulator import serve
 
     served: list[serve.ServeOptions] = []

@@ -3,6 +3,7 @@ import json
 import pytest
 from kubernetes import client, config
 
+from harness.collectors.kubernetes.node_pools import NodePools
 from harness.model.errors import ConfigError
 from harness.planning.cordon import set_nodes
 
@@ -15,7 +16,7 @@ pools:
 
 @pytest.fixture
 def schedulable(serve, monkeypatch):
-    """Names of the nodes that take new pods, on a served cluster that KUBECONFIG names."""
+    """Names of the schedulable nodes of a served cluster that KUBECONFIG names."""
     served = serve(profile=POOLS)
     monkeypatch.setenv("KUBECONFIG", served.kubeconfig)
     core = client.CoreV1Api(config.new_client_from_config(served.kubeconfig))
@@ -27,20 +28,20 @@ def schedulable(serve, monkeypatch):
     return names
 
 
-def test_so_many_nodes_of_the_pool_take_pods_and_other_pools_are_left_alone(schedulable):
+def test_the_pool_keeps_that_many_schedulable_nodes_and_other_pools_are_unchanged(schedulable):
     everything = schedulable()
     assert len(everything) == 5
-    set_nodes("steps", 1, 5.0)
+    set_nodes(NodePools(), "steps", 1, 5.0)
     assert len(schedulable()) == 2
     assert sum("system" in name for name in schedulable()) == 1
-    set_nodes("steps", 3, 5.0)
+    set_nodes(NodePools(), "steps", 3, 5.0)
     assert len(schedulable()) == 4
-    set_nodes("steps", 4, 5.0)
+    set_nodes(NodePools(), "steps", 4, 5.0)
     assert schedulable() == everything
 
 
-def test_more_nodes_than_there_are_is_an_error(schedulable):
+def test_more_nodes_than_the_pool_has_is_an_error(schedulable):
     before = schedulable()
-    with pytest.raises(ConfigError, match="has 4 ready nodes, needed are 9"):
-        set_nodes("steps", 9, 0.0)
+    with pytest.raises(ConfigError, match="has 4 ready nodes, the experiment needs 9"):
+        set_nodes(NodePools(), "steps", 9, 0.0)
     assert schedulable() == before

@@ -4,33 +4,33 @@ from hypothesis import strategies as st
 
 from harness.planning.jobs_per_node import (
     Blocked,
-    Room,
+    NodeCapacity,
+    RunRequests,
     Snapshot,
     Trial,
     Verdict,
-    conclude,
     estimate,
+    find_jobs_per_node,
     judge,
     lack,
     search,
 )
-from harness.planning.search import Tally
 
 NO_CPU = "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint {a: b}."
 
 
-def test_the_estimate_is_what_is_left_by_what_is_asked():
-    assert estimate(Room(3.86 - 0.3, 12, 110), Room(1.0, 1, 1)) == 3
-    assert estimate(Room(8, 12, 110), Room(1.0, 4, 1)) == 3
-    assert estimate(Room(8, 12, 5), Room(1.0, 0, 2)) == 2
-    assert estimate(Room(0.3 * 3, 1, 1), Room(0.3, 0, 0)) == 3
+def test_the_estimate_is_capacity_by_requests():
+    assert estimate(NodeCapacity(3.86 - 0.3, 12, 110), RunRequests(1.0, 1, 1)) == 3
+    assert estimate(NodeCapacity(8, 12, 110), RunRequests(1.0, 4, 1)) == 3
+    assert estimate(NodeCapacity(8, 12, 5), RunRequests(1.0, 0, 2)) == 2
+    assert estimate(NodeCapacity(0.3 * 3, 1, 1), RunRequests(0.3, 0, 0)) == 3
 
 
 @pytest.mark.parametrize(
     ("snapshot", "verdict"),
     [
-        (Snapshot(1, 1, over=1), None),
-        (Snapshot(1, 1, over=2), Verdict(True)),
+        (Snapshot(1, 1, finished=1), None),
+        (Snapshot(1, 1, finished=2), Verdict(True)),
         (Snapshot(0, 0, 0, (Blocked("train", NO_CPU, 60),)), None),  # the first node is still to come
         (Snapshot(1, 0, 0, (Blocked("train", NO_CPU, 60),)), None),  # or is coming
         (Snapshot(1, 1, 0, (Blocked("train", NO_CPU, 1),)), None),  # the scheduler needs a moment
@@ -43,7 +43,7 @@ def test_a_snapshot_is_judged(snapshot, verdict):
     assert judge(2, snapshot) == verdict
 
 
-def test_what_is_lacking_is_named():
+def test_the_lacking_resource_is_named():
     assert lack([Blocked("train", "1 Insufficient memory, 1 Insufficient cpu.", 0)]) == "cpu, memory"
     assert lack([Blocked("train-driver", "1 Too many pods.", 0)]) == "driver pods: pods"
     assert lack([Blocked("train-driver", NO_CPU, 0), Blocked("train", NO_CPU, 0)]) == "cpu"
@@ -53,15 +53,14 @@ def test_what_is_lacking_is_named():
 
 @given(st.integers(0, 40), st.none() | st.integers(0, 60), st.sampled_from([1, 3]))
 def test_the_true_number_is_found_from_any_estimate(truth, guess, repetitions):
-    plan, trials, tallies = search(40, guess, repetitions), [], {}
-    while (at := plan.next(tallies)) is not None:
-        fits = at + 1 <= truth
-        trials.append(Trial(at + 1, Verdict(fits, "" if fits else "memory")))
-        tallies[at] = tallies.get(at, Tally()).after(passed=fits)
-    found = conclude(plan, trials, guess)
+    def trial(jobs):
+        return Trial(jobs, Verdict(jobs <= truth, "" if jobs <= truth else "memory"))
+
+    found = find_jobs_per_node(search(40, guess, repetitions), guess, trial)
     assert found.jobs == truth
+    assert found.estimate == guess
     assert found.stopped_by == ("memory" if truth < 40 else "")
     assert found.contradictions == ()
     if 0 < truth < 40:
-        at_boundary = [trial.jobs for trial in trials]
+        at_boundary = [trial.jobs for trial in found.trials]
         assert min(at_boundary.count(truth), at_boundary.count(truth + 1)) >= (repetitions + 1) // 2

@@ -49,7 +49,7 @@ def test_a_good_guess_saves_trials():
     assert tried == [36, 37, 39, 38]
 
 
-def test_what_trials_leave_possible_holds_the_answer_and_shrinks_to_it_without_noise():
+def test_the_possible_range_contains_the_answer_and_is_exact_without_noise():
     search = Search(5, 3)
     assert search.possible({1: Tally(3, 0), 2: Tally(0, 3)}) == (2, 2)
     assert search.possible({1: Tally(2, 1), 2: Tally(0, 3)}) == (1, 2)
@@ -74,7 +74,7 @@ def test_the_boundary_contradicts_the_fewest_trials(given_results):
 
 
 def test_the_search_is_a_function_of_its_results():
-    """Interrupted after any trial, it goes on to the same answer with no trial more."""
+    """Interrupted after any trial, it continues to the same answer without an extra trial."""
     search = Search(16, repetitions=3)
 
     def run_to_end(tallies):
@@ -89,14 +89,14 @@ def test_the_search_is_a_function_of_its_results():
     assert search.boundary(whole[-1]) == 11
 
 
-def test_a_platform_that_is_not_monotone_is_found_out():
+def test_a_platform_that_is_not_monotone_is_detected():
     tallies = {0: Tally(2, 0), 2: Tally(0, 2), 3: Tally(2, 0), 4: Tally(2, 0), 5: Tally(0, 2)}
     assert Search(6, 3).contradictions(tallies) == (2,)
     assert Search(6, 3).contradictions({0: Tally(1), 1: Tally(0, 1)}) == ()
 
 
-def test_noisy_twins_are_answered_within_one_node_with_few_runs():
-    """The issue's promise: ± 1 node in at least 95 % of 200 twins, with at most 60 % of a full grid's runs."""
+def test_noisy_searches_are_right_within_one_node_with_few_trials():
+    """± 1 node in at least 95 % of 200 noisy platforms, with at most 60 % of a full grid's trials."""
     right = trials = 0
     for seed in range(200):
         random = np.random.default_rng(seed)

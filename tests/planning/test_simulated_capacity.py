@@ -16,7 +16,7 @@ def timeline(tmp_path):
     return burst(60, pool=2, step=20.0).timeline(tmp_path)
 
 
-def test_it_gives_back_the_test_it_was_calibrated_on(timeline):
+def test_it_reproduces_the_test_it_was_calibrated_on(timeline):
     (whole,) = recorded(timeline).observations
     found = calibrate(timeline, whole, load_profile("aks-20-nodes"), simulated_burst.package(None))
     low, value, high = found.ask(Question(runs=60, nodes=2))
@@ -26,7 +26,7 @@ def test_it_gives_back_the_test_it_was_calibrated_on(timeline):
     assert step.duration.distribution.mean == pytest.approx(20.0, rel=0.05)
 
 
-def test_its_answers_agree_with_each_other_and_more_nodes_are_quicker(timeline):
+def test_its_answers_are_consistent_and_more_nodes_are_faster(timeline):
     (whole,) = recorded(timeline).observations
     found = calibrate(timeline, whole, load_profile("aks-20-nodes"), simulated_burst.package(None))
     _, four, _ = found.ask(Question(runs=60, nodes=4))
@@ -37,7 +37,7 @@ def test_its_answers_agree_with_each_other_and_more_nodes_are_quicker(timeline):
     assert runs == pytest.approx(60, abs=8)  # medians of a few simulated tests are not quite monotone
 
 
-def test_the_verb_names_it(tmp_path, capsys):
+def test_capacity_names_the_simulator(tmp_path, capsys):
     folder = burst(100, pool=2, step=20.0).write(tmp_path)
     arguments = ["--from", str(folder.path), "--simulator", "aks-20-nodes", "--runs", "100", "--nodes", "2", "--json"]
     assert main(["capacity", *arguments]) == 0

@@ -203,10 +203,12 @@ def test_who_reads_in_the_dark_prints_on_white_paper(browser, page_address):
 
 
 def test_an_experiment_is_one_page_with_its_searches_and_links(browser, tmp_path):
-    from harness.planning.plan import Experiment, Point, Question, Result
-    from reports.experiment_page import Conduct, render
+    from harness.model.experiment import Experiment, Point, Question, Result
+    from harness.planning.experiment import answers
+    from reports.experiment import CompletedExperiment
+    from reports.experiment_page import render
 
-    plan = Experiment(Question.FEWEST_NODES, ("plain", "slow"), (50,), (1, 2, 3, 4), 1)
+    plan = Experiment(Question.FEWEST_NODES, ("plain", "slow <b>"), (50,), (1, 2, 3, 4), 1)
     results = tuple(
         Result(
             Point(variant, 50, nodes, 0),
@@ -215,14 +217,13 @@ def test_an_experiment_is_one_page_with_its_searches_and_links(browser, tmp_path
             run=f"{variant} {nodes}",
         )
         for nodes in (3, 2)
-        for variant in ("plain", "slow")
+        for variant in plan.variants
     )
-    links = {place: f"runs/{result.run}/report.html" for place, result in enumerate(results, 1)}
-    sentences = ("50 runs need 3 nodes <b>", "slow, 50 runs need 3 nodes")
+    completed = CompletedExperiment(
+        "e", plan, ("p95(run.duration) < 9m",), results, "makespan (s)", answers(plan, results)
+    )
     page_file = tmp_path / "experiment.html"
-    page_file.write_bytes(
-        render(Conduct("e", plan, ("p95(run.duration) < 9m",), results, "makespan (s)", links, sentences))
-    )
+    page_file.write_bytes(render(completed))
     context = browser.new_context(viewport={"width": 390, "height": 800}, offline=True)
     page, complaints = context.new_page(), []
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -231,7 +232,7 @@ def test_an_experiment_is_one_page_with_its_searches_and_links(browser, tmp_path
     page.wait_for_function("document.documentElement.dataset.drawn == 3")
     assert page.locator(".plot svg.main-svg").count() >= 3
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.get_by_text("50 runs need 3 nodes <b>").count() == 1
+    assert page.get_by_text("slow <b>, 50 runs need 3 nodes").count() == 1
     assert page.locator("tbody a").first.get_attribute("href") == "runs/plain%203/report.html"
     context.close()
     assert complaints == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.plan.schedule_files import read_stages
+from harness.plan.schedule_files import read_schedule
 from harness.simulator.profile_file import load_profile
 from harness.targets import hetida
 from harness.targets.hetida_transformation import understand
@@ -26,7 +26,9 @@ def test_the_wiring_fits_the_transformation():
 
 
 def test_burst_and_spread_are_the_same_executions_in_an_hour():
-    burst, spread = (list(read_stages(EXAMPLES / f"hourly-{name}.yaml").offsets(7)) for name in ("burst", "spread"))
+    burst, spread = (
+        list(read_schedule("stages", EXAMPLES / f"hourly-{name}.yaml").offsets(7)) for name in ("burst", "spread")
+    )
     assert len(burst) == len(spread) == 2000
     assert max(burst) <= 3600
     assert max(spread) <= 3600

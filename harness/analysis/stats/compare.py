@@ -79,7 +79,7 @@ class Comparison:
         direction = "higher" if self.change > 0 else "lower"
         told = f"{self.metric}{where}: {self.variant} is {abs(self.change):.1%} {direction} than {self.first}"
         if min(self.counts) < 2:
-            return f"{told}; one test of a variant proves nothing."
+            return f"{told} (single test)."
         interval = f"95% interval {self.low:+.1%} to {self.high:+.1%}"
         if self.significant:
             return f"{told} ({interval}, p = {self.p:.2g})."

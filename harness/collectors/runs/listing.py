@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 
 from harness.collectors.collector import Observation
-from harness.collectors.source_health import SourceHealth
-from harness.collectors.kubernetes.cluster_mismatch import ClusterMismatch
-from harness.collectors.runs.poll_hint import Expected, Load, expected
 from harness.collectors.http import Http, Timeouts
-from harness.collectors.runs.poll_policy import PollPolicy, PollState
+from harness.collectors.kubernetes.cluster_mismatch import ClusterMismatch
 from harness.collectors.runs.details import RunDetails
 from harness.collectors.runs.ledger_tail import Submitted
+from harness.collectors.runs.poll_hint import Expected, Load, expected
+from harness.collectors.runs.poll_policy import PollPolicy, PollState
+from harness.collectors.source_health import SourceHealth
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange
 from harness.model.phases import FAILED, LIST_SECONDS, RUN, RUNS_IN_FLIGHT, SUCCEEDED, TERMINAL_STATES

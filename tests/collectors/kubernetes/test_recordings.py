@@ -9,13 +9,14 @@ import orjson
 import pytest
 
 from harness.collectors.collector import Observation, ObserverSettings
-from harness.collectors.importing import import_files, plan_without_load, read_files
+from harness.collectors.importing import import_files, read_files
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.cluster import Pods
 from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.nodes import Nodes
 from harness.model import Event, Node, Span
 from harness.model.phases import RUNNING, SCHEDULING, STARTING, UNSCHEDULABLE
+from harness.plan.plans import plan_observation
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget
 
@@ -125,7 +126,7 @@ def test_a_dump_of_the_end_tells_of_the_same_failures_and_both_apis_of_the_same_
     for name, events in (("core", core), ("new", new)):
         dump = tmp_path / f"{name}.json"
         dump.write_bytes(orjson.dumps({"kind": "List", "items": [*_others(latest), *events]}))
-        plan = plan_without_load("kfp", "", {}, 0)
+        plan = plan_observation("kfp", "", {}, 0)
         folder = RunFolder.create(tmp_path, f"dump-{name}")
         with folder.recorder() as recorder:
             target = KfpTarget(plan.target_options)

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.planning.plan import Experiment, Order, Point, Question, Result, answers, grid, next_point
+from harness.model.experiment import Experiment, Point, Question, Result, RunOrder
+from harness.planning.experiment import answers, grid, next_point
 
 
 def carried_out(experiment, meets, results=()):
@@ -15,7 +16,7 @@ def carried_out(experiment, meets, results=()):
     return results
 
 
-def test_a_grid_tests_every_point_once_in_an_order_of_its_seed():
+def test_a_grid_tests_every_point_once_in_an_order_that_its_seed_fixes():
     experiment = Experiment(Question.GRID, ("a", "b"), (10, 20), (1, 2, 3), 2, seed=1)
     points = [r.point for r in carried_out(experiment, lambda _: True)]
     assert len(points) == len(set(points)) == 2 * 2 * 3 * 2
@@ -32,7 +33,7 @@ def test_interleaved_variants_stay_together_and_rounds_follow_each_other():
 
 
 def test_a_random_order_mixes_rounds():
-    points = list(grid(Experiment(Question.GRID, ("a", "b"), (10, 20), (1, 2), 3, Order.RANDOM)))
+    points = list(grid(Experiment(Question.GRID, ("a", "b"), (10, 20), (1, 2), 3, RunOrder.RANDOM)))
     assert [p.repetition for p in points] != sorted(p.repetition for p in points)
 
 
@@ -54,7 +55,7 @@ def test_searches_of_variants_take_turns():
 
 
 @pytest.mark.parametrize("question", list(Question))
-def test_an_interrupted_experiment_goes_on_without_repeating_a_point(question):
+def test_an_interrupted_experiment_continues_without_repeating_a_point(question):
     experiment = Experiment(question, ("a", "b"), (50, 100, 200), (2, 4, 8, 16), 3, seed=3)
 
     def meets(point):
@@ -67,8 +68,8 @@ def test_an_interrupted_experiment_goes_on_without_repeating_a_point(question):
         assert carried_out(experiment, meets, whole[:k]) == whole
 
 
-def test_noisy_twins_need_few_tests_and_are_right_within_a_node():
-    """±1 node in at least 95 % of 200 noisy twins, with at most 60 % of the full grid's tests."""
+def test_noisy_searches_need_few_tests_and_are_right_within_a_node():
+    """±1 node in at least 95 % of 200 noisy platforms, with at most 60 % of the full grid's tests."""
     experiment = Experiment(Question.FEWEST_NODES, ("a",), (300,), tuple(range(1, 17)), 3)
     right = tests = 0
     for seed in range(200):

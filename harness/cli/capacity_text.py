@@ -1,0 +1,100 @@
+"""An answered capacity question as it is printed: for people, and as one JSON object."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Answer
+from harness.analysis.capacity.answered import Answered, amount, interval, sentence
+from harness.cli import printing
+from harness.model.units import counted, format_duration
+
+_TITLES = {RUNS: "runs", NODES: "nodes", WITHIN: "time"}
+
+
+def as_json(answered: Answered) -> str:
+    """The JSON object of ``--json``."""
+    fitted, check = answered.model.fitted_on, answered.check
+    document = _row(answered, answered.first) | {
+        "model": answered.name,
+        "fitted_on": {
+            "runs": list(fitted.runs),
+            "nodes": list(fitted.nodes),
+            "duration_s": list(fitted.duration_s),
+            "observations": fitted.observations,
+        },
+        "warnings": [*answered.first.warnings, *answered.warnings],
+    }
+    if check:
+        document["leave_one_out"] = {
+            "sizes": check.sizes, "in_interval": check.coverage, "median_error": check.error,
+        }  # fmt: skip
+    if answered.grid:
+        document["grid"] = [_row(answered, cell) | {"warnings": list(cell.warnings)} for cell in answered.grid]
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def as_text(answered: Answered) -> str:
+    """For a terminal."""
+    model, first, fitted = answered.model, answered.first, answered.model.fitted_on
+    likely = sorted(model.weights.items(), key=lambda item: -item[1])[:3]
+    weights = ", ".join(f"{law.name} {weight:.0%}" for law, weight in likely)
+    laws = f" (weights: {weights})" if answered.name == model.law.name else ""
+    ranges = (_span(fitted.runs, "run"), _span(fitted.nodes, "node"), _times(*fitted.duration_s))
+    cost = answered.cost(first)
+    rows = [
+        ("90% interval", interval(first)),
+        ("model", f"{answered.name}{laws}"),
+        ("fitted on", f"{counted(fitted.observations, 'observation')}: {', '.join(ranges)}"),
+        ("leave-one-out", answered.check.sentence if answered.check else ""),
+        ("binding", answered.binding(first)),
+        ("cost", "" if cost is None else f"{cost:,.2f} (at {answered.price:g} per node and hour)"),
+        *(("warning", warning) for warning in (*first.warnings, *answered.warnings)),
+    ]
+    lines = [sentence(first)]
+    for name, value in rows:
+        lines += printing.wrapped(value, f"  {name:<15}", 17 * " ")
+    return "\n".join([*lines, *(("", *_table(answered.grid)) if answered.grid else ())])
+
+
+def _row(answered: Answered, found: Answer) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "runs": _whole(found.runs),
+        "nodes": _whole(found.nodes),
+        "within_s": found.within_s,
+        "asked": found.asked,
+        "answer": _whole(found.value),
+        "interval": [_whole(found.low), _whole(found.high)],
+        "binding": answered.binding(found),
+    }
+    cost = answered.cost(found)
+    return row if cost is None else row | {"cost": cost}
+
+
+def _whole(value: float | None) -> float | None:
+    """Counts as counts: 40, not 40.0."""
+    return int(value) if value is not None and value == int(value) else value
+
+
+def _span(ends: tuple[float, float], noun: str) -> str:
+    low, high = ends
+    return counted(high, noun) if low == high else f"{low:,.4g} to {counted(high, noun)}"
+
+
+def _times(low: float, high: float) -> str:
+    return format_duration(low) if low == high else f"{format_duration(low)} to {format_duration(high)}"
+
+
+def _table(grid: Sequence[Answer]) -> list[str]:
+    """A line per cell: the sizes given, the answer, its interval; a star where it is far extrapolated."""
+    asked = grid[0].asked
+    names = [name for name in _TITLES if name != asked]
+    rows = [[*(_TITLES[name] for name in names), _TITLES[asked], "90% interval", ""]]
+    for cell in grid:
+        given = (amount(name, getattr(cell, name)) for name in names)
+        far = "*" if any("observed" in warning for warning in cell.warnings) else ""
+        rows.append([*given, amount(asked, cell.value) or "none is enough", interval(cell), far])
+    lines = printing.table(rows, left=())
+    if any(row[-1] for row in rows):
+        lines.append("* far beyond the observed sizes")
+    return lines

@@ -1,0 +1,1 @@
+"""The platform's runs: listing, details, callbacks, and when to poll."""

@@ -1,0 +1,117 @@
+"""The closed model: a number of runs is kept in flight, and an arrival is due when one of them has ended."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Self
+
+from harness.model.errors import ConfigError
+from harness.model.options import Option
+from harness.model.schedules.schedule import Document
+from harness.model.units import parse_duration
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """`users` runs in flight for `for_s` seconds; None is to the end of the test."""
+
+    users: int
+    for_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """Keeps runs in flight, level after level; a level is approached at `spawn_rate` runs a second.
+
+    It ends when `runs` arrivals have been due, or with its last level. It knows no due times in advance: the platform
+    decides when a slot gets free, so a slow platform is asked less than an open schedule would ask it.
+    """
+
+    OPTIONS = (
+        Option("runs", "", "number of runs (default: --for decides)", int),
+        Option("for", "1m", "duration", parse_duration),
+        Option("schedule-file", "", "YAML list of levels, as {users: 20, for: 10m}", file="yaml"),
+    )
+    SUMMARY = "closed model: as many runs in flight as users (-u), reached at -r per second"
+
+    levels: tuple[Level, ...]
+    spawn_rate: float = 1.0
+    runs: int | None = None
+    name: str = "concurrency"
+
+    def __post_init__(self) -> None:
+        if not self.levels or any(level.users < 0 for level in self.levels) or not self.most_in_flight:
+            raise ConfigError("no run would be in flight", "give a number of users above 0, as -u 10")
+        if not self.spawn_rate > 0:
+            raise ConfigError(f"the spawn rate is {self.spawn_rate:g}", "give a rate above 0, as -r 2")
+        if self.runs is not None and self.runs < 1:
+            raise ConfigError(f"the number of runs is {self.runs}", "give a number above 0")
+        times = [level.for_s for level in (self.levels if self.runs is None else self.levels[:-1])]
+        if any(not time or time < 0 for time in times):
+            raise ConfigError("the levels have no end", "give runs, or a time above 0 for each level")
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> Self:
+        """See `Kind.parse`; each item of the document is a level."""
+        runs, document = values["runs"], values["schedule-file"]
+        levels = (Level(values["users"], None if runs else values["for"]),) if document is None else _levels(document)
+        return cls(levels, values["spawn-rate"], runs)
+
+    @property
+    def most_in_flight(self) -> int:
+        """The highest level."""
+        return max(level.users for level in self.levels)
+
+    @property
+    def length_s(self) -> float:
+        """When no more arrivals become due; infinite where `runs` alone ends it."""
+        return sum(inf if level.for_s is None else level.for_s for level in self.levels)
+
+    def changes(self) -> Iterator[tuple[float, int]]:
+        """When a slot is added (1) or taken away (-1): (seconds after t0, change), in order."""
+        begins_s, users = 0.0, 0
+        for level in self.levels:
+            step = 1 if level.users > users else -1
+            length_s = inf if level.for_s is None else level.for_s
+            for k in range(abs(level.users - users)):
+                after_s = k / self.spawn_rate
+                if after_s >= length_s:
+                    break
+                users += step
+                yield begins_s + after_s, step
+            begins_s += length_s
+
+    def to_mapping(self) -> dict[str, object]:
+        """As plain values for the manifest."""
+        levels: list[dict[str, object]] = [
+            {"users": level.users} | ({"for_s": level.for_s} if level.for_s is not None else {})
+            for level in self.levels
+        ]
+        named = {"name": self.name, "model": "closed", "spawn_rate": self.spawn_rate, "runs": self.runs}
+        return named | (levels[0] if len(levels) == 1 else {"levels": levels})
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> Self:
+        """The schedule of these plain values."""
+        levels = values.get("levels") or [values]
+        return cls(
+            tuple(Level(each["users"], each.get("for_s")) for each in levels), values["spawn_rate"], values["runs"]
+        )
+
+
+def _levels(document: Document) -> tuple[Level, ...]:
+    if not isinstance(document.content, list) or not document.content:
+        raise ConfigError(f"{document.source} is not a list of levels", "begin each with '- users: …'")
+    places = (f"{document.source}, level {number}" for number in range(1, len(document.content) + 1))
+    return tuple(map(_level, places, document.content))
+
+
+def _level(where: str, raw: Any) -> Level:
+    if not isinstance(raw, dict) or "users" not in raw or set(raw) - {"users", "for"}:
+        raise ConfigError(f"{where}: it is not a level", "write it as {users: 20, for: 10m}")
+    try:
+        return Level(int(str(raw["users"])), parse_duration(raw["for"]) if "for" in raw else None)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error.message}", error.hint) from error
+    except ValueError:
+        raise ConfigError(f"{where}: '{raw['users']}' is not a whole number", "write it in digits") from None

@@ -1,0 +1,189 @@
+"""Variants compared with the first one: measurements read from run folders or a table, and what follows from them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from os.path import commonprefix
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.model.errors import ConfigError
+from harness.model.experiment import Experiment, Question, Result
+from harness.planning.observations import timeline_of
+from harness.targets.table import named_rows_of
+
+if TYPE_CHECKING:
+    from harness.analysis.stats.compare import Comparison, Measurement
+    from harness.analysis.stats.recommend import Recommendation
+    from harness.analysis.timeline import Timeline
+
+COLUMNS = ("variant", "scale", "repetition", "metric", "value")
+_SEED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """What was read.
+
+    Attributes:
+        rows: one value of one test each.
+        interleaved: each round of repetitions started before the next one.
+        schedules: in words, by variant; empty for a table.
+        warnings: differences between the tests, and invalid ones.
+    """
+
+    rows: "list[Measurement]"
+    interleaved: bool
+    schedules: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The result: a comparison per metric and scale, what each schedule gains, and the variant to take, if any."""
+
+    comparisons: "tuple[Comparison, ...]"
+    gains: tuple[str, ...]
+    recommendation: "Recommendation | None"
+    warnings: tuple[str, ...]
+
+
+def compare_variants(measured: Measurements, *, paired: bool | None) -> Compared:
+    """Compare; `paired` says whether equal repetitions ran side by side, none takes it from the measurements.
+
+    Raises:
+        ConfigError: no metric was measured for two variants at the same scale.
+    """
+    import numpy as np
+
+    from harness.analysis.stats.compare import compare
+    from harness.analysis.stats.measures import OF_THE_SCHEDULE, gains
+    from harness.analysis.stats.recommend import recommend
+
+    paired = measured.interleaved if paired is None else paired
+    found = compare(measured.rows, np.random.default_rng(_SEED), paired=paired)
+    if not found:
+        raise ConfigError("there is nothing to compare", "measure two variants by the same metric at the same scale")
+    differ = len(set(measured.schedules.values())) > 1
+    relevant = [m for m in measured.rows if not (differ and m.metric in OF_THE_SCHEDULE)]
+    return Compared(
+        found,
+        gains(measured.rows, measured.schedules) if differ else (),
+        recommend(relevant, np.random.default_rng(_SEED), paired=paired),
+        measured.warnings,
+    )
+
+
+def compare_results(experiment: Experiment, results: Sequence[Result]) -> "tuple[Comparison, ...]":
+    """Each variant of a grid with the first one, in pairs; empty for a search or a single variant."""
+    import numpy as np
+
+    from harness.analysis.stats.compare import Measurement, compare
+
+    if experiment.question is not Question.GRID or len(experiment.variants) < 2:
+        return ()
+    rows = [
+        Measurement(r.point.variant, r.point.size, str(r.point.repetition), name, value)
+        for variant in experiment.variants
+        for r in results
+        if r.point.variant == variant
+        for name, value in r.values.items()
+    ]
+    return compare(rows, np.random.default_rng(experiment.seed), paired=True)
+
+
+def read_table(path: Path) -> Measurements:
+    """Measurements of a table.
+
+    Raises:
+        ConfigError: the file is not such a table.
+    """
+    from harness.analysis.stats.compare import Measurement
+
+    found = []
+    seen: dict[tuple[str, ...], int] = {}
+    for line, row in named_rows_of(path, COLUMNS, "give a CSV table"):
+        variant, scale, repetition, metric = key = tuple(row[name] for name in COLUMNS[:-1])
+        if key in seen:
+            raise ConfigError(
+                f"{path}, line {line}: the same variant, scale, repetition and metric as line {seen[key]}",
+                "number the repetitions",
+            )
+        seen[key] = line
+        try:
+            value = float(row["value"])
+        except ValueError:
+            value = float("nan")
+        if not abs(value) < float("inf"):
+            raise ConfigError(
+                f"{path}, line {line}, column 'value': '{row['value']}' is not a number", "correct the row"
+            )
+        found.append(Measurement(variant, scale, repetition, metric, value))
+    return Measurements(found, interleaved=False)
+
+
+def read_runs(variants: Sequence[str], *, force: bool) -> Measurements:
+    """Measurements of run folders: a text per variant, its repetitions separated by commas.
+
+    Raises:
+        ConfigError: a folder can't be read or is given twice, or tests differ in scale or target and not `force`.
+    """
+    from harness.analysis.stats.measures import measure
+    from harness.model.schedules import in_words
+
+    runs = [Path(path) for variant in variants for path in variant.split(",")]
+    twice = next((path for path in runs if runs.count(path) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{twice} is given twice", "give different run folders")
+    names = _names(variants)
+    arms = {names[variant]: [timeline_of(Path(path)) for path in variant.split(",")] for variant in variants}
+    tests = [timeline for arm in arms.values() for timeline in arm]
+    warnings = _warnings(arms, tests, force=force)
+    sizes = {timeline.plan.intended for timeline in tests}
+    scale = f"{tests[0].plan.intended} runs" if len(sizes) == 1 else "different scales"
+    rows = [
+        row
+        for name, arm in arms.items()
+        for repetition, timeline in enumerate(arm)
+        for row in measure(name, scale, str(repetition), timeline)
+    ]
+    schedules = {name: in_words(arm[0].plan.schedule) for name, arm in arms.items()}
+    starts = [[timeline.start_at for timeline in arm] for arm in arms.values()]
+    return Measurements(rows, _interleaved(starts), schedules, warnings)
+
+
+def _warnings(arms: "Mapping[str, Sequence[Timeline]]", tests: "Sequence[Timeline]", *, force: bool) -> tuple[str, ...]:
+    from harness.analysis.validity import validity
+    from harness.model.baseline import differences
+
+    warnings = []
+    for timeline in tests[1:]:
+        for difference in differences(tests[0].plan, timeline.plan):
+            if difference.startswith(("runs:", "target:")) and not force:
+                raise ConfigError(
+                    f"the tests differ in scale or target: {difference}", "compare equal tests, or give --force"
+                )
+            warnings.append(f"the tests differ in {difference}")
+    for name, arm in arms.items():
+        warnings += [f"{name} is INVALID: {reason}" for timeline in arm for reason in validity(timeline).reasons]
+    return tuple(dict.fromkeys(warnings))
+
+
+def _names(variants: Sequence[str]) -> dict[str, str]:
+    """Short names by argument: the folder's own, or the common prefix of its repetitions, where these are distinct."""
+    folders = {variant: [Path(path).name for path in variant.split(",")] for variant in variants}
+    prefixes = {
+        variant: commonprefix(names).rstrip("-_.") if len(names) > 1 else names[0]  # noqa: RUF071  # names, not paths
+        for variant, names in folders.items()
+    }
+    if all(prefixes.values()) and len(set(prefixes.values())) == len(variants):
+        return prefixes
+    return {variant: ",".join(names) for variant, names in folders.items()}
+
+
+def _interleaved(starts: Sequence[Sequence[int]]) -> bool:
+    """Whether every round of repetitions started before the next one, by the starts of each variant's tests."""
+    if len({len(arm) for arm in starts}) != 1 or len(starts[0]) < 2:
+        return False
+    rounds = list(zip(*starts, strict=True))
+    return all(max(a) < min(b) for a, b in pairwise(rounds))

@@ -1,0 +1,86 @@
+"""What a compiled pipeline (KFP IR) requests: per task, and at most at once in one run."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from graphlib import TopologicalSorter
+from typing import Any
+
+from harness.analysis.cost.resources import Resources
+from harness.model.units import parse_quantity
+from harness.planning.jobs_per_node import RunRequests
+
+_DRIVER = (0.1, 64 * 2**20)  # what KFP requests for a driver pod: cores, bytes
+# Field of `Resources`: name since KFP 2.7 (a Kubernetes quantity), name before (a number), and that number's unit.
+_KEYS = {
+    "cpu_request": ("resourceCpuRequest", "cpuRequest", 1.0),
+    "cpu_limit": ("resourceCpuLimit", "cpuLimit", 1.0),
+    "memory_request": ("resourceMemoryRequest", "memoryRequest", 1e9),
+    "memory_limit": ("resourceMemoryLimit", "memoryLimit", 1e9),
+}
+
+
+def requests_by_task(package: bytes) -> dict[str, Resources]:
+    """Requests and limits by task.
+
+    Raises:
+        ConfigError: a quantity can't be parsed.
+    """
+    return _by_task(_spec(package))
+
+
+def run_requests(package: bytes) -> RunRequests:
+    """The most that one run requests at once: tasks that depend on as many others, one after the other, overlap.
+
+    Raises:
+        ConfigError: a quantity can't be parsed.
+    """
+    spec = _spec(package)
+    requested = _by_task(spec)
+    tasks: dict[str, Any] = spec.get("root", {}).get("dag", {}).get("tasks", {})
+    dependencies = {name: task.get("dependentTasks", ()) for name, task in tasks.items()}
+    level: dict[str, int] = {}
+    pods: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
+    for name in TopologicalSorter(dependencies).static_order():
+        level[name] = 1 + max((level[other] for other in dependencies[name]), default=-1)
+        needs = requested.get(name, Resources())
+        pods[level[name]].append(
+            (max(needs.cpu_request or 0.0, _DRIVER[0]), max(needs.memory_request or 0.0, _DRIVER[1]))
+        )
+    levels = pods.values() or [[_DRIVER]]
+    return RunRequests(
+        max(sum(cpu for cpu, _ in each) for each in levels),
+        max(sum(memory for _, memory in each) for each in levels),
+        max(map(len, levels)),
+    )
+
+
+def _spec(package: bytes) -> dict[str, Any]:
+    import yaml
+
+    spec: dict[str, Any] = next(yaml.load_all(package, Loader=yaml.CSafeLoader))
+    return spec
+
+
+def _by_task(spec: Mapping[str, Any]) -> dict[str, Resources]:
+    executors = spec.get("deploymentSpec", {}).get("executors", {})
+    found = {}
+    for task, label in _tasks(spec, spec.get("root", {})):
+        given = executors.get(label, {}).get("container", {}).get("resources", {})
+        found[task] = Resources(**{name: _quantity(given, *keys) for name, keys in _KEYS.items()})
+    return found
+
+
+def _tasks(spec: Mapping[str, Any], component: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each task that runs a container, with its executor's label; in nested pipelines too."""
+    for name, task in component.get("dag", {}).get("tasks", {}).items():
+        inner = spec.get("components", {}).get(task.get("componentRef", {}).get("name", ""), {})
+        if "executorLabel" in inner:
+            yield str(name), str(inner["executorLabel"])
+        else:
+            yield from _tasks(spec, inner)
+
+
+def _quantity(given: Mapping[str, Any], text: str, number: str, unit: float) -> float | None:
+    if text in given:
+        return parse_quantity(str(given[text]))
+    return float(given[number]) * unit if number in given else None

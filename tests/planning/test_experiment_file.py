@@ -1,0 +1,45 @@
+import pytest
+
+from harness.model.errors import ConfigError
+from harness.planning.experiment_file import read_experiment
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("loads: 1\nnodes: x", "key 'nodes'"),
+        ("loads: 1\nnodes: 1\nquestion: why", "there is no 'why'"),
+        ("loads: 1\nnodes: 1\nlod: 2", "no key 'lod'"),
+        ("loads: 1\nnodes: 1\nquestion: fewest-nodes", "needs 'slos'"),
+        ("loads: 1\nnodes: 1\nslos: [fast]", "the SLO 'fast'"),
+        ("loads: 1\nnodes: 1\nrepetitions: 0", "key 'repetitions'"),
+        ("loads: 1\nnodes: 1\nhooks: {set_nodes: 'x {node}'}", "hooks.set_nodes"),
+        ("loads: 1\nnodes: 1\nhooks: {set_nodes: x, pool: y}", "give one of them"),
+        ("loads: 1\nnodes: 1\nvariants: [a]", "key 'variants'"),
+        ("loads: 1\nnodes: 1\noptions: [a]", "key 'options'"),
+        ("loads: 1\nnodes: 1\nhooks: before", "key 'hooks'"),
+        ("loads: 1\nnodes: 1\nslos: 5", "key 'slos'"),
+        ("[]", "not a mapping"),
+        ("loads: 1\nnodes: 1\nhooks: {cool_down: soon}", "key 'hooks.cool_down'"),
+        ("a: [", "is not YAML"),
+    ],
+)
+def test_an_invalid_plan_is_rejected_with_its_key(tmp_path, text, message):
+    path = tmp_path / "plan.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        read_experiment(path)
+    assert message in str(caught.value)
+
+
+def test_a_single_objective_needs_no_list(tmp_path):
+    path = tmp_path / "plan.yaml"
+    path.write_text("loads: 1\nnodes: 1\nslos: 'failed_ratio < 0.1'")
+    assert read_experiment(path).slos == ("failed_ratio < 0.1",)
+
+
+def test_axes_are_written_in_three_ways(tmp_path):
+    path = tmp_path / "plan.yaml"
+    path.write_text("loads: [20, 10, 10]\nnodes: 2..10 by 4")
+    found = read_experiment(path).experiment
+    assert (found.loads, found.nodes) == ((10, 20), (2, 6, 10))
