@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import BIN, QUICK, ROOT, free_port, serve
-from tests.support.punctuality import give_up_if_the_machine_is_late
+from tests.support.punctuality import skip_if_the_machine_is_late
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -92,7 +92,7 @@ def follow(page: Path, script: str, place: Path, environment: dict[str, str]) ->
             # This machine may be too busy, and the verdict says so.
             if not process.returncode or "arrivals left late" not in out:
                 break
-            give_up_if_the_machine_is_late(last=last)
+            skip_if_the_machine_is_late(last=last)
         assert process.returncode == 0, f"{page.name}:\n{script}\n{out}"
 
 

@@ -1,7 +1,6 @@
 """``pipeswarm cleanup RUN``: terminate, archive or delete the runs that a test created."""
 
 import argparse
-import os
 from pathlib import Path
 
 from harness.cli import printing
@@ -28,8 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.drive.http_client import HttpClient
     from harness.model.phases import TERMINAL_STATES
     from harness.model.records import Event, Submission
+    from harness.plan.environment import bearer_token
     from harness.store.folder import RunFolder
-    from harness.targets.bearer import read_token
     from harness.targets.target import find
 
     folder = RunFolder.open(arguments.run)
@@ -41,9 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"{plan.target} keeps no runs", "there is nothing to clean up")
     ended = {e.object for e in folder.records(Event) if e.kind == "Run" and e.reason in TERMINAL_STATES}
     runs = [(row.run, row.run in ended) for row in folder.records(Submission) if row.run is not None]
-    client = HttpClient(
-        plan.host, read_token(arguments.token_file, os.environ), plan.limits, verify_tls=plan.verify_tls
-    )
+    client = HttpClient(plan.host, bearer_token(arguments.token_file), plan.limits, verify_tls=plan.verify_tls)
     try:
         cleaned = clean_up(target, runs, Cleanup(arguments.how), client, rate=arguments.rate)
     finally:

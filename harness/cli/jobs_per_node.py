@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -46,15 +45,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Estimate, try, print."""
     from harness.collectors.http import Http, Timeouts
     from harness.collectors.kubernetes.node_pools import NodePools
+    from harness.plan.environment import bearer_token, platform_host
     from harness.planning.jobs_per_node import estimate, find_jobs_per_node, search
     from harness.planning.node_pool_trial import NodePoolTrials, TrialSettings
     from harness.planning.pipeline_requests import run_requests
-    from harness.targets.bearer import read_token
 
-    host = arguments.host or os.environ.get("KF_PIPELINES_ENDPOINT", "")
+    host = arguments.host or platform_host("KF_PIPELINES_ENDPOINT")
     if not host:
         raise ConfigError("no platform is given", "give --host, or set KF_PIPELINES_ENDPOINT")
-    token = read_token(arguments.token_file, os.environ)
+    token = bearer_token(arguments.token_file)
     cluster = NodePools(arguments.kube_context, arguments.namespace)
     exchange = Http("kfp", host, token, Timeouts(10.0, 60.0))
     settings = TrialSettings(arguments.pool, arguments.pipeline, arguments.trial, arguments.settle)

@@ -1,7 +1,6 @@
 """``pipeswarm observe``: records a platform during a load (``--run``) or without one (``--for``)."""
 
 import argparse
-import os
 import shutil
 import signal
 import sys
@@ -63,8 +62,8 @@ def configure_folder(parser: "argparse._ArgumentGroup | argparse.ArgumentParser"
 def run(arguments: argparse.Namespace) -> int:
     """Observe until SIGTERM or SIGINT, or until the time is over; without a load, write the report then."""
     from harness.collectors.observer import ObserverSettings, observe
+    from harness.plan.environment import bearer_token, variables
     from harness.store.folder import RunFolder
-    from harness.targets.bearer import read_token
     from harness.targets.target import find
 
     stop = threading.Event()
@@ -77,8 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse_own_options(arguments)
     folder = RunFolder.open(arguments.run)
     plan = folder.read_plan()
-    token = read_token(arguments.token_file, os.environ)
-    settings = ObserverSettings.of(plan, token, os.environ, arguments.redact_from)
+    token = bearer_token(arguments.token_file)
+    settings = ObserverSettings.of(plan, token, variables(), arguments.redact_from)
     observe(folder, find(plan.target).from_plan(plan), settings, stop)
     return ExitCode.OK
 
@@ -103,18 +102,18 @@ def _observe_alone(arguments: argparse.Namespace, stop: threading.Event) -> int:
     from harness.cli import report
     from harness.collectors.observer import ObserverSettings, observe
     from harness.model.units import format_duration
-    from harness.targets.bearer import read_token
+    from harness.plan.environment import bearer_token, platform_host, variables
     from harness.targets.target import find
 
     length_s = arguments.length_s
     platform = find(arguments.target)
-    host = arguments.host or os.environ.get(platform.HOST_VARIABLE, "")
+    host = arguments.host or platform_host(platform.HOST_VARIABLE)
     if not host:
         raise ConfigError("there is no platform to observe", f"give --host, or set {platform.HOST_VARIABLE}")
     plan = plan_of(arguments, host, time.time_ns())
     target = platform.from_plan(plan)
-    token = read_token(arguments.token_file, os.environ)
-    settings = ObserverSettings.of(plan, token, os.environ, arguments.redact_from)
+    token = bearer_token(arguments.token_file)
+    settings = ObserverSettings.of(plan, token, variables(), arguments.redact_from)
     _try_listing(target, settings)
     folder = new_folder(arguments, plan, "observed", round(length_s))
     print(f"observing for {format_duration(length_s)} into {folder.path}; Ctrl-C ends it early", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The observer of a running test: started beside the load, started again if it dies, ended with the test."""
+"""The processes beside a running test: its observer, restarted if it dies, and its live diagnosis."""
 
 import time
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ from harness.store.folder import Recorder, RunFolder
 
 LOG = "observer.log"
 _START_S = 20.0
-_MOST_RESTARTS = 3
-_LOOK_EVERY = "10s"
+_MAX_RESTARTS = 3
+_DIAGNOSE_EVERY = "10s"
 
 
 class Observer:
-    """A process that records the platform into `folder`. Its death is recorded as a gap; the load is not disturbed.
+    """A process that records the platform into `folder`. If it dies, a gap is recorded and the load goes on.
 
-    `hidden` is a CSV with the values that must not be recorded.
+    `hidden` is a CSV of the values that must not be recorded.
     """
 
     def __init__(
@@ -37,29 +37,29 @@ class Observer:
         self._restarts = 0
         self._process = self._start()
 
-    def wait_until_it_looks(self) -> None:
-        """Return when it has begun to look, or has died, or some time has passed.
+    def wait_until_observing(self) -> None:
+        """Return when it observes, has died, or 20 seconds have passed.
 
         Raises:
-            ConfigError: it can't work with these options.
+            ConfigError: it rejects its options.
         """
-        waited = time.monotonic() + _START_S
-        while not self._folder.read_live("observer") and self._process.poll() is None and time.monotonic() < waited:
+        deadline = time.monotonic() + _START_S
+        while not self._folder.read_live("observer") and self._process.poll() is None and time.monotonic() < deadline:
             gevent.sleep(0.05)
         if self._process.poll() == ExitCode.BAD_CONFIG:
-            said = (self._folder.path / LOG).read_text(encoding="utf-8", errors="replace").strip()
-            raise ConfigError(said.removeprefix("error: "))
+            message = (self._folder.path / LOG).read_text(encoding="utf-8", errors="replace").strip()
+            raise ConfigError(message.removeprefix("error: "))
 
-    def watch(self) -> None:
-        """Start it again if it has died."""
-        if self._process.poll() is not None and self._restarts < _MOST_RESTARTS:
+    def restart_if_dead(self) -> None:
+        """Start it again if it has died, up to three times; the gap is recorded."""
+        if self._process.poll() is not None and self._restarts < _MAX_RESTARTS:
             self._restarts += 1
-            told = f"the observer ended with {self._process.returncode} and was started again; see {LOG}"
-            self._recorder.write(Event(time.time_ns(), "Observer", "observer", GAP, told, type="Warning"))
+            message = f"the observer ended with exit code {self._process.returncode} and was restarted; see {LOG}"
+            self._recorder.write(Event(time.time_ns(), "Observer", "observer", GAP, message, type="Warning"))
             self._process = self._start()
 
     def end(self) -> None:
-        """Let it have a last look, and end."""
+        """End it after a last look at the platform."""
         processes.end(self._process)
 
     def _start(self) -> processes.Process:
@@ -70,12 +70,12 @@ class Observer:
 
 
 class LiveDiagnosis:
-    """A process that says, while the test goes, what holds the platform back. Without it nothing else is missing."""
+    """A process that looks for bottlenecks while the test runs; nothing depends on it."""
 
     def __init__(self, folder: RunFolder) -> None:
-        verb = ["diagnose", str(folder.path), "--every", _LOOK_EVERY, "--quiet"]
+        verb = ["diagnose", str(folder.path), "--every", _DIAGNOSE_EVERY, "--quiet"]
         self._process = processes.start_beside(verb, folder.path / LOG, {})
 
     def end(self) -> None:
-        """The report will say it better."""
-        processes.end(self._process, patience_s=1.0)
+        """End it: the report diagnoses the complete run."""
+        processes.end(self._process, timeout_s=1.0)

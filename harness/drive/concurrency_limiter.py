@@ -1,4 +1,4 @@
-"""The closed model without a clock of its own: which slots are free, and since when."""
+"""The slots of the closed model: which are free, and since when. It reads no clock."""
 
 from collections import deque
 from heapq import heappop, heappush
@@ -10,20 +10,20 @@ from harness.model.schedules import Concurrency
 class ConcurrencyLimiter:
     """Turns the ends of runs into arrivals: a free slot makes one due, at the moment it became free.
 
-    It is told what ended (`free`) and asked what is due (`due`); others send. Times are seconds after t0. Whatever the
-    schedule says, there are at most `most` arrivals.
+    `free` takes what ended, `due` returns what is due. Times are seconds after t0. There are at most `limit` arrivals,
+    whatever the schedule says.
     """
 
-    def __init__(self, schedule: Concurrency, most: int | None = None) -> None:
+    def __init__(self, schedule: Concurrency, limit: int | None = None) -> None:
         self._schedule = schedule
-        self._most = min((bound for bound in (schedule.runs, most) if bound is not None), default=None)
+        self._limit = min((bound for bound in (schedule.runs, limit) if bound is not None), default=None)
         self._changes = deque(schedule.changes())
-        self._free: list[float] = []  # a heap: from when on
-        self._excess = 0  # slots that are to go when their run ends
+        self._free: list[float] = []  # a heap of the times since when
+        self._excess = 0  # slots to remove when their run ends
         self.issued = 0
 
     def due(self, until_s: float) -> list[float]:
-        """The arrivals that are due until then and have not been returned before, in order."""
+        """The due times up to `until_s` that were not returned before, in order."""
         while self._changes and self._changes[0][0] <= until_s:
             at_s, change = self._changes.popleft()
             if change > 0:
@@ -32,21 +32,21 @@ class ConcurrencyLimiter:
                 self._free.remove(max(self._free))
             else:
                 self._excess += 1
-        found: list[float] = []
+        dues: list[float] = []
         until_s = min(until_s, nextafter(self._schedule.length_s, 0.0))
-        while self._free and self._free[0] <= until_s and self.issued != self._most:
-            found.append(heappop(self._free))
+        while self._free and self._free[0] <= until_s and self.issued != self._limit:
+            dues.append(heappop(self._free))
             self.issued += 1
-        return found
+        return dues
 
     def free(self, count: int, at_s: float) -> None:
-        """So many arrivals have come to an end: over, rejected, missed or lost; their slots are free from `at_s` on."""
+        """`count` arrivals have ended, were rejected, missed or lost: their slots are free from `at_s` on."""
         for _ in range(count):
             self._open(at_s)
 
     def over(self, now_s: float) -> bool:
-        """Whether nothing will be due any more."""
-        return now_s >= self._schedule.length_s or self.issued == self._most
+        """Whether no further arrival will be due."""
+        return now_s >= self._schedule.length_s or self.issued == self._limit
 
     def _open(self, at_s: float) -> None:
         if self._excess:

@@ -1,15 +1,18 @@
-"""Open-model dispatch: every arrival at its own absolute time, one greenlet each, whatever the answers do.
+"""Open-model dispatch: each arrival is sent at its own absolute time, in a greenlet of its own.
 
-A user that waits for its answer drops arrivals exactly when the platform slows down. Here the schedule alone decides
-when a run is submitted; what can't be sent is recorded as missed, and latency is counted from the due time.
+A user that waits for a response sends less exactly when the platform slows down. Here the schedule alone decides when a
+run is submitted; what can't be sent is recorded as missed, and latency counts from the due time (no coordinated
+omission).
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 
 import gevent
 import gevent.pool
 
+from harness.drive.session_messages import STOPPED
 from harness.model.errors import TargetUnreachableError
 from harness.model.http import Exchange, HttpAnswer, HttpRequest
 from harness.model.records import Event, Outcome, Sample, Span, Submission
@@ -17,43 +20,40 @@ from harness.model.scenario import Arrival
 from harness.targets.completed_run import CompletedRun
 from harness.targets.target import RejectedError, Target
 
-# Between two arrivals it is looked so often whether the test was stopped.
-_LOOK_UP_S = 0.1
-# A core that has rested wakes late, and is slow at first: after such a rest the generator stays awake for the last bit.
-_REST_S = 0.02
-_AWAKE_S = 0.002
-# After so many arrivals in a row without a pause the others get a turn: a burst is sent while it is still being made.
-_TURN = 16
-# Why an arrival was missed, unless somebody knows better.
-STOPPED = "the test was stopped before it was due"
+# How often a wait for the next arrival checks for a stop.
+_STOP_CHECK_S = 0.1
+# An idle core wakes late and starts slowly: after a longer wait the generator spins for the last moment.
+_LONG_WAIT_S = 0.02
+_SPIN_S = 0.002
+# Yield after so many arrivals without a pause, so that the first requests of a burst leave while it is being created.
+_BURST_SLICE = 16
 
-# What the load knows: each arrival, of a run that is over with its answer also its phases and its end, and how busy
-# the generator is.
+# What the load records: arrivals, the phases and ends of runs that end with their response, the CPU of the generator.
 Record = Submission | Span | Event | Sample
 
 
 class Clock:
-    """UTC nanoseconds that never jump: the wall clock read once, then carried on by the monotonic one.
+    """UTC nanoseconds that never jump: the wall clock is read once, the monotonic clock advances it.
 
-    A wall clock that is known to be `ahead_ns` ahead of the master's is set right.
+    `ahead_ns` is how far this wall clock is ahead of the master's; it is subtracted.
     """
 
     def __init__(self, ahead_ns: int = 0) -> None:
         self._offset = time.time_ns() - time.monotonic_ns() - ahead_ns
 
     def now(self) -> int:
-        """The present instant."""
+        """The current time in UTC nanoseconds."""
         return self._offset + time.monotonic_ns()
 
     def sleep(self, seconds: float) -> None:
-        """Give the others so long a turn, or a little more: a timer is exact to a millisecond."""
+        """Yield to other greenlets for `seconds`, up to about a millisecond longer."""
         gevent.sleep(seconds)
 
 
 class Dispatcher:
-    """Sends the arrivals of one worker and hands each to `record` as one row of the ledger, exactly once.
+    """Sends the arrivals of one worker and passes each to `record` as one ledger row, exactly once.
 
-    What an answer says of a run that is over follows its row; `source` names the platform in it.
+    Where the response is the result, the run's phases and end follow its row, with `source` as the platform's name.
     """
 
     def __init__(
@@ -79,37 +79,37 @@ class Dispatcher:
 
     @property
     def in_flight(self) -> int:
-        """Requests sent and not yet answered."""
+        """Number of requests without a response yet."""
         return len(self._open)
 
     def run(self, arrivals: Iterable[Arrival]) -> None:
-        """Send every arrival when it is due; returns when all are answered, missed or, after `stop`, given up."""
-        in_a_row = 0
+        """Send every arrival when it is due; returns when each is answered or missed."""
+        consecutive = 0
         for arrival in arrivals:
-            in_a_row = 0 if self._waited_for(arrival) else in_a_row
-            in_a_row += 1
-            if in_a_row % _TURN == 0:
+            consecutive = 0 if self._wait_for(arrival) else consecutive
+            consecutive += 1
+            if consecutive % _BURST_SLICE == 0:
                 self._clock.sleep(0)
             if self._why_stopped is not None:
                 self._miss(arrival, self._why_stopped)
             elif len(self._open) >= self._max_in_flight:
-                self._miss(arrival, f"{self._max_in_flight} requests were in flight already")
+                self._miss(arrival, f"{self._max_in_flight} requests were already in flight")
             else:
                 self._open.spawn(self._send, arrival)
         self._open.join()
 
     def stop(self, why: str = STOPPED) -> None:
-        """Send nothing more; what is not sent yet is recorded as missed, because of `why`."""
+        """Send nothing more; the remaining arrivals are recorded as missed because of `why`."""
         self._why_stopped = why
 
-    def _waited_for(self, arrival: Arrival) -> bool:
-        """Wait until it is due, or the test is stopped; whether there was anything to wait for."""
+    def _wait_for(self, arrival: Arrival) -> bool:
+        """Wait until it is due or the test is stopped; returns whether it had to wait."""
         wait_s = (arrival.due_at - self._clock.now()) / 1e9
-        early_s = _AWAKE_S if wait_s > _REST_S else 0.0
+        spin_s = _SPIN_S if wait_s > _LONG_WAIT_S else 0.0
         waited = False
         while wait_s > 0 and self._why_stopped is None:
             waited = True
-            self._clock.sleep(min(max(wait_s - early_s, 0.0), _LOOK_UP_S))
+            self._clock.sleep(min(max(wait_s - spin_s, 0.0), _STOP_CHECK_S))
             wait_s = (arrival.due_at - self._clock.now()) / 1e9
         return waited
 
@@ -132,7 +132,7 @@ class Dispatcher:
             status, error = rejected.status, rejected.message
         except TargetUnreachableError as unanswered:
             error = unanswered.message
-        except Exception as defect:  # of the target's code: its arrival is booked, and Locust shows the traceback
+        except Exception as defect:  # a bug in the target's code: the arrival is booked, gevent prints the traceback
             outcome = Outcome.MISSED if sent_at is None else Outcome.REJECTED
             self._record(self._row(arrival, outcome, sent_at=sent_at, error=f"{type(defect).__name__}: {defect}"))
             raise
@@ -182,9 +182,7 @@ class Dispatcher:
 
 
 def most_at_once(offsets: Iterable[float], window_s: float = 0.1) -> int:
-    """The largest number of arrivals due within `window_s`: so many connections are worth opening in advance."""
-    from collections import deque
-
+    """The largest number of arrivals due within `window_s`: the number of connections to open in advance."""
     recent: deque[float] = deque()
     most = 0
     for due_s in offsets:

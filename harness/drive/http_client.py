@@ -1,7 +1,7 @@
-"""Carries requests over gevent sockets: one attempt each, on connections that stay open.
+"""Sends requests over gevent sockets: one attempt each, on connections that are kept open.
 
-The general client of geventhttpclient builds and checks the same head for every request, which costs more CPU than all
-the rest of a submission. Here the lines that never change are made once; the answer is read by its parser (llhttp).
+geventhttpclient's own client builds and checks the same head for every request, which costs more CPU than the rest of a
+submission. Here the constant lines are built once; its parser (llhttp) reads the response.
 """
 
 import re
@@ -23,20 +23,20 @@ from harness.model.plan import Limits
 _USER_AGENT = "pipeswarm"
 _PORTS = {"http": 80, "https": 443}
 _CONNECTING_AT_ONCE = 64
-_ASK_EVERY_S = 1.0  # a name may get another address while a test goes
-_PIECE = 16 * 1024  # bytes read at once: a listing, or a result with its data, is long
-_NO_PATH = re.compile(r"[^\x21-\x7e]")  # RFC 9112, section 3: a request target holds no space and no control character
-_NO_VALUE = re.compile(r"[\x00\r\n]")  # RFC 9110, section 5.5: these would end a header field
-# The server has closed an idle connection. That one is readable says too little: of TLS it may be a session ticket.
+_RESOLVE_EVERY_S = 1.0  # a name may get another address during a test
+_CHUNK = 16 * 1024  # bytes read at once: listings and results with data are long
+_NOT_IN_PATH = re.compile(r"[^\x21-\x7e]")  # RFC 9112, section 3: no space and no control character in a request target
+_NOT_IN_HEADER = re.compile(r"[\x00\r\n]")  # RFC 9110, section 5.5: these end a header field
+# The server has closed an idle connection. POLLIN is not enough: over TLS it may be a session ticket.
 _CLOSED = getattr(select, "POLLRDHUP", select.POLLIN)
-_poll = monkey.get_original("select", "poll")  # asked without waiting; the version that Locust patches in gives way
+_poll = monkey.get_original("select", "poll")  # polls without waiting; the one that Locust patches in yields
 
 
 class HttpClient:
-    """An `Exchange` to `host`. There are as many connections as requests were open at once.
+    """An `Exchange` with `host`, on as many connections as requests are open at once.
 
     Raises:
-        ConfigError: `host` is not an http(s) address, or `token` can't be sent.
+        ConfigError: `host` is not an http(s) address, or `token` is not a valid header value.
     """
 
     def __init__(self, host: str, token: str, limits: Limits, *, verify_tls: bool = True) -> None:
@@ -44,7 +44,7 @@ class HttpClient:
         self._host = host
         self._prefix = parts.path.rstrip("/")
         self._address = (parts.hostname, parts.port or _PORTS[parts.scheme])
-        self._tls = _trust(verify=verify_tls) if parts.scheme == "https" else None
+        self._tls = _tls_context(verify=verify_tls) if parts.scheme == "https" else None
         self._limits = limits
         fields = {"Host": parts.netloc, "User-Agent": _USER_AGENT, "Accept": "application/json"}
         if token:
@@ -54,27 +54,27 @@ class HttpClient:
         except ValueError as error:
             raise ConfigError(str(error), "a bearer token is one line") from None
         self._addresses: list[tuple[int, int, int, str, tuple[Any, ...]]] = []
-        self._ask_at = 0.0
+        self._resolve_at = 0.0
         self._idle: list[socket.socket] = []
 
     def __call__(self, request: HttpRequest) -> HttpAnswer:
-        """Send one request and read its answer whole.
+        """Send one request and read the whole response.
 
         Raises:
-            TargetUnreachableError: refused, timed out, closed without an answer, or not HTTP.
-            ValueError: path or headers hold what HTTP does not allow there; a defect of the target's code.
+            TargetUnreachableError: refused, timed out, closed without a response, or not HTTP.
+            ValueError: path or headers contain characters that HTTP forbids: a bug in the target's code.
         """
         message = self._head(request) + request.body
         connection = None
         try:
             connection = self._idle_connection() or self._connect()
             connection.sendall(message)
-            response = HTTPSocketResponse(connection, _PIECE, method=request.method)
+            response = HTTPSocketResponse(connection, _CHUNK, method=request.method)
             body = response.read()
         except (OSError, HTTPParseError) as error:
             if connection is not None:
                 connection.close()
-            raise TargetUnreachableError(f"{self._host} does not answer: {_what(error)}", _hint(error)) from error
+            raise TargetUnreachableError(f"{self._host} does not answer: {_describe(error)}", _hint(error)) from error
         if response.should_close():
             connection.close()
         else:
@@ -82,7 +82,7 @@ class HttpClient:
         return HttpAnswer(response.status_code, body, {name.lower(): value for name, value in response.headers})
 
     def warm(self, connections: int) -> None:
-        """Open `connections` in advance, so that a burst does not wait for handshakes. Failures show when sending."""
+        """Open `connections` in advance, so that a burst waits for no handshakes; requests report the errors."""
 
         def connect() -> None:
             try:
@@ -96,20 +96,20 @@ class HttpClient:
         group.join()
 
     def close(self) -> None:
-        """Close idle connections."""
+        """Close all idle connections."""
         while self._idle:
             self._idle.pop().close()
 
     def _head(self, request: HttpRequest) -> bytes:
         path = self._prefix + request.path
-        if _NO_PATH.search(path):
+        if _NOT_IN_PATH.search(path):
             raise ValueError(f"not a path: {path!r}")
         length = f"Content-Length: {len(request.body)}\r\n" if request.body or request.method != "GET" else ""
         head = f"{request.method} {path} HTTP/1.1\r\n{self._fields}{_lines(request.headers)}{length}\r\n"
         return head.encode("latin-1")
 
     def _idle_connection(self) -> "socket.socket | None":
-        """The connection that was used last, so that unneeded ones stay idle; not one that the server has closed."""
+        """The most recently used connection that the server has not closed."""
         while self._idle:
             connection = self._idle.pop()
             poll = _poll()
@@ -120,27 +120,27 @@ class HttpClient:
         return None
 
     def _connect(self) -> socket.socket:
-        refused: OSError | None = None
+        last_error: OSError | None = None
         for family, kind, protocol, _, address in self._resolved():
             connection = socket.socket(family, kind, protocol)
             connection.settimeout(self._limits.connect_timeout_s)
             try:
                 connection.connect(address)
-                return self._secured(connection)
+                return self._secure(connection)
             except OSError as error:
                 connection.close()
-                refused = error
-        raise refused or OSError("the name has no address")
+                last_error = error
+        raise last_error or OSError("the name has no address")
 
     def _resolved(self) -> list[tuple[int, int, int, str, tuple[Any, ...]]]:
-        """Where the host is now. A thousand connections at once don't ask a thousand times, with a thread for each."""
-        if time.monotonic() >= self._ask_at:
+        """The host's addresses, cached: a thousand connections at once must not mean a thousand lookups in threads."""
+        if time.monotonic() >= self._resolve_at:
             self._addresses = socket.getaddrinfo(*self._address, 0, socket.SOCK_STREAM)
-            self._ask_at = time.monotonic() + _ASK_EVERY_S
+            self._resolve_at = time.monotonic() + _RESOLVE_EVERY_S
         return self._addresses
 
-    def _secured(self, connection: socket.socket) -> socket.socket:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # the end of a long body waits for nothing
+    def _secure(self, connection: socket.socket) -> socket.socket:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # the end of a long body is sent at once
         if self._tls is not None:
             connection = self._tls.wrap_socket(connection, server_hostname=self._address[0])
         connection.settimeout(self._limits.answer_timeout_s)
@@ -150,29 +150,31 @@ class HttpClient:
 def _address(host: str) -> SplitResult:
     try:
         parts = urlsplit(host if "://" in host else f"https://{host}")
-        if parts.username is not None:  # the manifest, and every report, names the host
-            raise ConfigError("the address of the platform holds credentials", "give a bearer token: see --token-file")
+        if parts.username is not None:  # the manifest and every report show the host
+            raise ConfigError(
+                "the address of the platform contains credentials", "use a bearer token: see --token-file"
+            )
         if parts.scheme in _PORTS and parts.hostname and parts.port != 0:
             return parts
-    except ValueError:  # no port, no IPv6 address
+    except ValueError:  # an invalid port or IPv6 address
         pass
     raise ConfigError(f"'{host}' is not the address of a platform", "give --host https://kfp.example/pipeline")
 
 
-def _what(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, HTTPParseError):
-        return f"what it says is not HTTP ({error.args[0]})"
+        return f"the response is not HTTP ({error.args[0]})"
     return str(error) or type(error).__name__
 
 
 def _hint(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return "name the file of its authority in SSL_CERT_FILE, or check no certificate with --insecure"
-    return "is --host right, and the platform up?"
+        return "set SSL_CERT_FILE to the file of its certificate authority, or skip the check with --insecure"
+    return "is --host right, and is the platform running?"
 
 
-def _trust(*, verify: bool) -> ssl.SSLContext:
-    """The system's certificate authorities, or those of ``SSL_CERT_FILE``; the standard context's sockets block."""
+def _tls_context(*, verify: bool) -> ssl.SSLContext:
+    """A context of gevent, as the standard one blocks, with the authorities of the system or of ``SSL_CERT_FILE``."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if verify:
         context.load_default_certs()
@@ -183,6 +185,6 @@ def _trust(*, verify: bool) -> ssl.SSLContext:
 
 def _lines(fields: Mapping[str, str]) -> str:
     for name, value in fields.items():
-        if _NO_VALUE.search(value):
-            raise ValueError(f"the header {name} holds what it can't: a line break or a zero byte")
+        if _NOT_IN_HEADER.search(value):
+            raise ValueError(f"the header {name} contains a line break or a zero byte")
     return "".join(f"{name}: {value}\r\n" for name, value in fields.items())

@@ -1,4 +1,4 @@
-"""The ledger of a running test: every arrival once, and what is known of its run so far."""
+"""The ledger of a running test: every arrival once, with the state of its run."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,46 +7,15 @@ from dataclasses import dataclass
 import orjson
 
 from harness.drive.latency_histogram import LatencyHistogram
+from harness.model.live import Counts
 from harness.model.phases import SUCCEEDED, TERMINAL_STATES
 from harness.model.records import Event, Outcome, Sample, Span, Submission
 from harness.store.folder import Recorder, encode
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """Where the arrivals are: ``intended = unsent + done + failed + in_flight + missed + rejected``."""
-
-    intended: int
-    accepted: int
-    rejected: int
-    missed: int
-    done: int
-    failed: int
-
-    @property
-    def recorded(self) -> int:
-        """Arrivals whose outcome is known: sent and answered, or given up."""
-        return self.accepted + self.rejected + self.missed
-
-    @property
-    def sent(self) -> int:
-        """Arrivals that reached the wire."""
-        return self.accepted + self.rejected
-
-    @property
-    def ended(self) -> int:
-        """Arrivals of which nothing more is to be expected."""
-        return self.done + self.failed + self.rejected + self.missed
-
-    @property
-    def in_flight(self) -> int:
-        """Runs accepted and not over yet."""
-        return self.accepted - self.done - self.failed
-
-
-@dataclass(frozen=True, slots=True)
 class Finished:
-    """A run of this test that is over: how long after it was due, and the platform's error if it failed."""
+    """A run of this test that has ended: its duration since it was due, and the platform's error if it failed."""
 
     name: str
     duration_s: float
@@ -54,20 +23,20 @@ class Finished:
 
 
 class Ledger:
-    """Writes each row as it comes and keeps only what is still open in memory."""
+    """Writes each row when it is booked; only open runs stay in memory."""
 
     def __init__(self, recorder: Recorder, intended: int) -> None:
         self._recorder = recorder
         self.intended = intended  # grows while a closed schedule makes arrivals due
         self._outcomes: Counter[Outcome] = Counter()
         self._ends: Counter[bool] = Counter()
-        self._open: dict[str, tuple[str, int]] = {}  # run -> its name, when it was due
+        self._open: dict[str, tuple[str, int]] = {}  # run -> (its name, when it was due)
         self.lags = LatencyHistogram()
-        self._ended_first: dict[str, Event] = {}  # the observer may see a run's end before its answer is booked
+        self._ended_first: dict[str, Event] = {}  # ends that the observer saw before the answer was booked
 
     @property
     def counts(self) -> Counts:
-        """The present state."""
+        """All arrivals by state."""
         return Counts(
             self.intended,
             self._outcomes[Outcome.ACCEPTED],
@@ -78,9 +47,9 @@ class Ledger:
         )
 
     def book(self, row: Submission | Span | Event | Sample) -> Finished | None:
-        """Write one record; for a row, returns the run's end where that was seen first.
+        """Write one record. For a row, returns the run's end if that was seen first.
 
-        An end that is written here is booked as any other: when it is read from the folder.
+        The end of a run is only written here; it is booked by `end` when it is read from the folder.
         """
         self._recorder.append(type(row), encode(row))
         if not isinstance(row, Submission):
@@ -88,13 +57,13 @@ class Ledger:
         return self._count(row.outcome, row.run, row.run_name, row.due_at, row.sent_at)
 
     def book_lines(self, lines: bytes) -> Iterator[Finished]:
-        """Write records that a worker encoded."""
-        told = [(line, orjson.loads(line)) for line in lines.splitlines(keepends=True)]
+        """Write records that a worker encoded; yields the ends that were seen first."""
+        records = [(line, orjson.loads(line)) for line in lines.splitlines(keepends=True)]
         for kind, key in ((Submission, "outcome"), (Span, "phase"), (Event, "reason"), (Sample, "metric")):
-            mine = b"".join(line for line, record in told if key in record)
-            if mine:
-                self._recorder.append(kind, mine)
-        for _, row in told:
+            of_kind = b"".join(line for line, record in records if key in record)
+            if of_kind:
+                self._recorder.append(kind, of_kind)
+        for _, row in records:
             if "outcome" not in row:
                 continue
             outcome = Outcome(row["outcome"])
@@ -102,7 +71,7 @@ class Ledger:
                 yield finished
 
     def end(self, event: Event) -> Finished | None:
-        """Book a run's end; none when it is not a run of this test, or not yet known to be."""
+        """Book the end of a run; none if it is no run of this test, or not known to be one yet."""
         if event.kind != "Run" or event.reason not in TERMINAL_STATES:
             return None
         if event.object not in self._open:
@@ -114,7 +83,7 @@ class Ledger:
         return Finished(name, (event.at - due_at) / 1e9, None if succeeded else event.message or event.reason)
 
     def open(self, run: str) -> bool:
-        """Whether a run of this test is not known to be over."""
+        """Whether `run` belongs to this test and has not ended."""
         return run in self._open
 
     def _count(self, outcome: Outcome, run: str | None, name: str, due_at: int, sent_at: int | None) -> Finished | None:

@@ -1,11 +1,10 @@
-"""The other processes of a test: simulated platform, generator, observer, report. Each runs a module of ours.
+"""The child processes of a test: simulated platform, observer, diagnosis, report. Each runs a module of Pipeswarm.
 
-They are started with ``-P``: Locust's folder of locustfiles, where ``kfp.py`` lies, must not come before the packages.
-And each in a session of its own: a Ctrl-C in the terminal is for Locust alone, which ends them in order.
+They run with ``-P``: the locustfile ``kfp.py`` must not hide the package of that name. And they run in their own
+sessions: Ctrl-C in the terminal is for Locust alone, which ends them in order.
 """
 
 import json
-import os
 import signal
 import subprocess
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 import gevent
 
 from harness.model.errors import ConfigError, ExitCode, PipeswarmError
+from harness.plan.environment import for_child
 from harness.plan.subprocesses import module, run
 
 Process = subprocess.Popen[bytes]
@@ -26,7 +26,7 @@ _END_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Simulator:
-    """A simulated platform that runs on a loopback port of this machine, and ends with this process."""
+    """A simulated platform on a loopback port of this machine; it ends with this process."""
 
     url: str
     kubeconfig: str
@@ -35,7 +35,7 @@ class Simulator:
     process: Process
 
     def stop(self) -> None:
-        """End it."""
+        """End the simulated platform."""
         end(self.process)
 
 
@@ -48,7 +48,7 @@ def start_simulator(profile: str, fault: str, seed: int) -> Simulator:
     """
     command = [*module("harness.simulator"), "serve", "--profile", profile, "--seed", str(seed), "--port", "0"]
     command += ["--die-with-parent", *(["--fault", fault] if fault else [])]
-    process = subprocess.Popen(  # noqa: S603  # our own module
+    process = subprocess.Popen(  # noqa: S603  # a module of Pipeswarm
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )
     assert process.stdout is not None
@@ -62,65 +62,69 @@ def start_simulator(profile: str, fault: str, seed: int) -> Simulator:
         raise
     if not line:
         end(process)
-        said = process.stderr.read().decode(errors="replace").strip()
+        message = process.stderr.read().decode(errors="replace").strip()
         if process.returncode == ExitCode.BAD_CONFIG:
-            raise ConfigError(said.removeprefix("error: "))
-        raise PipeswarmError(f"the simulated platform does not start: {said or 'no answer'}")
+            raise ConfigError(message.removeprefix("error: "))
+        raise PipeswarmError(f"the simulated platform does not start: {message or 'no response'}")
     ready = json.loads(line)
     gevent.spawn(_discard, process.stderr)
     return Simulator(ready["url"], ready["kubeconfig"], profile, fault, process)
 
 
-def start_beside(verb: Sequence[str], log: Path, environment: Mapping[str, str], given: bytes = b"") -> Process:
-    """Start a verb of ``pipeswarm`` that goes on beside the test until it is told to end, or this process is gone.
+def start_beside(verb: Sequence[str], log: Path, environment: Mapping[str, str], stdin: bytes = b"") -> Process:
+    """Start a ``pipeswarm`` command that runs beside the test until it is ended or this process has ended.
 
-    It finds `given` at its standard input: in a file without a name, so that nothing is left behind.
+    It reads `stdin` from an unnamed file, so that nothing stays behind. `environment` is added to this process's own.
     """
     command = [*module("harness.cli"), *verb, "--die-with-parent"]
-    with log.open("ab") as told, tempfile.TemporaryFile() as put:
-        put.write(given)
-        put.seek(0)
-        return subprocess.Popen(  # noqa: S603  # our own module
+    with log.open("ab") as errors, tempfile.TemporaryFile() as unnamed:
+        unnamed.write(stdin)
+        unnamed.seek(0)
+        return subprocess.Popen(  # noqa: S603  # a module of Pipeswarm
             command,
-            stdin=put,
+            stdin=unnamed,
             stdout=subprocess.DEVNULL,
-            stderr=told,
-            env={**os.environ, **environment},
+            stderr=errors,
+            env=for_child(environment),
             start_new_session=True,
         )
 
 
 def folder_of(platform: object) -> str:
-    """Where a platform lies that is a module beside the locustfile: the observer has to find it too. "" elsewhere."""
+    """The folder of a platform that is a module beside the locustfile, for the observer's ``PYTHONPATH``; else ""."""
     name, file = str(getattr(platform, "__name__", "")), getattr(platform, "__file__", None)
     return str(Path(file).parent.resolve()) if file and "." not in name else ""
 
 
-def report(path: Path) -> tuple[int, str]:
-    """Seal the run and write its reports; returns the run's exit code and the verdict for people.
+def report(path: Path) -> tuple[ExitCode, str]:
+    """Seal the run and write its reports; returns the run's exit code and its verdict.
 
-    Where they can't be written there is no verdict, and what was said instead.
+    If the reports can't be written, the verdict is the error message.
     """
     command = [*module("harness.cli"), "report", str(path)]
     done = run(command)
-    if done.returncode == ExitCode.BUG:
-        return done.returncode, done.stdout + done.stderr
-    if done.returncode == ExitCode.BAD_CONFIG:
+    try:
+        code = ExitCode(done.returncode)
+    except ValueError:  # ended by a signal
+        code = ExitCode.BUG
+    if code is ExitCode.BUG:
+        return code, done.stdout + done.stderr
+    if code is ExitCode.BAD_CONFIG:
         return ExitCode.INVALID, done.stderr
-    return done.returncode, done.stdout
+    return code, done.stdout
 
 
-def end(process: Process, patience_s: float = _END_S) -> None:
-    """Ask a process to end and wait; after `patience_s` it is killed."""
+def end(process: Process, timeout_s: float = _END_S) -> None:
+    """Ask a process to end and wait; kill it after `timeout_s`."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(patience_s)
+            process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
 
 def _discard(stream: object) -> None:
-    while stream.readline():  # type: ignore[attr-defined]  # a pipe that nobody reads would stop its writer
+    while stream.readline():  # type: ignore[attr-defined]  # a full pipe would block its writer
         pass

@@ -1,4 +1,4 @@
-"""One line that says how the test stands: redrawn on a terminal, every ten seconds otherwise."""
+"""The progress line of a test: redrawn on a terminal, otherwise printed every ten seconds and at each stage."""
 
 import sys
 import time
@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from harness.drive.console import say
+from harness.model.live import LiveLoad
 from harness.model.units import format_duration
 
-_BAR = 24
-_QUIET_EVERY_S = 10.0
+_BAR_WIDTH = 24
+_PRINT_EVERY_S = 10.0
 
 
 class Progress:
@@ -22,19 +23,18 @@ class Progress:
         self._width = 0
         self._stage = ""
 
-    def show(self, live: Mapping[str, Any], observed: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-        """Draw the line if it is time to."""
+    def show(self, load: LiveLoad, observed: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+        """Draw the line; without a terminal only now and then."""
         now_s = time.monotonic()
-        changed = live.get("stage") != self._stage
-        if not self._terminal and not changed and now_s - self._last_s < _QUIET_EVERY_S:
+        if not self._terminal and load.stage == self._stage and now_s - self._last_s < _PRINT_EVERY_S:
             return
-        self._last_s, self._stage = now_s, str(live.get("stage", ""))
-        self._write(line(live, observed, found))
+        self._last_s, self._stage = now_s, load.stage
+        self._write(line(load, observed, found))
 
-    def done(self, live: Mapping[str, Any], observed: Mapping[str, Any]) -> None:
-        """Draw how it ended, whatever was drawn last, and go on below it."""
-        if live.get("intended"):
-            self._write(line(live, observed, {}))
+    def done(self, load: LiveLoad, observed: Mapping[str, Any]) -> None:
+        """Draw the final state and continue below it."""
+        if load.counts is not None and load.counts.intended:
+            self._write(line(load, observed, {}))
         if self._terminal and self._width:
             say("\n", self._out)
             self._width = 0
@@ -47,30 +47,29 @@ class Progress:
             say(text + "\n", self._out)
 
 
-def line(live: Mapping[str, Any], observed: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """The line: a bar over the runs that are over, then counts, rate, lag, nodes, time left, and what holds it back."""
-    stage = str(live.get("stage", ""))
-    intended = int(live.get("intended", 0))
-    if not intended:
-        return f"{stage} …"
-    over = sum(int(live.get(name, 0)) for name in ("done", "failed", "rejected", "missed"))
-    filled = round(_BAR * over / intended)
-    parts = [
-        f"[{'█' * filled}{'·' * (_BAR - filled)}] {over}/{intended}",
-        f"{stage}: sent {live.get('sent', 0)}",
-        f"in flight {live.get('in_flight', 0) + live.get('awaited', 0)}",
-        f"done {live.get('done', 0)}",
+def line(load: LiveLoad, observed: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """A bar of the arrivals that have ended, then counts, throughput, lag, nodes, time left and the first finding."""
+    counts = load.counts
+    if counts is None or not counts.intended:
+        return f"{load.stage} …"
+    filled = round(_BAR_WIDTH * counts.ended / counts.intended)
+    words = [
+        f"[{'█' * filled}{'·' * (_BAR_WIDTH - filled)}] {counts.ended}/{counts.intended}",
+        f"{load.stage}: sent {counts.sent + load.awaited}",
+        f"in flight {counts.in_flight + load.awaited}",
+        f"done {counts.done}",
     ]
-    parts += [f"{name} {live[name]}" for name in ("failed", "rejected", "missed") if live.get(name)]
-    if live.get("runs_per_min"):
-        parts.append(f"{live['runs_per_min']:.0f} runs/min")
-    if live.get("lag_s") is not None:
-        parts.append(f"lag {live['lag_s'] * 1e3:.1f} ms")
+    bad = {"failed": counts.failed, "rejected": counts.rejected, "missed": counts.missed}
+    words += [f"{name} {count}" for name, count in bad.items() if count]
+    if load.runs_per_min:
+        words.append(f"{load.runs_per_min:.0f} runs/min")
+    if load.lag_s is not None:
+        words.append(f"lag {load.lag_s * 1e3:.1f} ms")
     if observed.get("ready_nodes") is not None:
-        parts.append(f"nodes {observed['ready_nodes']}")
-    if live.get("eta_s") is not None:
-        parts.append(f"ETA {format_duration(float(live['eta_s']))}")
+        words.append(f"nodes {observed['ready_nodes']}")
+    if load.eta_s is not None:
+        words.append(f"ETA {format_duration(load.eta_s)}")
     if found.get("findings"):
         top = found["findings"][0]
-        parts.append(f"{top['name']} ({top['confidence']:.0%} sure)")
-    return " · ".join(parts)
+        words.append(f"{top['name']} ({top['confidence']:.0%} confidence)")
+    return " · ".join(words)

@@ -1,7 +1,6 @@
-"""Before the first arrival: the platform is set up, the folder made, the observer started. What can fail fails here."""
+"""Everything before the first arrival: set up the platform, make the run folder, start the observer."""
 
 import hashlib
-import os
 import shutil
 import sys
 import time
@@ -19,6 +18,7 @@ from harness.model.redaction import Redaction, column_of, hide_columns
 from harness.model.scenario import Scenario
 from harness.model.schedules import Concurrency, Schedule
 from harness.plan.assignment import Assignment
+from harness.plan.environment import python_path
 from harness.plan.plans import PlannedTest, plan_arrivals, plan_load
 from harness.plan.validate import Checked
 from harness.store.baselines import keep_baseline
@@ -30,27 +30,27 @@ from harness.targets.target import CleansUp, Cleanup, Platform, Redactable, Targ
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What a test is made with, beside its configuration."""
+    """What a test needs beside its configuration."""
 
     platform: Platform
-    token: str  # "" where the host is not the one that it was given for
-    with_token: bool  # whether workers may send theirs
+    token: str  # "" if it was given for another host
+    with_token: bool  # whether workers may send their own
     simulator: processes.Simulator | None
     workers: int
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """All that a test needs but its run folder; until then nothing has been made."""
+    """A planned test whose platform is set up; nothing has been written yet."""
 
     checked: Checked
-    means: RunContext
+    context: RunContext
     test: PlannedTest
 
 
 @dataclass(slots=True)
 class LoadTest:
-    """A test that may begin. Due times and plan of a closed one are known only when its dispatch is over."""
+    """A test that can start. The due times of a closed schedule are complete only when its dispatch has ended."""
 
     folder: RunFolder
     plan: Plan
@@ -65,39 +65,39 @@ class LoadTest:
     ends: Tail[Event]
     observer: Observer
 
-    def order(self, t0_at: int) -> Assignment:
-        """What the crew is to do, from `t0_at` on."""
+    def assignment(self, t0_at: int) -> Assignment:
+        """All arrivals, for a load generator that starts at `t0_at`."""
         return Assignment(
             self.folder.path.name, self.plan, self.scenarios, self.offsets, t0_at,
             hidden=self.hidden, with_token=self.with_token,
         )  # fmt: skip
 
     def note(self, reason: str, message: str, at: int | None = None) -> None:
-        """An event of the test itself, in the run folder."""
+        """Record an event of the test itself, at `at` (UTC ns) or now."""
         self.recorder.write(Event(at or time.time_ns(), "Test", self.folder.path.name, reason, message))
 
     def settle(self) -> None:
-        """All that was due is known now: write it down."""
+        """Write the final due times of a closed schedule."""
         self.ledger.intended = len(self.offsets)
         _write_plan(self.folder, replace(self.folder.read_plan(), intended=len(self.offsets)), self.offsets)
 
 
-def get_ready(checked: Checked, means: RunContext) -> Ready:
-    """Set the platform up, and find out all that could still be wrong.
+def get_ready(checked: Checked, context: RunContext) -> Ready:
+    """Set up the platform and check everything that needs it.
 
     Raises:
-        ConfigError: something that was given can't work.
-        TargetUnreachableError: the platform does not answer as this platform.
+        ConfigError: the configuration can't work.
+        TargetUnreachableError: the platform does not respond as expected.
     """
-    plan, inputs = _set_up(checked, means)
-    return Ready(checked, means, plan_arrivals(checked, plan, inputs))
+    plan, inputs = _set_up(checked, context)
+    return Ready(checked, context, plan_arrivals(checked, plan, inputs))
 
 
 def open_test(ready: Ready) -> LoadTest:
-    """Make the folder, and start to observe.
+    """Make the run folder and start the observer.
 
     Raises:
-        ConfigError: the folder can't be made or written, or the observer can't work with its options.
+        ConfigError: the folder can't be made or written, or the observer rejects its options.
     """
     settings, test = ready.checked.settings, ready.test
     folder = RunFolder.create(settings.runs_dir, settings.run_name or test.run_name)
@@ -111,63 +111,61 @@ def open_test(ready: Ready) -> LoadTest:
         if isinstance(error, ConfigError):
             raise
         raise ConfigError(
-            f"{folder.path} can't be written: {error.strerror}", "make room, or see --runs-dir"
+            f"{folder.path} can't be written: {error.strerror}", "free some space, or choose another --runs-dir"
         ) from error
     return LoadTest(
         folder, plan, test.schedule, test.offsets, test.scenarios,
-        hidden=test.hidden, with_token=ready.means.with_token,
-        target=ready.means.platform.from_plan(plan), recorder=recorder, ledger=Ledger(recorder, plan.intended),
+        hidden=test.hidden, with_token=ready.context.with_token,
+        target=ready.context.platform.from_plan(plan), recorder=recorder, ledger=Ledger(recorder, plan.intended),
         ends=folder.tail(Event), observer=observer,
     )  # fmt: skip
 
 
-def _set_up(checked: Checked, means: RunContext) -> tuple[Plan, tuple[Input, ...]]:
-    """Once per test, whatever the number of workers: experiment and pipeline are on the platform then."""
+def _set_up(checked: Checked, context: RunContext) -> tuple[Plan, tuple[Input, ...]]:
+    """Set up the platform, once per test: its experiment and pipeline exist afterwards."""
     settings = checked.settings
     plan = plan_load(
-        checked, means.simulator.url if means.simulator else settings.host, simulated=means.simulator is not None,
-        command=("locust", *sys.argv[1:]), started_at=time.time_ns(), workers=means.workers,
+        checked, context.simulator.url if context.simulator else settings.host, simulated=context.simulator is not None,
+        command=("locust", *sys.argv[1:]), started_at=time.time_ns(), workers=context.workers,
     )  # fmt: skip
-    target = means.platform.from_plan(plan, checked.prepared.package)
+    target = context.platform.from_plan(plan, checked.prepared.package)
     if settings.cleanup is not Cleanup.NONE and not isinstance(target, CleansUp):
         raise ConfigError(f"--cleanup {settings.cleanup}: {plan.target} keeps no runs", "leave --cleanup out")
-    carrier = HttpClient(plan.host, means.token, plan.limits, verify_tls=plan.verify_tls)
+    client = HttpClient(plan.host, context.token, plan.limits, verify_tls=plan.verify_tls)
     try:
-        found = target.set_up(carrier)
+        setup = target.set_up(client)
     finally:
-        carrier.close()
-    return replace(plan, target_options={**plan.target_options, **found.options}), found.inputs
+        client.close()
+    return replace(plan, target_options={**plan.target_options, **setup.options}), setup.inputs
 
 
 def _keep_inputs(folder: RunFolder, ready: Ready) -> Plan:
-    """Write the test's inputs and its plan, without what is to be hidden; returns the plan as it is carried out."""
+    """Write the test's inputs and its plan, redacted; returns the plan as it is carried out."""
     test, package, baseline = ready.test, ready.checked.prepared.package, ready.checked.baseline
     redact = test.plan.redact
     folder.replace(SCENARIOS, hide_columns(test.table, redact) if redact else test.table)
     digests = {"scenarios": hashlib.sha256(test.table).hexdigest()}
     if package is not None:
-        folder.replace(PIPELINE, _without_values(ready, package))
+        folder.replace(PIPELINE, _redacted(ready, package))
         digests["pipeline"] = hashlib.sha256(package).hexdigest()
     if baseline is not None:
         keep_baseline(folder, baseline[1])
     redacted = (SCENARIOS, *([PIPELINE] if package is not None else [])) if redact else ()
     plan = replace(test.plan, digests=digests, redacted=redacted)
     options = {
-        # An option may be a document itself.
-        name: _without_values(ready, value.encode()).decode()
-        if isinstance(value, str) and value.startswith("{")
-        else value
+        # An option may be a document.
+        name: _redacted(ready, value.encode()).decode() if isinstance(value, str) and value.startswith("{") else value
         for name, value in plan.target_options.items()
     }
     shown = _write_plan(folder, replace(plan, target_options=options), test.offsets)
     return replace(plan, digests=shown.digests)
 
 
-def _without_values(ready: Ready, document: bytes) -> bytes:
+def _redacted(ready: Ready, document: bytes) -> bytes:
     redact = ready.test.plan.redact
     if not redact:
         return document
-    platform, redaction = ready.means.platform, Redaction(ready.test.hidden, redact)
+    platform, redaction = ready.context.platform, Redaction(ready.test.hidden, redact)
     if isinstance(platform, Redactable):
         return platform.without_values(document, redaction)
     return str(redaction.clean_tree(document.decode(errors="replace"))).encode()
@@ -181,13 +179,13 @@ def _write_plan(folder: RunFolder, plan: Plan, offsets: "array[float]") -> Plan:
 
 
 def _start_observer(folder: RunFolder, recorder: Recorder, ready: Ready) -> Observer:
-    redact, means = ready.test.plan.redact, ready.means
-    environment = {VARIABLE: means.token}  # "" too: the observer must not find a token that is not for this host
-    if own := processes.folder_of(means.platform):
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), own)))
-    if means.simulator:
-        environment["KUBECONFIG"] = means.simulator.kubeconfig
+    redact, context = ready.test.plan.redact, ready.context
+    environment = {VARIABLE: context.token}  # "" too: the observer must not find a token that is not for this host
+    if own := processes.folder_of(context.platform):
+        environment["PYTHONPATH"] = python_path(own)
+    if context.simulator:
+        environment["KUBECONFIG"] = context.simulator.kubeconfig
     hidden = column_of(redact[0], ready.test.hidden) if redact else b""
     observer = Observer(folder, recorder, environment, hidden)
-    observer.wait_until_it_looks()
+    observer.wait_until_observing()
     return observer

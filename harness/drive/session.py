@@ -1,294 +1,218 @@
-"""One test, from the press of Start to its report: open, dispatch, drain, clean up. Each test is a new folder."""
+"""The course of one test as a state machine: events in, commands out. It does no I/O and reads no clock.
 
-import time
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+`Session.on` takes what happened and returns what to do next, in order; `runner.py` does it. A test prepares,
+dispatches, drains, cleans up and reports. Stop ends the dispatch early and drains; Cut does not wait for open runs.
+"""
+
 from dataclasses import asdict
-from enum import StrEnum
 
-import gevent
-import gevent.event
-
-from harness.drive import processes
-from harness.drive.background import LiveDiagnosis
 from harness.drive.concurrency_limiter import ConcurrencyLimiter
-from harness.drive.dispatch import STOPPED
-from harness.drive.http_client import HttpClient
-from harness.drive.ledger import Finished
-from harness.drive.load_generator import LoadGenerator, lead_s
-from harness.drive.run_setup import LoadTest, RunContext, get_ready, open_test
+from harness.drive.session_messages import (
+    INTERRUPTED,
+    STOPPED,
+    Close,
+    Closed,
+    Command,
+    Cut,
+    Event,
+    Failed,
+    Finish,
+    Note,
+    Open,
+    Opened,
+    Prepared,
+    Reported,
+    SendMore,
+    SettleClosed,
+    StartGenerator,
+    Stop,
+    StopGenerator,
+    Terms,
+    Tick,
+    WorkerLost,
+    WriteFailed,
+    WriteReport,
+)
 from harness.model.abort import Watch
-from harness.model.errors import ExitCode, PipeswarmError
-from harness.model.records import Outcome, Submission
-from harness.model.schedules import Concurrency
-from harness.plan.validate import Checked
-from harness.store.folder import RunFolder
-from harness.targets.cleaning import clean_up
-from harness.targets.target import CleansUp, Cleanup
+from harness.model.errors import ExitCode
+from harness.model.live import Stage
 
 _TICK_S = 0.25
-# A closed schedule is looked after more often: an ended run is a free slot. Slots that open by themselves are known in
-# advance, and sent ahead so that they are on time.
+# In the closed model an ended run frees a slot, which must not wait. Slots that open at a known time are sent ahead.
 _CLOSED_TICK_S = 0.02
 _AHEAD_S = 0.1
-_REFUSED_S = 1.0  # a slot rests so long after a rejection, so that a broken platform is not asked ever faster
-# A test that is cut gives open requests so long to be answered.
-_FAREWELL_S = 5.0
-_INTERRUPTED = "Interrupted"
-
-
-class Stage(StrEnum):
-    """Where a test is."""
-
-    PREPARING = "preparing"
-    DISPATCHING = "dispatching"
-    DRAINING = "draining"
-    CLEANING = "cleaning up"
-    REPORTING = "reporting"
-    OVER = "over"
+_REJECTED_S = 1.0  # a slot rests after a rejection: a broken platform must not be asked faster and faster
+_FAREWELL_S = 5.0  # after a cut, open requests get this long to be answered
 
 
 class Session:
-    """One test. `run` does it all; `stop` and `cut` end it early; `crew_for` says who sends the arrivals."""
+    """One test. `stage` is where it is, `tick_s` how many seconds may pass until the next Tick (none: any number)."""
 
-    def __init__(self, checked: Checked, means: RunContext, *, on_finished: Callable[[Finished], None]) -> None:
-        self._checked = checked
-        self._means = means
-        self._on_finished = on_finished
-        self._crew: LoadGenerator | None = None
-        self._lookout: LiveDiagnosis | None = None
-        self._stopped = gevent.event.Event()
-        self._why_stopped = STOPPED
-        self._watch = Watch(checked.settings.abort_on)
-        self._cut = ""
-        self._unwritten: OSError | None = None
-        self._lost = 0  # arrivals of a closed schedule that went down with their worker
-        self._started_at = self._last_due_at = 0
-        self.test: LoadTest | None = None
-        self.empty = True  # nothing has been made that would have to be sealed
+    def __init__(self) -> None:
         self.stage = Stage.PREPARING
-        self.exit_code = ExitCode.OK
-        self.verdict = ""
+        self._terms: Terms | None = None  # until they are known nothing has been made that would have to be sealed
+        self._why_stopped: str | None = None
+        self._cut = ""  # the reason of the first Cut
+        self._deadline_s: float | None = None  # of the farewell while dispatching, of the drain while draining
+        self._watch = Watch(())
+        self._slots: ConcurrencyLimiter | None = None  # of a closed schedule, while it makes arrivals due
+        self._issued = self._freed = self._rejected = self._lost = 0
+        self._exit_code = ExitCode.OK
+        self._verdict = ""
 
     @property
-    def folder(self) -> RunFolder | None:
-        """The run folder, once there is one."""
-        return self.test.folder if self.test is not None else None
+    def tick_s(self) -> float | None:
+        """See the class."""
+        if self.stage not in {Stage.DISPATCHING, Stage.DRAINING}:
+            return None
+        return _CLOSED_TICK_S if self._slots is not None else _TICK_S
 
-    # --- the whole story ----------------------------------------------------------------------------------------
+    def on(self, event: Event) -> tuple[Command, ...]:
+        """Take in an event and return what to do about it, in order."""
+        if self.stage is Stage.OVER:
+            return ()
+        match event:
+            case Prepared():
+                self._terms = event.terms
+                self._watch = Watch(event.terms.abort_on)
+                return (Open(),)
+            case Stop():
+                return self._stop(event.reason, event.why)
+            case Cut():
+                return self._end_early(event)
+            case Failed():
+                return self._failed(event)
+        return self._on_made(event, self._terms) if self._terms is not None else ()
 
-    def run(self, crew_for: "Callable[[LoadTest, Session], LoadGenerator]") -> None:
-        """Do the test. Never raises for what a user or a platform did: `exit_code` and `verdict` say it."""
-        try:
-            ready = get_ready(self._checked, self._means)
-            self.empty = False
-            test = self.test = open_test(ready)
-            self._lookout = LiveDiagnosis(test.folder)
-            self._crew = crew_for(test, self)
-            self._dispatch(test, self._crew)
-            self._drain(test)
-        except PipeswarmError as error:
-            self.exit_code = error.exit_code
-            self.verdict = f"error: {error}"
-        except OSError as error:
-            if self.folder is None:
-                raise
-            self.exit_code = ExitCode.INVALID
-            self.verdict = f"error: {_cannot_record(error, self.folder)}"
-        finally:
-            self._end()
-        if self.folder is not None and self.exit_code in {ExitCode.OK, ExitCode.INTERRUPTED}:
-            self._report(self.folder)
-        if self._cut == _INTERRUPTED:
-            self.exit_code = ExitCode.INTERRUPTED
-        self.stage = Stage.OVER
-
-    def stop(self, reason: str = "Stopped", why: str = STOPPED) -> None:
-        """Send nothing more, but wait for the runs that are on their way."""
-        if self.test is not None and self.stage is Stage.DISPATCHING and not self._stopped.is_set():
-            self.test.note(reason, why if why != STOPPED else "dispatch was stopped before the schedule's end")
-        self._why_stopped = why
-        self._stopped.set()
-        if self._crew is not None:
-            self._crew.stop(why)
-
-    def interrupt(self) -> None:
-        """Somebody wants to leave: `cut`. A test that is complete stays so, and only its report is waited for."""
-        self.cut(_INTERRUPTED)
-
-    def cut(self, reason: str, why: str = STOPPED) -> None:
-        """Stop and do not wait: what is still open is censored."""
-        self._cut = self._cut or reason
-        self.stop(reason, why)
-
-    @contextmanager
-    def recording(self) -> Iterator[None]:
-        """What is booked in here and can't be written ends the test: nothing may be sent that leaves no trace."""
-        try:
-            yield
-        except OSError as error:
-            self._unwritten = self._unwritten or error
-            self._cut = self._cut or "Unrecorded"
-            self._stopped.set()
-            if self._crew is not None:
-                self._crew.stop(STOPPED)
-
-    def worker_lost(self, index: int, client: str, arrivals: int) -> None:
-        """Note that a worker died; its arrivals without a row make the run invalid."""
-        self._lost += arrivals
-        if self.test is not None:
-            self.test.note("WorkerLost", f"worker {index} ({client}) is gone")
+    def _on_made(self, event: Event, terms: Terms) -> tuple[Command, ...]:
+        match event:
+            case Opened():
+                return self._dispatch(event.t0_at, terms)
+            case Tick():
+                return self._tick(event, terms)
+            case WorkerLost():
+                self._lost += event.arrivals
+                return (Note("WorkerLost", f"worker {event.index} ({event.client}) disconnected"),)
+            case WriteFailed():
+                return self._write_failed(event)
+            case Closed():
+                return self._closed()
+            case Reported():
+                self._exit_code, self._verdict = event.exit_code, event.verdict
+                return self._finish()
+        return ()
 
     # --- dispatch and drain -------------------------------------------------------------------------------------
 
-    def _dispatch(self, test: LoadTest, crew: LoadGenerator) -> None:
+    def _dispatch(self, t0_at: int, terms: Terms) -> tuple[Command, ...]:
         self.stage = Stage.DISPATCHING
-        self._started_at = time.time_ns() + round(lead_s(test.offsets) * 1e9)
-        test.note("Started", f"{test.plan.intended or 'as many as there is time for'} arrivals", at=self._started_at)
-        crew.start(test.order(self._started_at))
-        if self._stopped.is_set():  # before the first arrival: every one of them is missed
-            crew.stop(self._why_stopped)
-        if isinstance(test.schedule, Concurrency):
-            self._keep_in_flight(test, crew, test.schedule)
-        else:
-            self._last_due_at = self._started_at + round(test.offsets[-1] * 1e9)
-        while not crew.finished() and not self._cut:
-            self._tick(test)
-        with gevent.Timeout(_FAREWELL_S, exception=False):
-            while not crew.finished():
-                self._tick(test)
-        if isinstance(test.schedule, Concurrency):
-            self._settle_closed(test, test.schedule)
-        test.note("DispatchEnded", "every arrival was answered or missed")
+        started = f"{terms.intended} arrivals" if terms.intended else "arrivals until the time is up"
+        commands: tuple[Command, ...] = (Note("Started", started, at=t0_at), StartGenerator(t0_at))
+        if self._why_stopped is not None:  # before the first arrival: all are missed
+            return (*commands, StopGenerator(self._why_stopped))
+        if terms.concurrency is not None:
+            self._slots = ConcurrencyLimiter(terms.concurrency, terms.max_runs)
+        return commands
 
-    def _keep_in_flight(self, test: LoadTest, crew: LoadGenerator, schedule: Concurrency) -> None:
-        """Give the crew an arrival for each slot that gets free, until the schedule ends or somebody stops it."""
-        slots, ended, refused = ConcurrencyLimiter(schedule, self._checked.settings.most_runs), 0, 0
-        if schedule.length_s < float("inf"):
-            self._last_due_at = self._started_at + round(schedule.length_s * 1e9)
-        while not self._stopped.is_set() and not crew.finished():
-            now_s = (time.time_ns() - self._started_at) / 1e9
-            counts = test.ledger.counts
-            slots.free(counts.ended - counts.rejected + self._lost - ended, now_s)
-            slots.free(counts.rejected - refused, now_s + _REFUSED_S)
-            ended, refused = counts.ended - counts.rejected + self._lost, counts.rejected
-            found = slots.due(now_s + _AHEAD_S)
-            over = slots.over(now_s)
-            crew.send([(len(test.offsets) + k, due_s) for k, due_s in enumerate(found)], last=over)
-            test.offsets.extend(found)
-            test.ledger.intended = max(test.ledger.intended, len(test.offsets))
-            if over:
-                return
-            self._tick(test, _CLOSED_TICK_S)
+    def _tick(self, tick: Tick, terms: Terms) -> tuple[Command, ...]:
+        if self.stage not in {Stage.DISPATCHING, Stage.DRAINING}:
+            return ()
+        broken = self._watch.broken(tick.now_s, asdict(tick.counts))
+        aborted = self.on(Cut("Aborted", f"aborted by {broken}")) if broken and not self._cut else ()
+        if self.stage is Stage.DRAINING:
+            return (*aborted, *self._drain(tick, terms))
+        if self._cut and self._deadline_s is None:
+            self._deadline_s = tick.now_s + _FAREWELL_S
+        if not tick.generator_finished and (self._deadline_s is None or tick.now_s < self._deadline_s):
+            return (*aborted, *self._send_more(tick))
+        return (*aborted, *self._end_dispatch(tick, terms))
 
-    def _settle_closed(self, test: LoadTest, schedule: Concurrency) -> None:
-        """What was due is known now. Runs that were promised and never became due are missed."""
-        now_at = time.time_ns()
-        for seq in range(len(test.offsets), schedule.runs or 0):
-            test.offsets.append((now_at - self._started_at) / 1e9)
-            test.ledger.book(
-                Submission(seq, "", "", now_at, None, None, Outcome.MISSED, None, 0, None, self._why_stopped)
-            )
-        test.settle()
+    def _send_more(self, tick: Tick) -> tuple[Command, ...]:
+        """Closed model: an arrival for each slot that is free, until the schedule ends."""
+        slots, counts = self._slots, tick.counts
+        if slots is None:
+            return ()
+        freed = counts.ended - counts.rejected + self._lost
+        slots.free(freed - self._freed, tick.elapsed_s)
+        slots.free(counts.rejected - self._rejected, tick.elapsed_s + _REJECTED_S)
+        self._freed, self._rejected = freed, counts.rejected
+        dues = tuple(enumerate(slots.due(tick.elapsed_s + _AHEAD_S), self._issued))
+        self._issued = slots.issued
+        last = slots.over(tick.elapsed_s)
+        if last:
+            self._slots = None
+        return (SendMore(dues, last),) if dues or last else ()
 
-    def _drain(self, test: LoadTest) -> None:
-        """Wait until the platform says that every accepted run is over."""
-        self.stage = Stage.DRAINING
-        limit_s = self._checked.settings.limits.drain_s
-        deadline = time.monotonic() + limit_s
-        while test.ledger.counts.in_flight and time.monotonic() < deadline and not self._cut:
-            self._tick(test)
-        left = test.ledger.counts.in_flight
+    def _end_dispatch(self, tick: Tick, terms: Terms) -> tuple[Command, ...]:
+        self.stage, self._deadline_s, self._slots = Stage.DRAINING, None, None
+        ended = Note("DispatchEnded", "every arrival was answered or missed")
+        if terms.concurrency is None:
+            return (ended, *self._drain(tick, terms))
+        missed = max(0, (terms.concurrency.runs or 0) - self._issued)
+        return (SettleClosed(missed, self._why_stopped or STOPPED), ended, *self._drain(tick, terms))
+
+    def _drain(self, tick: Tick, terms: Terms) -> tuple[Command, ...]:
+        if self._deadline_s is None:
+            self._deadline_s = tick.now_s + terms.drain_s
+        running = tick.counts.in_flight
         if self._cut:
-            test.note(self._cut, f"{left} runs were still going")
-        elif left:
-            test.note("DrainTimedOut", f"{left} runs were still going after {limit_s:g} s")
+            note = Note(self._cut, f"{running} runs were still in flight")
+        elif not running:
+            note = Note("Drained", "every accepted run has ended")
+        elif tick.now_s >= self._deadline_s:
+            note = Note("DrainTimedOut", f"{running} runs were still in flight after {terms.drain_s:g} s")
         else:
-            test.note("Drained", "every accepted run is over")
+            return ()
+        return (note, *self._close(terms))
 
-    def _tick(self, test: LoadTest, seconds: float = _TICK_S) -> None:
-        gevent.sleep(seconds)
-        if self._unwritten is not None:
-            raise self._unwritten
-        self._book_ends(test)
-        test.observer.watch()
-        told = self._watch.broken(time.monotonic(), asdict(test.ledger.counts))
-        if told and not self._cut:
-            self.cut("Aborted", f"given up, {told}")
+    # --- early ends ---------------------------------------------------------------------------------------------
 
-    def _book_ends(self, test: LoadTest) -> None:
-        for event in test.ends.read():
-            if finished := test.ledger.end(event):
-                self._on_finished(finished)
+    def _stop(self, reason: str, why: str) -> tuple[Command, ...]:
+        again, self._why_stopped, self._slots = self._why_stopped is not None, why, None
+        if self.stage is not Stage.DISPATCHING:
+            return ()
+        stop = StopGenerator(why)
+        message = why if why != STOPPED else "dispatch was stopped before the end of the schedule"
+        return (stop,) if again else (Note(reason, message), stop)
 
-    # --- after the last run -------------------------------------------------------------------------------------
+    def _end_early(self, cut: Cut) -> tuple[Command, ...]:
+        self._cut = self._cut or cut.reason
+        if cut.reason == INTERRUPTED and self._terms is None:
+            return self._finish()
+        return self._stop(cut.reason, cut.why)
 
-    def _end(self) -> None:
-        """Nobody looks any more: what is done to the platform from here on changes no figure."""
-        if self._lookout is not None:
-            self._lookout.end()
-        if self.test is not None:
-            self.test.observer.end()
-            self._book_ends(self.test)
-            self._clean_up(self.test)
-            self.test.recorder.close()
+    def _write_failed(self, event: WriteFailed) -> tuple[Command, ...]:
+        """Stop at once: nothing may be sent that is not recorded."""
+        self._cut = self._cut or "Unrecorded"
+        if self._closing:
+            if self._exit_code is ExitCode.OK:
+                self._exit_code, self._verdict = ExitCode.INVALID, event.verdict
+            return ()
+        return self._failed(Failed(ExitCode.INVALID, event.verdict))
 
-    def _clean_up(self, test: LoadTest) -> None:
-        """Do away with this test's runs as it was asked for."""
-        settings = self._checked.settings
-        if settings.cleanup is Cleanup.NONE or not isinstance(test.target, CleansUp):
-            return
-        self.stage = Stage.CLEANING
-        rows = test.folder.records(Submission)
-        runs = ((row.run, not test.ledger.open(row.run)) for row in rows if row.run is not None)
-        carrier = HttpClient(test.plan.host, self._means.token, settings.limits, verify_tls=test.plan.verify_tls)
-        try:
-            done = clean_up(
-                test.target, runs, settings.cleanup, carrier, rate=settings.cleanup_rate, sleep=gevent.sleep
-            )
-        finally:
-            carrier.close()
-        with suppress(OSError):  # a full disk has been told of
-            test.note("CleanedUp", f"--cleanup {settings.cleanup}: {done}")
+    def _failed(self, event: Failed) -> tuple[Command, ...]:
+        self._exit_code, self._verdict = event.exit_code, event.verdict
+        if self._terms is None or self._closing:
+            return self._finish()
+        stop = (StopGenerator(STOPPED),) if self.stage is Stage.DISPATCHING else ()
+        return (*stop, *self._close(self._terms))
 
-    def _report(self, folder: RunFolder) -> None:
+    # --- the end ------------------------------------------------------------------------------------------------
+
+    @property
+    def _closing(self) -> bool:
+        return self.stage in {Stage.CLEANING, Stage.REPORTING}
+
+    def _close(self, terms: Terms) -> tuple[Command, ...]:
+        self.stage = Stage.CLEANING if terms.clean_up else Stage.REPORTING
+        return (Close(terms.clean_up),)
+
+    def _closed(self) -> tuple[Command, ...]:
+        if self._exit_code is not ExitCode.OK:
+            return self._finish()
         self.stage = Stage.REPORTING
-        code, self.verdict = processes.report(folder.path)
-        if self.exit_code is ExitCode.OK:
-            with suppress(ValueError):
-                self.exit_code = ExitCode(code)
+        return (WriteReport(),)
 
-    # --- how it stands ------------------------------------------------------------------------------------------
-
-    def live(self) -> dict[str, object]:
-        """What the progress line and the web UI show: the ledger's counts, the pace, and the time that is left."""
-        test = self.test
-        if test is None:
-            return {"stage": str(self.stage)}
-        counts, lags, now_at = test.ledger.counts, test.ledger.lags, time.time_ns()
-        due = bisect_right(test.offsets, (now_at - self._started_at) / 1e9) if self._started_at else 0
-        awaited = max(0, due - counts.recorded) if self.stage is Stage.DISPATCHING else 0
-        over = counts.done + counts.failed
-        per_s = over / max((now_at - self._started_at) / 1e9, 1.0)
-        live: dict[str, object] = {"stage": str(self.stage), **asdict(counts)}
-        live |= {"sent": counts.sent + awaited, "awaited": awaited, "in_flight": counts.in_flight}
-        live |= {"lag_s": lags.take_worst(), "lag_p99_s": lags.quantile(0.99)}
-        live["load"] = _in_words(test)
-        if over and self.stage in {Stage.DISPATCHING, Stage.DRAINING}:  # afterwards the report says it better
-            live["runs_per_min"] = per_s * 60
-            open_s = (counts.intended - counts.rejected - counts.missed - over) / per_s
-            live["eta_s"] = max(open_s, (self._last_due_at - now_at) / 1e9)
-        return live
-
-
-def _cannot_record(error: OSError, folder: RunFolder) -> str:
-    told = f"{folder.path} can't be written: {error.strerror or error}"
-    return f"{told}; the test was given up\n  → make room; pipeswarm report tells what was recorded until then"
-
-
-def _in_words(test: LoadTest) -> str:
-    if isinstance(test.schedule, Concurrency):
-        most = test.schedule.most_in_flight
-        return f"concurrency: at most {most} in flight (closed model: a slow platform is asked less)"
-    return f"{test.schedule.name} (open model: users don't set the rate)"
+    def _finish(self) -> tuple[Command, ...]:
+        self.stage = Stage.OVER
+        return (Finish(ExitCode.INTERRUPTED if self._cut == INTERRUPTED else self._exit_code, self._verdict),)

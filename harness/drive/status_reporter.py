@@ -1,7 +1,5 @@
-"""What people are told of a test: while it goes in terminal, folder and web UI, and at its end."""
+"""Shows a test while it runs and when it is over: in the terminal, in the run folder, in the web UI."""
 
-import os
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -9,105 +7,88 @@ from typing import Any
 
 import gevent
 
-from harness.drive.console import say
 from harness.drive.history import History
 from harness.drive.progress_line import Progress
-from harness.drive.session import Session, Stage
-from harness.model.errors import ExitCode
+from harness.drive.runner import SessionRunner
+from harness.model.live import LiveLoad, Stage
 
 _SHOW_EVERY_S = 1.0
 
 
 class StatusReporter:
-    """Shows the test of this process; without one, that there is none."""
+    """Shows the latest test of this process, or that there is none yet."""
 
     def __init__(self) -> None:
-        self._session: Session | None = None
+        self._runner: SessionRunner | None = None
         self._progress = Progress()
-        self._shower: gevent.Greenlet | None = None
+        self._refresher: gevent.Greenlet | None = None
         self._history = History()
-        self._load: Mapping[str, Any] = {}
+        self._load = LiveLoad()
         self._refusal = self._warning = ""
 
     def begin(self) -> None:
-        """Another test begins: what was told of the one before is over."""
-        self._session, self._history, self._load = None, History(), {}
+        """Forget the test before: another one was requested."""
+        self._runner, self._history, self._load = None, History(), LiveLoad()
         self._refusal = self._warning = ""
 
     def warn(self, warning: str) -> None:
-        """Show a sentence beside the test."""
+        """Show a warning beside the test."""
         self._warning = warning
 
     def refuse(self, refusal: str) -> None:
-        """A test could not be done, and that is all there is to say of it."""
+        """Show why a test could not be started."""
         self._refusal = refusal
-        self._load = self._load or {"stage": "not started"}
+        if not self._load.stage:
+            self._load = LiveLoad("not started")
 
-    def follow(self, session: Session) -> None:
-        """From now on it is about this test."""
-        self._session, self._history, self._progress = session, History(), Progress()
-        self._shower = gevent.spawn(self._show_regularly)
+    def follow(self, runner: SessionRunner) -> None:
+        """Show this test from now on."""
+        self._runner, self._history, self._progress = runner, History(), Progress()
+        self._refresher = gevent.spawn(self._refresh_regularly, runner)
 
-    def done(self) -> None:
-        """The test is over; say so once more everywhere."""
-        if self._shower is not None:
-            self._shower.kill()
-            self._show()
-            self._progress.done(self._load, self.live("observer"))
+    def done(self, runner: SessionRunner) -> None:
+        """The test is over: show its final state, or the error that kept it from starting."""
+        if self._refresher is not None and self._runner is runner:
+            self._refresher.kill()
+            self._refresh(runner)
+            self._progress.done(self._load, self._live("observer"))
+        elif runner.verdict:
+            self.refuse(runner.verdict)
 
     def state(self) -> dict[str, Any]:
-        """All that the web UI shows, as plain values."""
-        session = self._session
-        report = self.document("report.html")
+        """See `web_tab.Source`."""
         return {
-            "load": self._load,
-            "observer": self.live("observer"),
-            "findings": self.live("findings").get("findings", []),
+            "load": self._load.to_mapping(),
+            "observer": self._live("observer"),
+            "findings": self._live("findings").get("findings", []),
             "history": self._history.columns(),
             "warning": self._warning,
-            "verdict": self._refusal or (session.verdict if session is not None else ""),
-            "report": report is not None,
+            "verdict": self._refusal or (self._runner.verdict if self._runner is not None else ""),
+            "report": self.document("report.html") is not None,
         }
 
-    def live(self, part: str) -> Mapping[str, Any]:
-        """What another process of the test last said in its folder."""
-        folder = self._session.folder if self._session is not None else None
-        return folder.read_live(part) if folder is not None else {}
-
     def document(self, name: str) -> Path | None:
-        """A document of the test's folder, once it is there."""
-        session = self._session
-        if session is None or session.folder is None or session.stage is not Stage.OVER:
+        """See `web_tab.Source`."""
+        runner = self._runner
+        if runner is None or runner.folder is None or runner.stage is not Stage.OVER:
             return None
-        path = session.folder.path / name
+        path = runner.folder.path / name
         return path if path.is_file() else None
 
-    def _show_regularly(self) -> None:
+    def _live(self, part: str) -> Mapping[str, Any]:
+        """The latest state that another process of the test wrote to its folder."""
+        folder = self._runner.folder if self._runner is not None else None
+        return folder.read_live(part) if folder is not None else {}
+
+    def _refresh_regularly(self, runner: SessionRunner) -> None:
         while True:
-            self._show()
-            self._progress.show(self._load, self.live("observer"), self.live("findings"))
+            self._refresh(runner)
+            self._progress.show(self._load, self._live("observer"), self._live("findings"))
             gevent.sleep(_SHOW_EVERY_S)
 
-    def _show(self) -> None:
-        session = self._session
-        assert session is not None
-        self._load = session.live()
-        self._history.add(self._load, self.live("observer"))
-        if session.folder is not None:
-            with suppress(OSError):  # a full disk ends the test where a record can't be written
-                session.folder.write_live("load", self._load)
-
-
-def conclude(code: ExitCode, verdict: str, why: str = "", *, aside: bool = False) -> None:
-    """The last words of a test; `why` is said in place of the code's meaning, `aside` leaves stdout to others."""
-    out = sys.stderr if aside or verdict.startswith("error:") else sys.stdout
-    told = f"{verdict.rstrip()}\n" if verdict else ""
-    say(f"{told}exit code {int(code)}: {why or code.meaning}\n", out)
-
-
-def summarize_for_github(report: Path | None) -> None:
-    """A job's summary page on GitHub gets the report, as its file in ``GITHUB_STEP_SUMMARY`` asks for."""
-    summary = os.environ.get("GITHUB_STEP_SUMMARY")
-    if summary and report is not None:
-        with Path(summary).open("a", encoding="utf-8") as out:
-            out.write(report.read_text(encoding="utf-8"))
+    def _refresh(self, runner: SessionRunner) -> None:
+        self._load = runner.live()
+        self._history.add(self._load, self._live("observer"))
+        if runner.folder is not None:
+            with suppress(OSError):  # a full disk ends the test when a record can't be written
+                runner.folder.write_live("load", self._load.to_mapping())

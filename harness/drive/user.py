@@ -1,6 +1,6 @@
-"""The user class of a locustfile. Locust wants users; the schedule, not their number, sets the load.
+"""The user class of a locustfile. Locust needs users; the schedule, not their number, sets the load.
 
-A locustfile declares a subclass and names its platform; everything else follows from the options::
+A locustfile declares a subclass that names its platform; everything else follows from the options::
 
     from harness.drive.user import PipelineUser
 
@@ -11,29 +11,32 @@ A locustfile declares a subclass and names its platform; everything else follows
 import sys
 from typing import Any, ClassVar
 
+from locust import User, events, task
+
 try:
     from harness.drive.locust_plugin import connect
-except KeyboardInterrupt:  # this takes a moment, and Locust would show where it was
-    sys.exit(130)
+except KeyboardInterrupt:  # Ctrl-C during the imports: exit quietly as soon as Locust has read the locustfile
 
-from locust import User, task
+    def connect(target: str) -> None:  # noqa: ARG001  # the signature of the plugin's
+        """Exit when Locust parses its options."""
+        events.init_command_line_parser.add_listener(lambda **_: sys.exit(130))
 
 
 class PipelineUser(User):  # type: ignore[misc]  # Locust's classes carry no types
-    """Declares a load test of one platform: a subclass names it, and Locust's events are wired to it.
+    """Declares a load test of one platform: a subclass names it and is wired to Locust's events.
 
-    `platform` is the name of a target: a module of `harness.targets` or an entry point of ``pipeswarm.targets``.
-    One user is enough: arrivals come from the schedule, never from a user that waits for its answer.
+    `platform` is the name of a target: a module of `harness.targets`, an entry point of ``pipeswarm.targets``, or a
+    module beside the locustfile. One user is enough, because arrivals come from the schedule.
     """
 
     abstract = True
     platform: ClassVar[str]
 
-    functions = True  # Locust takes it for no fault of such a class that --tags leave it no task
+    functions = True  # keeps Locust from complaining when --tags leave this class without tasks
 
     def __init__(self, environment: Any) -> None:
         super().__init__(environment)
-        # The schedule is no matter of --tags: they choose among the tasks of users that stand beside this one.
+        # --tags select tasks of other users in the locustfile; the schedule always runs.
         self.tasks = [PipelineUser.follow_the_schedule]
 
     def __init_subclass__(cls, **more: object) -> None:
@@ -44,5 +47,5 @@ class PipelineUser(User):  # type: ignore[misc]  # Locust's classes carry no typ
 
     @task  # type: ignore[untyped-decorator]  # Locust's decorator carries no types
     def follow_the_schedule(self) -> None:
-        """Stay until the test is over."""
+        """Wait while the test runs."""
         self.environment.runner.greenlet.join(timeout=1)

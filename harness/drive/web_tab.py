@@ -1,4 +1,4 @@
-"""The tab "Pipeline runs" of Locust's web UI: ledger, cluster, findings and verdict beside Locust's own statistics."""
+"""The tab "Pipeline runs" of Locust's web UI: ledger, cluster, findings and verdict beside Locust's statistics."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,16 +11,16 @@ from harness.model.errors import ConfigError
 from harness.model.exposition import CONTENT_TYPE, exposition
 
 _KEY = "pipeline-runs"
-_OURS = Path(__file__).with_name("web")
+_FILES = Path(__file__).with_name("web")
 _ENTRY = f'<link rel="stylesheet" href="./{_KEY}/tab.css"><script defer src="./{_KEY}/tab.js"></script>'
 _JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
 
 
-class Shown(Protocol):
-    """The test that the tab is about."""
+class Source(Protocol):
+    """What the tab shows: the latest test of this process."""
 
     def state(self) -> dict[str, Any]:
-        """All that it shows, as plain values: load, observer, findings, history, verdict, report."""
+        """The JSON object that `tab.js` draws: load, observer, findings, history, warning, verdict, report."""
         ...
 
     def document(self, name: str) -> Path | None:
@@ -28,27 +28,27 @@ class Shown(Protocol):
         ...
 
 
-def demand_address(host: str, port: int) -> None:
-    """Find out whether the page can be served there, before Locust does: it would show a traceback.
+def check_address(host: str, port: int) -> None:
+    """Check that the page can be served there, before Locust fails with a traceback.
 
     Raises:
-        ConfigError: it can't, most often because somebody else is there.
+        ConfigError: it can't, most often because the port is in use.
     """
     server = StreamServer((host, port), lambda *_: None)
     try:
         server.init_socket()
     except OSError as error:
-        hint = "give another --web-port; --headless needs none"
+        hint = "choose another --web-port, or use --headless"
         raise ConfigError(f"the web UI can't be served: {error.strerror}", hint) from error
     finally:
         server.close()
 
 
-def add(web_ui: Any, shown: Shown) -> None:
-    """Give Locust's page the tab, what it asks for, the report, and the metrics that a Prometheus scrapes."""
+def add(web_ui: Any, source: Source) -> None:
+    """Add the tab to Locust's page, with its data, the report, and metrics for Prometheus."""
     from flask import Blueprint, request, send_file, send_from_directory
 
-    # The form shows the options in the order in which they make sense.
+    # The form shows the options in the order in which they are declared.
     web_ui.app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}
     web_ui.template_args["extended_tabs"] = [{"title": "Pipeline runs", "key": _KEY}]
     web_ui.template_args["extended_csv_files"] = [
@@ -66,29 +66,29 @@ def add(web_ui: Any, shown: Shown) -> None:
     @pages.route("/metrics")
     @web_ui.auth_required_if_enabled  # type: ignore[untyped-decorator]  # as above
     def metrics() -> Any:
-        state = shown.state()
+        state = source.state()
         return exposition(state["load"], state["observer"]), 200, {"Content-Type": CONTENT_TYPE}
 
     @pages.route(f"/{_KEY}/state")
     @web_ui.auth_required_if_enabled  # type: ignore[untyped-decorator]  # as above
     def state() -> Any:
-        return orjson.dumps(shown.state()), 200, _JSON
+        return orjson.dumps(source.state()), 200, _JSON
 
     @pages.route(f"/{_KEY}/report.html")
     @web_ui.auth_required_if_enabled  # type: ignore[untyped-decorator]  # as above
     def last_report() -> Any:
-        path = shown.document("report.html")
+        path = source.document("report.html")
         if path is None:
-            return "There is no report yet: it is written when a test is over.", 404
+            return "No report yet: it is written when the test is over.", 404
         return send_file(path.resolve())
 
     @pages.route(f"/{_KEY}/<any('tab.js', 'tab.css'):name>")
     def file(name: str) -> Any:
-        return send_from_directory(_OURS, name)
+        return send_from_directory(_FILES, name)
 
     @pages.route(f"/{_KEY}/plotly.js")
     def plotly() -> Any:
-        package = find_spec("plotly")  # importing it would take a moment in which no arrival is sent
+        package = find_spec("plotly")  # importing it would delay arrivals
         assert package is not None
         assert package.origin is not None
         return send_file(Path(package.origin).with_name("package_data") / "plotly.min.js", max_age=3600)

@@ -8,7 +8,7 @@ from harness.drive.concurrency_limiter import ConcurrencyLimiter
 from harness.model import Concurrency, Level
 
 
-def test_slots_open_at_the_spawn_rate_and_again_when_a_run_ends():
+def test_slots_open_at_the_spawn_rate_and_whenever_a_run_ends():
     slots = ConcurrencyLimiter(Concurrency((Level(3, 60.0),), 2.0))
     assert slots.due(0.0) == [0.0]
     assert slots.due(1.0) == [0.5, 1.0]
@@ -18,7 +18,7 @@ def test_slots_open_at_the_spawn_rate_and_again_when_a_run_ends():
     assert slots.issued == 5
 
 
-def test_it_ends_with_its_runs():
+def test_it_ends_after_its_runs():
     slots = ConcurrencyLimiter(Concurrency((Level(10),), 1000.0, runs=4))
     assert len(slots.due(1.0)) == 4
     assert slots.over(1.0)
@@ -26,7 +26,7 @@ def test_it_ends_with_its_runs():
     assert slots.due(3.0) == []
 
 
-def test_it_ends_with_its_time():
+def test_it_ends_after_its_time():
     slots = ConcurrencyLimiter(Concurrency((Level(1, 10.0),)))
     slots.due(0.0)
     assert not slots.over(9.9)

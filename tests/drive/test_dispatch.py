@@ -49,7 +49,7 @@ def answer(_):
     return HttpAnswer(200, b"")
 
 
-def test_an_answered_arrival_is_accepted_with_its_run():
+def test_an_accepted_arrival_has_its_run():
     for row in dispatch(20, answer):
         assert (row.outcome, row.run, row.run_name) == (Outcome.ACCEPTED, f"run-{row.seq}", f"{row.seq}-s")
         assert row.due_at <= row.sent_at <= row.answered_at
@@ -71,7 +71,7 @@ def test_a_stalled_platform_delays_no_arrival():
 
 
 @pytest.mark.parametrize(("spacing_s", "turns"), [(1.0, True), (0.005, False)])
-def test_after_a_rest_it_is_awake_before_the_arrival_is_due(spacing_s, turns):
+def test_after_a_long_wait_it_spins_until_the_arrival_is_due(spacing_s, turns):
     """A timer wakes late, by the more the longer the core has slept; where arrivals are close that would cost a core."""
 
     class Told(Clock):
@@ -94,13 +94,13 @@ def test_after_a_rest_it_is_awake_before_the_arrival_is_due(spacing_s, turns):
     assert all(row.sent_at >= row.due_at for row in rows)
 
 
-def test_what_the_platform_refuses_is_rejected_with_status_and_words():
+def test_a_refused_submission_is_rejected_with_status_and_message():
     (row,) = dispatch(1, lambda _: HttpAnswer(503, b"overloaded"))
     assert (row.outcome, row.status, row.error, row.run) == (Outcome.REJECTED, 503, "overloaded", None)
     assert row.answered_at is not None
 
 
-def test_what_gets_no_answer_is_rejected_without_status_or_answer_time():
+def test_a_submission_without_a_response_is_rejected_without_status_or_answer_time():
     def silence(_):
         raise TargetUnreachableError("timed out")
 
@@ -110,7 +110,7 @@ def test_what_gets_no_answer_is_rejected_without_status_or_answer_time():
 
 
 @pytest.mark.parametrize(("sends", "outcome"), [(True, Outcome.REJECTED), (False, Outcome.MISSED)])
-def test_a_defect_in_the_targets_code_loses_no_arrival(monkeypatch, capsys, sends, outcome):
+def test_a_bug_in_the_targets_code_loses_no_arrival(monkeypatch, capsys, sends, outcome):
     def submit(_, scenario, exchange):
         if sends:
             exchange(HttpRequest("POST", "/"))
@@ -123,14 +123,14 @@ def test_a_defect_in_the_targets_code_loses_no_arrival(monkeypatch, capsys, send
     assert "KeyError" in capsys.readouterr().err, "its author sees where it was"
 
 
-def test_what_does_not_fit_in_flight_is_missed_not_delayed():
+def test_arrivals_beyond_the_in_flight_limit_are_missed_not_delayed():
     rows = dispatch(10, answer, max_in_flight=3, spacing_s=0.0)  # before the first is answered all are due
     outcomes = [row.outcome for row in rows]
     assert outcomes == [Outcome.ACCEPTED] * 3 + [Outcome.MISSED] * 7
     assert all(row.sent_at is None and row.error for row in rows[3:])
 
 
-def test_stopping_books_the_rest_as_missed_at_once():
+def test_a_stop_books_the_remaining_arrivals_as_missed_at_once():
     rows = dispatch(5, answer, spacing_s=60.0, before=lambda d: gevent.spawn_later(0.05, d.stop))
     assert [row.outcome for row in rows] == [Outcome.ACCEPTED] + [Outcome.MISSED] * 4
 
@@ -142,7 +142,7 @@ def test_most_at_once_counts_the_densest_window(offsets, most):
     assert most_at_once(offsets) == most
 
 
-def test_a_run_that_is_over_with_its_answer_is_booked_with_its_phases_and_its_end():
+def test_a_run_that_ends_with_its_response_is_booked_with_its_phases_and_end():
     class Synchronous:
         def submit(self, scenario, exchange):
             exchange(HttpRequest("POST", "/"))

@@ -117,7 +117,7 @@ def test_an_hour_drifts_less_than_a_millisecond(hour):
     assert abs((hour.rows[-1].sent_at - hour.rows[0].sent_at) / 1e6 - (HOUR_S - 1 / RATE) * 1e3) < 2.0
 
 
-def test_a_stall_of_six_seconds_delays_no_arrival_and_its_answers_count_from_the_due_time(hour):
+def test_a_stall_of_six_seconds_delays_no_arrival_and_latency_counts_from_the_due_time(hour):
     due = np.array([(row.due_at - T0_AT) / 1e9 - HOUR_S / 2 for row in hour.rows])
     inside = (due >= 0) & (due < 6)
     assert inside.sum() == 300
@@ -127,20 +127,20 @@ def test_a_stall_of_six_seconds_delays_no_arrival_and_its_answers_count_from_the
     np.testing.assert_allclose(latencies_s[inside], 6 - due[inside], atol=0.05)
 
 
-def test_what_is_in_memory_does_not_grow_with_the_test(hour):
+def test_memory_does_not_grow_with_the_test(hour):
     assert hour.most_in_flight == pytest.approx(301, abs=2), "the stall's, and nothing else"
     assert not hour.ledger._open
     assert not hour.ledger._ended_first
 
 
-def test_the_clock_does_not_follow_a_jump_of_the_wall_clock(monkeypatch):
+def test_the_clock_ignores_jumps_of_the_wall_clock(monkeypatch):
     clock = Clock()
     before = clock.now()
     monkeypatch.setattr("time.time_ns", lambda: 0)
     assert 0 <= clock.now() - before < 10**9
 
 
-def test_a_clock_that_is_ahead_is_set_right(monkeypatch):
+def test_a_clock_that_is_ahead_is_corrected(monkeypatch):
     monkeypatch.setattr("time.time_ns", lambda: 10**18)
     monkeypatch.setattr("time.monotonic_ns", lambda: 7)
     assert Clock().now() - Clock(ahead_ns=5 * 10**9).now() == 5 * 10**9

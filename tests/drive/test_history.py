@@ -4,17 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.drive.history import History
+from harness.model.live import Counts, LiveLoad
 
 
-def told(count):
-    return {"intended": 10_000, "in_flight": count, "awaited": 1, "done": 0, "failed": 0}
+def load(in_flight):
+    return LiveLoad("dispatching", "burst", Counts(10_000, accepted=in_flight), awaited=1)
 
 
 @given(st.integers(1, 5000))
-def test_it_keeps_the_whole_test_in_few_points(seconds):
+def test_a_test_of_any_length_fits_into_few_points(seconds):
     history = History()
     for second in range(seconds):
-        history.add(told(second), {"ready_nodes": 3}, float(second))
+        history.add(load(second), {"ready_nodes": 3}, float(second))
     columns = history.columns()
     assert columns["at_s"][0] == 0
     assert columns["at_s"] == columns["in_flight"] == sorted(set(columns["at_s"]))
@@ -25,12 +26,12 @@ def test_it_keeps_the_whole_test_in_few_points(seconds):
 
 def test_before_the_ledger_is_open_there_is_no_point():
     history = History()
-    history.add({"stage": "preparing"}, {}, 0.0)
+    history.add(LiveLoad("preparing"), {}, 0.0)
     assert history.columns()["at_s"] == []
 
 
-def test_nodes_that_were_not_observed_are_unknown():
+def test_unobserved_nodes_are_nan():
     history = History()
-    history.add(told(1), {}, 0.0)
+    history.add(load(1), {}, 0.0)
     (nodes,) = history.columns()["ready_nodes"]
     assert math.isnan(nodes)

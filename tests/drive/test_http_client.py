@@ -1,4 +1,4 @@
-"""The carrier against real servers on loopback sockets, plain and TLS."""
+"""The HTTP client against real servers on loopback sockets, plain and TLS."""
 
 import os
 import resource
@@ -23,7 +23,7 @@ POST = HttpRequest("POST", "/runs", b'{"a":1}', {"content-type": "application/js
 
 
 class Server:
-    """Answers each request with the next of `answers`, the last one for ever; `None` closes without an answer."""
+    """Answers each request with the next of `answers`, the last one forever; `None` closes without a response."""
 
     def __init__(self, *answers, **tls):
         self.answers = list(answers) or [OK]
@@ -51,7 +51,7 @@ class Server:
         while b"\r\n\r\n" not in data:
             try:
                 more = connection.recv(65536)
-            except OSError:  # a test closes connections under our feet
+            except OSError:  # a test closes connections meanwhile
                 more = b""
             if not more:
                 return b""
@@ -83,8 +83,8 @@ def serve():
 
 def test_a_request_carries_host_token_prefix_and_length(serve):
     server = serve()
-    carry = HttpClient(server.url + "/pipeline/", "secret\n", LIMITS)
-    answer = carry(POST)
+    client = HttpClient(server.url + "/pipeline/", "secret\n", LIMITS)
+    answer = client(POST)
     head, _, body = server.requests[0].partition(b"\r\n\r\n")
     line, *fields = head.decode().split("\r\n")
     assert line == "POST /pipeline/runs HTTP/1.1"
@@ -103,44 +103,44 @@ def test_a_request_carries_host_token_prefix_and_length(serve):
 @pytest.mark.parametrize(
     ("method", "length"), [("POST", b"Content-Length: 0"), ("DELETE", b"Content-Length: 0"), ("GET", None)]
 )
-def test_an_empty_body_has_a_length_where_one_is_expected(serve, method, length):
+def test_an_empty_body_has_a_content_length_unless_it_is_a_get(serve, method, length):
     server = serve()
     HttpClient(server.url, "", LIMITS)(HttpRequest(method, "/"))
     assert (length in server.requests[0]) if length else (b"ontent-" not in server.requests[0])
 
 
-def test_a_connection_is_used_again(serve):
+def test_a_connection_is_reused(serve):
     server = serve()
-    carry = HttpClient(server.url, "", LIMITS)
+    client = HttpClient(server.url, "", LIMITS)
     for _ in range(5):
-        carry(POST)
+        client(POST)
     assert (len(server.connections), len(server.requests)) == (1, 5)
 
 
-def test_requests_at_once_have_a_connection_each_and_warm_ones_are_there_before(serve):
+def test_concurrent_requests_have_a_connection_each_and_warm_ones_are_open_before(serve):
     server = serve()
-    carry = HttpClient(server.url, "", LIMITS)
-    carry.warm(20)
+    client = HttpClient(server.url, "", LIMITS)
+    client.warm(20)
     gevent.sleep(0)
     assert (len(server.connections), server.requests) == (20, [])
-    gevent.joinall([gevent.spawn(carry, POST) for _ in range(20)])
+    gevent.joinall([gevent.spawn(client, POST) for _ in range(20)])
     assert (len(server.connections), len(server.requests)) == (20, 20)
 
 
-def test_where_the_host_is_is_asked_once_for_many_connections_and_each_address_tried(serve, monkeypatch):
+def test_the_name_is_resolved_once_for_many_connections_and_each_address_is_tried(serve, monkeypatch):
     server, asked = serve(), []
     real = http_client.socket.getaddrinfo
 
     def addresses(host, port, *more):
         asked.append(host)
         (good, *_) = (each for each in real(host, port, *more) if each[-1][0] == "127.0.0.1")
-        return [(*good[:4], ("127.0.0.1", 1)), good]  # nobody listens at the first
+        return [(*good[:4], ("127.0.0.1", 1)), good]  # the first one refuses
 
-    monkeypatch.setattr(http_client, "_ASK_EVERY_S", 3600.0)
+    monkeypatch.setattr(http_client, "_RESOLVE_EVERY_S", 3600.0)
     monkeypatch.setattr(http_client.socket, "getaddrinfo", addresses)
-    carry = HttpClient(server.url, "", LIMITS)
-    carry(POST)
-    carry.warm(20)
+    client = HttpClient(server.url, "", LIMITS)
+    client(POST)
+    client.warm(20)
     gevent.sleep(0)
     assert asked == ["localhost"]
     assert len(server.connections) == 21
@@ -151,55 +151,55 @@ def test_a_name_without_an_address_is_unreachable():
         HttpClient("http://nowhere.invalid", "", LIMITS)(POST)
 
 
-def test_a_connection_that_the_server_has_closed_is_not_used_again(serve):
+def test_a_connection_that_the_server_closed_is_not_reused(serve):
     server = serve()
-    carry = HttpClient(server.url, "", LIMITS)
-    carry(POST)
+    client = HttpClient(server.url, "", LIMITS)
+    client(POST)
     server.connections[0].close()
     gevent.sleep(0.01)
-    assert carry(POST).status == 200
+    assert client(POST).status == 200
     assert (len(server.connections), len(server.requests)) == (2, 2)
 
 
-def test_a_server_that_announces_the_end_of_a_connection_is_believed(serve):
+def test_a_connection_that_the_server_announces_to_close_is_not_reused(serve):
     server = serve(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall of it", OK)
-    carry = HttpClient(server.url, "", LIMITS)
-    assert carry(POST).body == b"all of it", "without a length, the body ends with the connection"
-    assert carry(POST).body == b"{}"
+    client = HttpClient(server.url, "", LIMITS)
+    assert client(POST).body == b"all of it", "without a length, the body ends with the connection"
+    assert client(POST).body == b"{}"
     assert len(server.connections) == 2
 
 
-def test_an_answer_in_chunks_is_put_together(serve):
+def test_a_chunked_response_is_reassembled(serve):
     server = serve(b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n3\r\n:1}\r\n0\r\n\r\n')
     assert HttpClient(server.url, "", LIMITS)(POST).body == b'{"a":1}'
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         (None, "closed"),
-        (b"SSH-2.0-OpenSSH_9.2\r\n", r"does not answer: what it says is not HTTP \(Expected HTTP"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", r"does not answer: the response is not HTTP \(Expected HTTP"),
         (b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Le", "does not answer"),
     ],
 )
-def test_what_is_not_answered_is_not_sent_again(serve, answer, told):
+def test_a_request_without_a_response_is_not_sent_again(serve, answer, message):
     server = serve(OK, answer)
-    carry = HttpClient(server.url, "", LIMITS)
-    carry(POST)
-    with pytest.raises(TargetUnreachableError, match=told):
-        carry(POST)
+    client = HttpClient(server.url, "", LIMITS)
+    client(POST)
+    with pytest.raises(TargetUnreachableError, match=message):
+        client(POST)
     assert len(server.requests) == 2
     server.answers = [OK]
-    assert carry(POST).status == 200, "and the next request has a connection of its own"
+    assert client(POST).status == 200, "the next request gets a new connection"
 
 
-def test_silence_ends_with_the_time_limit(serve):
+def test_a_response_that_never_ends_times_out(serve):
     server = serve(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n12")
     with pytest.raises(TargetUnreachableError, match="timed out"):
         HttpClient(server.url, "", Limits(answer_timeout_s=0.2))(POST)
 
 
-def test_nobody_listening_is_unreachable(serve):
+def test_a_refused_connection_is_unreachable(serve):
     server = serve()
     server.stop()
     with pytest.raises(TargetUnreachableError, match="refused"):
@@ -211,7 +211,7 @@ def test_nobody_listening_is_unreachable(serve):
     "request_",
     [HttpRequest("GET", "/a b"), HttpRequest("GET", "/a\r\nx: y"), HttpRequest("GET", "/", b"", {"a": "b\r\nc: d"})],
 )
-def test_nothing_is_smuggled_into_the_head(serve, request_):
+def test_line_breaks_and_spaces_cannot_be_smuggled_into_the_head(serve, request_):
     server = serve()
     with pytest.raises(ValueError, match=r"not a path|line break"):
         HttpClient(server.url, "", LIMITS)(request_)
@@ -219,13 +219,13 @@ def test_nothing_is_smuggled_into_the_head(serve, request_):
 
 
 @pytest.mark.parametrize("host", ["ftp://h", "http://", "http://h:port", "http://[::1", "http://h:99999", ""])
-def test_what_is_no_address_is_refused(host):
+def test_an_invalid_address_is_refused(host):
     with pytest.raises(ConfigError, match="not the address of a platform"):
         HttpClient(host, "", LIMITS)
 
 
-def test_credentials_in_an_address_are_refused_for_reports_name_it():
-    with pytest.raises(ConfigError, match="holds credentials"):
+def test_credentials_in_an_address_are_refused_because_reports_show_it():
+    with pytest.raises(ConfigError, match="contains credentials"):
         HttpClient("https://me:secret@kfp.example", "", LIMITS)
 
 
@@ -234,25 +234,25 @@ def test_a_token_of_two_lines_is_refused():
         HttpClient("http://h", "one\ntwo", LIMITS)
 
 
-def test_connections_are_kept_beyond_a_thousand_open_files(serve):
-    """`select` knows no descriptor above 1,023; a burst of thousands has them."""
+def test_connections_are_reused_beyond_a_thousand_open_files(serve):
+    """`select` supports no descriptor above 1,023; a burst of thousands has them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < 1200:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
     server = serve()
-    carry = HttpClient(server.url, "", LIMITS)
+    client = HttpClient(server.url, "", LIMITS)
     spare = [os.dup(0) for _ in range(1100)]
     try:
         for _ in range(3):
-            carry(POST)
+            client(POST)
     finally:
         for descriptor in spare:
             os.close(descriptor)
     assert len(server.connections) == 1
 
 
-def test_over_tls_the_certificate_counts_and_warm_connections_are_used(serve, tmp_path, monkeypatch):
-    """A TLS 1.3 server sends session tickets after the handshake: the idle connection is readable, and good."""
+def test_over_tls_the_certificate_is_checked_and_warm_connections_are_used(serve, tmp_path, monkeypatch):
+    """A TLS 1.3 server sends session tickets after the handshake: the idle connection is readable, and usable."""
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
@@ -266,9 +266,9 @@ def test_over_tls_the_certificate_counts_and_warm_connections_are_used(serve, tm
         HttpClient(server.url, "", LIMITS)(POST)
     assert HttpClient(server.url, "", LIMITS, verify_tls=False)(POST).status == 200
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    carry = HttpClient(server.url, "", LIMITS)
-    carry.warm(2)
+    client = HttpClient(server.url, "", LIMITS)
+    client.warm(2)
     gevent.sleep(0.05)
     before = len(server.connections)
-    assert carry(POST).status == carry(POST).status == 200
+    assert client(POST).status == client(POST).status == 200
     assert len(server.connections) == before

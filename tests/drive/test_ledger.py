@@ -27,7 +27,7 @@ steps = st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["row", "end"])), 
 
 
 @given(steps, st.lists(st.sampled_from(list(Outcome)), min_size=10, max_size=10))
-def test_the_identity_holds_whatever_comes_first(tmp_path_factory, order, outcomes):
+def test_the_identity_of_the_ledger_holds_in_any_order(tmp_path_factory, order, outcomes):
     ledger = Ledger(RunFolder.create(tmp_path_factory.mktemp("l"), "a").recorder(), 10)
     booked, ended = set(), set()
     for seq, what in order:
@@ -44,7 +44,7 @@ def test_the_identity_holds_whatever_comes_first(tmp_path_factory, order, outcom
     assert counts.recorded == counts.done + counts.failed + counts.in_flight + counts.missed + counts.rejected
 
 
-def test_an_end_tells_how_long_after_the_due_time_and_why(folder):
+def test_an_end_has_its_duration_since_the_due_time_and_its_error(folder):
     ledger = Ledger(folder.recorder(), 2)
     ledger.book(row(0))
     ledger.book(row(1))
@@ -54,7 +54,7 @@ def test_an_end_tells_how_long_after_the_due_time_and_why(folder):
     assert (ledger.counts.done, ledger.counts.failed, ledger.counts.in_flight) == (1, 1, 0)
 
 
-def test_ends_of_other_tests_and_events_of_other_kinds_count_nothing(folder):
+def test_ends_of_other_tests_and_other_events_are_ignored(folder):
     ledger = Ledger(folder.recorder(), 1)
     assert ledger.end(end(7)) is None
     assert ledger.end(Event(1, "Pod", "r0", "FAILED")) is None
@@ -62,7 +62,7 @@ def test_ends_of_other_tests_and_events_of_other_kinds_count_nothing(folder):
     assert ledger.counts.done == 0
 
 
-def test_lines_of_a_worker_are_written_as_they_came_and_counted(folder):
+def test_lines_of_a_worker_are_written_unchanged_and_counted(folder):
     ledger = Ledger(folder.recorder(), 3)
     ledger.end(end(2))
     lines = b"".join(
@@ -75,7 +75,7 @@ def test_lines_of_a_worker_are_written_as_they_came_and_counted(folder):
     assert ledger.lags.take_worst() == 1.0
 
 
-def test_what_an_answer_says_of_a_run_is_kept_apart_from_its_row(folder):
+def test_rows_spans_and_ends_of_one_stream_go_to_their_own_files(folder):
     """Rows, phases and ends come in one stream, from here and from workers; an end counts when it is read back."""
     ledger = Ledger(folder.recorder(), 2)
     records = [row(0), Span("r0", "", "run", 1, 5), end(0)]

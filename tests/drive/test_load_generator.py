@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.drive import distributed
-from harness.drive import load_generator as crew_module
+from harness.drive import distributed, load_generator
 from harness.drive.distributed import CLOCK, CLOCK_IS, DONE, GO, MORE, ROWS, STOP, DistributedGenerator
 from harness.model import ConfigError, Outcome, PipeswarmError, Plan, Scenario, Submission
 from harness.model.phases import GENERATOR_CPU
@@ -23,13 +22,13 @@ SCENARIOS = [Scenario(str(k), "s", {"rows": k}, {}) for k in range(3)]
 PLAN = Plan("kfp", "http://h", {"name": "burst"}, 3, 7, simulated=True, target_options={"experiment": "e"})
 
 
-def order(offsets=(0.0, 0.5, 0.5)):
+def assignment(offsets=(0.0, 0.5, 0.5)):
     return Assignment("run", PLAN, SCENARIOS, array("d", offsets), 10**18)
 
 
 @given(st.lists(st.floats(0, 100), max_size=60).map(sorted), st.integers(1, 7))
 def test_stripes_hold_every_arrival_exactly_once(offsets, count):
-    whole = order(offsets)
+    whole = assignment(offsets)
     stripes = [list(whole.stripe(index, count).arrivals()) for index in range(count)]
     together = sorted((a for one in stripes for a in one), key=lambda a: a.seq)
     assert together == list(whole.arrivals())
@@ -38,17 +37,17 @@ def test_stripes_hold_every_arrival_exactly_once(offsets, count):
     assert max(map(len, stripes)) - min(map(len, stripes)) <= 1
 
 
-def test_an_order_survives_locusts_messages():
-    sent = order().stripe(1, 2)
+def test_an_assignment_survives_locusts_messages():
+    sent = assignment().stripe(1, 2)
     received = Assignment.unpack(msgpack.loads(msgpack.dumps(sent.pack())))
     assert list(received.arrivals()) == list(sent.arrivals())
     assert received.plan.limits == PLAN.limits
     assert received.plan.target_options == PLAN.target_options
 
 
-def test_an_order_of_another_version_is_refused():
+def test_an_assignment_of_another_version_is_refused():
     with pytest.raises(ConfigError, match=r"the master is Pipeswarm 0\.0"):
-        Assignment.unpack({**order().pack(), "version": "0.0"})
+        Assignment.unpack({**assignment().pack(), "version": "0.0"})
 
 
 @pytest.mark.parametrize(
@@ -59,9 +58,9 @@ def test_an_order_of_another_version_is_refused():
         ({"offsets": b""}, "sent"),
     ],
 )
-def test_an_order_that_means_something_else_here_is_refused(change, said):
+def test_an_assignment_that_differs_from_what_was_sent_is_refused(change, said):
     with pytest.raises(ConfigError, match=said):
-        Assignment.unpack({**order().pack(), **change})
+        Assignment.unpack({**assignment().pack(), **change})
 
 
 class Echo:
@@ -71,19 +70,19 @@ class Echo:
         raise RejectedError(400, f"bad key {scenario.values['key']}; token t0ken-of-mine")
 
 
-def test_what_a_platform_repeats_of_hidden_values_is_not_recorded(monkeypatch):
-    monkeypatch.setattr(crew_module, "find", lambda _: SimpleNamespace(from_plan=lambda _: Echo()))
+def test_hidden_values_are_redacted_from_the_platforms_errors(monkeypatch):
+    monkeypatch.setattr(load_generator, "find", lambda _: SimpleNamespace(from_plan=lambda _: Echo()))
     scenarios = [Scenario("1", "s", {"key": "s3cret-key"}, {"key": "s3cret-key"})]
     plan = replace(PLAN, redact=("key",))
     hidden = Assignment("run", plan, scenarios, array("d", [0.0]), 0, hidden=("s3cret-key",))
     rows = []
-    crew_module.Worker(hidden, "t0ken-of-mine", rows.append).run()
+    load_generator.Worker(hidden, "t0ken-of-mine", rows.append).run()
     (row,) = [row for row in rows if isinstance(row, Submission)]
     assert row.error == "bad key ***; token ***"
 
 
 class Runner:
-    """The master's runner as far as a crew knows it."""
+    """The part of the master's runner that a generator uses."""
 
     def __init__(self, *ids):
         self.clients = {id_: SimpleNamespace(id=id_, state="ready") for id_ in ids}
@@ -103,7 +102,7 @@ def spooled(tmp_path, monkeypatch):
     return lambda index: distributed.spool("run", index)
 
 
-def staffed(*ids):
+def generating(*ids):
     booked, lost = [], []
     runner = Runner(*ids)
 
@@ -112,9 +111,9 @@ def staffed(*ids):
             booked.append(lines)
         return lines.count(b"outcome")
 
-    crew = DistributedGenerator(runner, book, lambda *who: lost.append(who))
-    crew.start(order())
-    return crew, runner, booked, lost
+    generator = DistributedGenerator(runner, book, lambda *who: lost.append(who))
+    generator.start(assignment())
+    return generator, runner, booked, lost
 
 
 def message(client, kind, **data):
@@ -122,119 +121,119 @@ def message(client, kind, **data):
 
 
 def test_each_worker_gets_its_own_stripe(spooled):
-    _, runner, _, _ = staffed("a", "b")
+    _, runner, _, _ = generating("a", "b")
     stripes = [Assignment.unpack(data) for kind, _, data in runner.sent if kind == GO]
     assert [(o.index, o.count, list(o.offsets)) for o in stripes] == [(0, 2, [0.0, 0.5]), (1, 2, [0.5])]
 
 
-def test_the_crew_is_finished_when_every_worker_says_so(spooled):
-    crew, _, booked, lost = staffed("a", "b")
-    crew.receive(message("a", ROWS, lines=row(0)))
-    crew.receive(message("a", DONE, error=""))
-    assert not crew.finished()
-    crew.receive(message("b", DONE, error=""))
-    assert crew.finished()
+def test_it_is_finished_when_every_worker_is(spooled):
+    generator, _, booked, lost = generating("a", "b")
+    generator.receive(message("a", ROWS, lines=row(0)))
+    generator.receive(message("a", DONE, error=""))
+    assert not generator.finished()
+    generator.receive(message("b", DONE, error=""))
+    assert generator.finished()
     assert (booked, lost) == ([row(0)], [])
 
 
 def test_a_dead_workers_spool_is_read_from_where_its_messages_ended(spooled):
-    crew, runner, booked, lost = staffed("a", "b")
-    crew.receive(message("b", ROWS, lines=row(1)))
+    generator, runner, booked, lost = generating("a", "b")
+    generator.receive(message("b", ROWS, lines=row(1)))
     spooled(1).write_bytes(row(1) + row(3) + row(5)[:10])
     runner.clients["b"].state = "missing"
-    crew.receive(message("a", DONE, error=""))
-    assert crew.finished()
+    generator.receive(message("a", DONE, error=""))
+    assert generator.finished()
     assert (booked, lost) == ([row(1), row(3)], [(1, "b", 0)])
     assert not spooled(1).exists()
 
 
-def test_a_worker_that_locust_forgot_is_lost_too(spooled):
-    crew, runner, _, lost = staffed("a")
+def test_a_worker_that_locust_dropped_is_lost_too(spooled):
+    generator, runner, _, lost = generating("a")
     del runner.clients["a"]
-    assert crew.finished()
+    assert generator.finished()
     assert lost == [(0, "a", 0)]
 
 
 def test_a_worker_that_refuses_ends_the_test(spooled):
-    crew, _, _, _ = staffed("a")
-    crew.receive(message("a", DONE, error="another version"))
+    generator, _, _, _ = generating("a")
+    generator.receive(message("a", DONE, error="another version"))
     with pytest.raises(PipeswarmError, match="another version"):
-        crew.finished()
+        generator.finished()
 
 
 def test_stopping_tells_every_busy_worker(spooled):
-    crew, runner, _, _ = staffed("a", "b")
-    crew.receive(message("a", DONE, error=""))
-    crew.stop("enough")
+    generator, runner, _, _ = generating("a", "b")
+    generator.receive(message("a", DONE, error=""))
+    generator.stop("enough")
     assert [client for kind, client, _ in runner.sent if kind == STOP] == ["b"]
 
 
-def test_rows_of_a_stranger_are_not_booked(spooled):
-    crew, _, booked, _ = staffed("a")
-    crew.receive(message("stranger", ROWS, lines=row(0)))
+def test_rows_of_an_unknown_worker_are_not_booked(spooled):
+    generator, _, booked, _ = generating("a")
+    generator.receive(message("stranger", ROWS, lines=row(0)))
     assert booked == []
 
 
 def test_a_worker_that_connects_later_gets_nothing(spooled):
-    crew, runner, booked, _ = staffed("a")
+    generator, runner, booked, _ = generating("a")
     runner.clients["late"] = SimpleNamespace(id="late", state="ready")
-    crew.send([(0, 0.0), (1, 0.1)], last=True)
-    crew.stop("enough")
+    generator.send([(0, 0.0), (1, 0.1)], last=True)
+    generator.stop("enough")
     assert {client for _, client, _ in runner.sent} == {"a"}
-    crew.receive(message("late", ROWS, lines=row(0)))
+    generator.receive(message("late", ROWS, lines=row(0)))
     assert booked == []
 
 
-def test_without_a_worker_there_is_nobody_to_send(spooled):
+def test_without_a_worker_there_is_an_error(spooled):
     with pytest.raises(PipeswarmError, match="no worker is connected"):
-        staffed()
+        generating()
 
 
-def test_clocks_are_compared_and_the_workers_order_says_by_how_much_its_own_is_ahead(spooled):
+def test_a_worker_is_told_how_far_its_clock_is_ahead(spooled):
     """A worker whose clock is five seconds ahead and whose answers take a while: the quickest answer counts."""
     runner = Runner("a")
-    crew = DistributedGenerator(runner, len, lambda *_: None)
+    generator = DistributedGenerator(runner, len, lambda *_: None)
 
     def answer(kind, data, client):
         runner.sent.append((kind, client, data))
         if kind == CLOCK:
-            crew.receive(message(client, CLOCK_IS, sent=data["sent"], here=data["sent"] + 5 * 10**9))
+            generator.receive(message(client, CLOCK_IS, sent=data["sent"], here=data["sent"] + 5 * 10**9))
 
     runner.send_message = answer
-    assert crew.sync_clocks()[0] == pytest.approx(5.0, abs=0.1)
-    crew.start(order())
+    assert generator.sync_clocks()[0] == pytest.approx(5.0, abs=0.1)
+    generator.start(assignment())
     (sent,) = [Assignment.unpack(data) for kind, _, data in runner.sent if kind == GO]
     assert sent.ahead_ns / 1e9 == pytest.approx(5.0, abs=0.1)
-    crew.stop("enough")
+    generator.stop("enough")
 
 
-def test_arrivals_of_a_closed_schedule_are_dealt_in_turn_and_counted_when_their_worker_dies(spooled):
-    crew, runner, _, lost = staffed("a", "b")
-    crew.send([(0, 0.0), (1, 0.1), (2, 0.2), (3, 0.3)])
+def test_closed_arrivals_are_dealt_in_turn_and_counted_as_lost_with_their_worker(spooled):
+    generator, runner, _, lost = generating("a", "b")
+    generator.send([(0, 0.0), (1, 0.1), (2, 0.2), (3, 0.3)])
     dealt = {client: [seq for seq, _ in data["dues"]] for kind, client, data in runner.sent if kind == MORE}
     assert dealt == {"a": [0, 2], "b": [1, 3]}
-    crew.receive(message("a", ROWS, lines=row(0)))
+    generator.receive(message("a", ROWS, lines=row(0)))
     runner.clients["a"].state = "missing"
-    crew.finished()
+    generator.finished()
     assert lost == [(0, "a", 1)]
-    crew.send([(4, 0.4), (5, 0.5)], last=True)
+    generator.send([(4, 0.4), (5, 0.5)], last=True)
     assert [data for kind, client, data in runner.sent if kind == MORE][-1]["dues"] == [(4, 0.4), (5, 0.5)]
 
 
 @pytest.mark.parametrize(
     ("offsets", "lead_s"), [([], 1.0), (range(0, 100, 10), 1.003), ([0.0] * 400, 2.2), ([0.0] * 9000, 4.0)]
 )
-def test_a_burst_is_ordered_so_early_that_its_connections_can_be_opened(offsets, lead_s):
-    assert crew_module.lead_s(offsets) == pytest.approx(lead_s)
+def test_a_burst_is_announced_early_enough_to_open_its_connections(offsets, lead_s):
+    assert load_generator.lead_s(offsets) == pytest.approx(lead_s)
 
 
-def test_a_busy_process_says_how_busy_it_is(monkeypatch):
+def test_the_cpu_use_of_a_process_is_recorded(monkeypatch):
     used, passed = count(0.0, 0.25), count(0.0, 1.0)
     clock = SimpleNamespace(process_time=lambda: next(used), monotonic=lambda: next(passed), time_ns=lambda: 7)
-    monkeypatch.setattr(crew_module, "time", clock)
-    monkeypatch.setattr(crew_module, "_CPU_EVERY_S", 0.001)
+    monkeypatch.setattr(load_generator, "time", clock)
+    monkeypatch.setattr(load_generator, "_CPU_EVERY_S", 0.001)
     samples = []
-    watching = gevent.spawn(crew_module.watch_cpu, "3", samples.append)
+    watching = gevent.spawn(load_generator.watch_cpu, "3", samples.append)
     while not samples:
         gevent.sleep(0.001)
     watching.kill()

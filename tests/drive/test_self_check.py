@@ -96,7 +96,7 @@ def test_lag_above_a_tenth_of_a_typical_run_is_a_finding(findings):
     assert fact.value >= 0.012
 
 
-def test_a_worker_that_is_on_time_is_none(findings, monkeypatch):
+def test_a_worker_that_is_on_time_is_no_finding(findings, monkeypatch):
     for limit in ("LAG_P50_S", "LAG_P99_S", "LAG_MAX_S"):
         monkeypatch.setattr(generator_lag, limit, 10.0)  # of this machine, which may be busy, nothing is asked
     assert findings("idle", busy_s=0.0, every=1)[0] == []

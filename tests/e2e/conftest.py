@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: Locust as a user starts it, and a served platform to load."""
+"""Shared by the end-to-end tests: Locust as a user starts it, and a served platform to load."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.punctuality import give_up_if_the_machine_is_late
+from tests.support.punctuality import skip_if_the_machine_is_late
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -29,14 +29,14 @@ def free_port() -> int:
 
 
 def wait_for(true, seconds=60):
-    """What `true` says once it is; what can't be asked yet is not."""
+    """Poll `true` until its result is truthy, and return that; errors of what is not ready yet are ignored."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with suppress(OSError, ValueError, KeyError):
             if found := true():
                 return found
         time.sleep(0.1)
-    raise AssertionError("it did not happen in time")
+    raise AssertionError(f"not within {seconds} s")
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Finished:
         return json.loads((self.folder / "report.json").read_text())
 
     def was_late(self):
-        """Whether the load generator's lag is all that made the run invalid."""
+        """Whether the lag of the load generator is the only reason why the run is invalid."""
         if self.code != 4 or self.folder is None:
             return False
         reasons = self.report()["validity"]["reasons"]
@@ -62,7 +62,7 @@ class Finished:
 
 
 class Locust:
-    """Starts Locust with our locustfile in a folder of the test's own."""
+    """Starts Locust with our locustfile in a folder of its own."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -91,9 +91,9 @@ class Locust:
         return Finished(process.returncode, out, err, folders[-1] if folders else None)
 
     def headless(self, *arguments: str, timeout: float = 120, **environment: str) -> Finished:
-        """Run to the end. A test that was INVALID only because this machine was too busy is run once more.
+        """Run to the end. A test that is INVALID only because this machine is too busy is repeated, up to twice.
 
-        That verdict is right, and says nothing of what is tested here: two cores hold load, platform and other tests.
+        That verdict is right, but not what is tested here: load, platform and other tests share two cores.
         """
         for left in (2, 1, 0):
             ports = ()
@@ -104,7 +104,7 @@ class Locust:
             if not finished.was_late():
                 break
             if left < 2:
-                give_up_if_the_machine_is_late(last=not left)
+                skip_if_the_machine_is_late(last=not left)
             shutil.rmtree(finished.folder)
         return finished
 

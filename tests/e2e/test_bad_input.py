@@ -1,4 +1,4 @@
-"""Whatever can't work ends with a clear error and the right exit code, and leaves nothing half-written."""
+"""A configuration that can't work ends with a clear error and the right exit code, and leaves nothing half-written."""
 
 import json
 import socket
@@ -37,7 +37,7 @@ def scenarios(tmp_path, text):
         (["--kube-context", "nosuch"], "no context 'nosuch'"),
     ],
 )
-def test_bad_options_end_with_2_before_anything_is_made(locust, arguments, said):
+def test_bad_options_end_with_2_before_anything_is_written(locust, arguments, said):
     finished = locust.headless(*arguments)
     assert (finished.code, finished.folder) == (2, None), finished.err
     assert said in finished.err
@@ -65,7 +65,7 @@ def test_bad_scenarios_name_file_row_and_column(locust, tmp_path, text, said):
     assert said in finished.err
 
 
-def test_a_runs_folder_that_cannot_be_made_is_a_configuration_error(locust, tmp_path, platform):
+def test_an_impossible_runs_folder_is_a_configuration_error(locust, tmp_path, platform):
     (tmp_path / "runs").write_text("a file")
     finished = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "1")
     assert finished.code == 2, finished.err
@@ -74,7 +74,7 @@ def test_a_runs_folder_that_cannot_be_made_is_a_configuration_error(locust, tmp_
 
 
 class Stranger(BaseHTTPRequestHandler):
-    """An endpoint that is something else than KFP."""
+    """An endpoint that is not KFP."""
 
     status, body, kind = 200, b"", "text/html"
 
@@ -116,8 +116,8 @@ def test_an_endpoint_that_refuses_ends_with_5(locust):
     finished = locust.headless(*NOWHERE)
     assert (finished.code, finished.folder) == (5, None)
     _, tables, last_words = finished.err.partition("Aggregated")
-    assert tables, "Locust prints its own, empty as they are"
-    assert "does not answer" in last_words, "and nobody has to look for the reason above them"
+    assert tables, "Locust prints its tables, although they are empty"
+    assert "does not answer" in last_words, "the reason is printed below them"
 
 
 def test_an_endpoint_that_never_answers_ends_with_5_after_the_time_limit(locust):
@@ -128,7 +128,7 @@ def test_an_endpoint_that_never_answers_ends_with_5_after_the_time_limit(locust)
     assert "timed out" in finished.err
 
 
-def test_a_web_ui_whose_port_is_taken_says_so(locust):
+def test_a_web_ui_whose_port_is_in_use_is_a_configuration_error(locust):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         finished = locust.finish(locust.start("--web-host", "127.0.0.1", "--web-port", port))
@@ -137,7 +137,7 @@ def test_a_web_ui_whose_port_is_taken_says_so(locust):
     assert "Traceback" not in finished.err
 
 
-def test_a_token_reaches_the_platform_and_no_file(locust, tmp_path):
+def test_a_token_is_sent_to_the_platform(locust, tmp_path):
     asked = []
 
     class Guarded(Stranger):

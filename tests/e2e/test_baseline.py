@@ -1,4 +1,4 @@
-"""``--baseline``: a test that became slower than a former one of the same load ends with 3."""
+"""``--baseline``: a test that is slower than an earlier one with the same load ends with 3."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from harness.cli import main
 from tests.e2e.conftest import QUICK
 
 
-def test_a_slower_test_ends_with_3_and_one_of_another_load_does_not_begin(locust, tmp_path):
+def test_a_slower_test_ends_with_3_and_one_with_another_load_does_not_start(locust, tmp_path):
     runs = str(tmp_path / "runs")
     load = ("--schedule", "spread", "--runs", "80", "--over", "4s")
     assert main(["simulate", "run", "--profile", QUICK, *load, "--run-name", "a", "--runs-dir", runs]) == 0
@@ -25,7 +25,7 @@ def test_a_slower_test_ends_with_3_and_one_of_another_load_does_not_begin(locust
     assert "another load: runs: 80 and 81" in other.err
 
 
-def test_a_baseline_that_cannot_be_read_ends_with_2_before_anything_is_made(locust):
+def test_an_unreadable_baseline_ends_with_2_before_anything_is_written(locust):
     finished = locust.headless("--simulate", QUICK, "--baseline", "nowhere")
     assert (finished.code, finished.folder) == (2, None), finished.err
     assert "the baseline nowhere" in finished.err

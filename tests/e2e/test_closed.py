@@ -1,4 +1,4 @@
-"""The closed model end to end: so many runs in flight, whoever sends them."""
+"""The closed model end to end: a fixed number of runs in flight, with one process or several."""
 
 import json
 
@@ -11,7 +11,7 @@ PIPELINE = str(ROOT / "harness/targets/training.yaml")
 
 
 def most_in_flight(folder):
-    """How many arrivals were on their way at once: due, and their end not yet seen."""
+    """The maximum number of arrivals in flight: due, and their end not yet seen."""
     lines = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
     ends = [event["at"] for event in lines if event["kind"] == "Run" and event["reason"] == "SUCCEEDED"]
     rows = [json.loads(line) for line in (folder / "submissions.jsonl").read_text().splitlines()]
@@ -38,16 +38,16 @@ def test_as_many_runs_are_in_flight_as_there_are_users(locust):
     assert offsets == pytest.approx([(row["due_at"] - t0_at) / 1e9 for row in rows], abs=1e-6)
 
 
-def test_a_closed_test_for_a_time_says_at_its_end_what_was_due(locust):
+def test_a_closed_test_with_a_duration_writes_its_due_times_at_its_end(locust):
     finished = locust.headless("--simulate", QUICK, "--schedule", "concurrency", "-u", "3", "-r", "10", "--for", "8s")
     assert finished.code == 0, finished.err + finished.out
     rows = finished.rows()
-    assert len(rows) > 3, "slots were used again"
+    assert len(rows) > 3, "slots were reused"
     assert RunFolder.open(finished.folder).read_plan().intended == len(rows)
     assert finished.report()["ledger"]["intended"] == len(rows)
 
 
-def test_the_master_tells_its_workers_of_free_slots(locust, platform):
+def test_the_workers_of_a_closed_test_share_its_slots(locust, platform):
     finished = locust.headless(
         "--processes", "2", "--host", platform.url, "--pipeline", PIPELINE, "--schedule", "concurrency", "-u", "4",
         "-r", "4", "--runs", "14", KUBECONFIG=platform.kubeconfig,
@@ -61,5 +61,5 @@ def test_the_master_tells_its_workers_of_free_slots(locust, platform):
 
 def test_with_an_open_schedule_a_note_says_that_users_are_ignored(locust):
     finished = locust.headless("--simulate", QUICK, "-u", "50", "-r", "50", "--runs", "2", "--over", "1s")
-    assert finished.code in {0, 4}, finished.err  # two arrivals say little about the generator's punctuality
+    assert finished.code in {0, 4}, finished.err  # two arrivals are too few to judge punctuality
     assert finished.err.count("-u 50 is ignored by --schedule spread") == 1

@@ -1,4 +1,4 @@
-"""docker-compose.yml without a container engine: its shape, and its commands as processes of this machine."""
+"""docker-compose.yml without a container engine: its structure, and its commands as local processes."""
 
 import json
 import os
@@ -24,7 +24,7 @@ SERVICES = COMPOSE["services"]
 
 
 def compose_errors(document):
-    """By the schema of the compose specification (compose-spec.json of github.com/compose-spec/compose-spec)."""
+    """Validate against the compose specification (compose-spec.json of github.com/compose-spec/compose-spec)."""
     vendored = resources.files("check_jsonschema.builtin_schemas.vendor") / "compose-spec.json"
     schema = json.loads(vendored.read_text(encoding="utf-8"))
     return [error.message for error in validator_for(schema)(schema).iter_errors(document)]
@@ -39,12 +39,12 @@ def test_it_keeps_to_the_compose_specification():
     [("worker", {"comand": ["locust"]}), ("master", {"ports": "8089:8089"}), ("platform", {"healthcheck": {"intervall": "2s"}}),
      ("master", {"depends_on": {"platform": {"condition": "healthy"}}})],
 )  # fmt: skip
-def test_what_the_specification_does_not_know_is_noticed(service, wrong):
+def test_violations_of_the_specification_are_found(service, wrong):
     services = {**SERVICES, service: {**SERVICES[service], **wrong}}
     assert compose_errors({**COMPOSE, "services": services})
 
 
-def test_every_name_in_it_is_declared():
+def test_every_name_it_uses_is_declared():
     for name, service in SERVICES.items():
         assert set(service.get("depends_on", ())) <= SERVICES.keys(), name
         for mount in service.get("volumes", ()):
@@ -57,16 +57,16 @@ def test_every_name_in_it_is_declared():
             assert waited[other]["condition"] != "service_healthy" or "healthcheck" in SERVICES[other]
 
 
-def test_every_service_of_ours_runs_the_one_image_and_others_name_theirs():
+def test_our_services_share_one_image_and_others_name_theirs():
     ours = {name for name, service in SERVICES.items() if service.get("build") == "."}
     assert ours == {"platform", "master", "worker"}
     assert {SERVICES[name]["image"] for name in ours} == {"pipeswarm"}
     assert all(service["image"] for service in SERVICES.values())
-    assert "container_name" not in SERVICES["worker"], "it could not be scaled"
-    assert "ports" not in SERVICES["worker"], "it could not be scaled"
+    assert "container_name" not in SERVICES["worker"], "it must be scalable"
+    assert "ports" not in SERVICES["worker"], "it must be scalable"
 
 
-def test_the_image_is_slim_copies_what_there_is_and_does_not_run_as_root():
+def test_the_image_is_slim_copies_existing_files_and_does_not_run_as_root():
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     copied = [line.split()[1:] for line in lines if line.startswith("COPY") and "--from" not in line]
     for words in copied:
@@ -77,12 +77,12 @@ def test_the_image_is_slim_copies_what_there_is_and_does_not_run_as_root():
     assert all(line.split()[1].endswith("-slim") for line in lines if line.startswith("FROM"))
 
 
-def test_a_linter_has_nothing_to_say_about_the_image():
+def test_hadolint_accepts_the_dockerfile():
     done = subprocess.run([BIN / "hadolint", ROOT / "Dockerfile"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_prometheus_takes_its_configuration():
+def test_promtool_accepts_the_configuration():
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("no promtool on this machine: install Debian's package prometheus")
@@ -92,7 +92,7 @@ def test_prometheus_takes_its_configuration():
 
 
 def as_local(service, ports, shared):
-    """A service's command for this machine: its ports, its shared volume, its programs."""
+    """The command of a service, with the ports, shared volume and programs of this machine."""
     host = {"http://platform:8888": f"http://127.0.0.1:{ports['platform']}", "0.0.0.0": "127.0.0.1"}
     here = {
         **host, "/shared/kubeconfig": f"{shared}/kubeconfig", "8888": str(ports["platform"]), "master": "127.0.0.1",
@@ -132,7 +132,7 @@ def test_the_same_commands_as_local_processes_complete_a_distributed_test(start,
     check = SERVICES["platform"]["healthcheck"]["test"]
     probe = check[3].replace("8888", str(ports["platform"]))
     while subprocess.run([sys.executable, *check[2:3], probe], check=False, capture_output=True).returncode:
-        assert time.monotonic() < deadline, "the platform's health check does not succeed"
+        assert time.monotonic() < deadline, "the platform's health check failed"
         time.sleep(0.2)
     environment = {
         name: text.replace("/shared", str(shared)) for name, text in SERVICES["master"]["environment"].items()
@@ -145,7 +145,7 @@ def test_the_same_commands_as_local_processes_complete_a_distributed_test(start,
     )  # fmt: skip
     out, _ = master.communicate(timeout=120)
     assert "10/10" in out, out
-    assert master.returncode in {0, 4}, out  # on a busy machine ten arrivals may be late
+    assert master.returncode in {0, 4}, out  # on a busy machine arrivals may be late
     spans = (tmp_path / "runs/composed/spans.jsonl").read_text()
     assert '"source":"kubernetes"' in spans, "the cluster was not observed through the shared kubeconfig"
     for worker in workers:

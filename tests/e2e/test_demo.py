@@ -1,4 +1,4 @@
-"""``make demo``, as a newcomer runs it: the planted fault is found and the commands that mend it are named."""
+"""``make demo``: the injected fault is found and the commands to fix it are shown."""
 
 import json
 import os
@@ -7,11 +7,11 @@ import subprocess
 import pytest
 
 from tests.e2e.conftest import ROOT
-from tests.support.punctuality import give_up_if_the_machine_is_late
+from tests.support.punctuality import skip_if_the_machine_is_late
 
 
 @pytest.mark.timeout(300)
-def test_the_demo_finds_the_full_store_and_says_how_to_mend_it():
+def test_the_demo_finds_the_full_store_and_shows_the_commands_to_fix_it():
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("LOCUST_", "PIPESWARM_", "KF_", "MAKE"))}
     for last in (False, True):
         before = set((ROOT / "runs").glob("*"))
@@ -24,9 +24,9 @@ def test_the_demo_finds_the_full_store_and_says_how_to_mend_it():
             check=False,
             timeout=140,
         )
-        if "arrivals left late" not in done.stdout:  # this machine may be too busy, and the verdict says so
+        if "arrivals left late" not in done.stdout:  # not because this machine is too busy
             break
-        give_up_if_the_machine_is_late(last=last)
+        skip_if_the_machine_is_late(last=last)
     assert done.returncode == 0, done.stdout + done.stderr
     (folder,) = set((ROOT / "runs").glob("*")) - before
     assert str(folder.relative_to(ROOT) / "report.html") in done.stdout

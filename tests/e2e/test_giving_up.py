@@ -1,4 +1,4 @@
-"""Tests that give up, that may not begin, and what is left on the platform afterwards."""
+"""Tests that are aborted or refused, and what remains on the platform afterwards."""
 
 import json
 import resource
@@ -26,7 +26,7 @@ def cleanup(*arguments):
     return subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, timeout=60)
 
 
-def test_a_test_gives_up_when_its_rule_says_so(locust, platform):
+def test_an_abort_rule_ends_the_test(locust, platform):
     finished = locust.headless(
         "--host", platform.url, "--pipeline", PIPELINE,
         "--schedule", "constant", "--rate", "5/s", "--for", "10m", "--abort-on", "succeeded_ratio > 0 for 2s",
@@ -34,13 +34,13 @@ def test_a_test_gives_up_when_its_rule_says_so(locust, platform):
     )  # fmt: skip
     assert finished.code == 4, finished.err + finished.out
     (reason,) = [text for text in finished.report()["validity"]["reasons"] if "never sent" in text]
-    assert "given up, succeeded_ratio > 0 for 2s: it was 1 in the last 2 s" in reason
+    assert "aborted by succeeded_ratio > 0 for 2s: it was 1 in the last 2 s" in reason
     assert 0 < sum(row["outcome"] == "accepted" for row in finished.rows()) < 3000
     assert len(finished.rows()) == 3000
 
 
-def test_nothing_more_is_sent_when_it_cannot_be_recorded(locust, platform):
-    """No file may grow beyond 8 KiB, as on a disk that is full: some 25 of the ledger's rows fit into that."""
+def test_nothing_more_is_sent_when_it_can_not_be_recorded(locust, platform):
+    """No file may grow beyond 8 KiB, as on a full disk: that is some 25 rows of the ledger."""
     (locust.place / "two.csv").write_text("id,scenario_name\n1,a\n2,b\n")
     load = ("--headless", "--host", platform.url, "--pipeline", PIPELINE, "--scenarios", "two.csv",
             "--schedule", "constant", "--rate", "10/s")  # fmt: skip
@@ -55,7 +55,7 @@ def test_nothing_more_is_sent_when_it_cannot_be_recorded(locust, platform):
     assert "can't be written: File too large" in finished.err
     finished = locust.finish(loading, timeout=50)
     assert finished.code == 4, finished.err
-    assert "can't be written: File too large; the test was given up" in finished.err
+    assert "can't be written: File too large; the test was aborted" in finished.err
     assert "Traceback" not in finished.err
     assert 0 < len(runs_on(platform)) < 200
 
@@ -67,7 +67,7 @@ def test_nothing_more_is_sent_when_it_cannot_be_recorded(locust, platform):
         (("--schedule", "constant", "--rate", "10/s", "--for", "1m"), "600"),
     ],
 )
-def test_many_runs_need_a_yes_before_they_are_sent_to_a_real_platform(locust, platform, load, count):
+def test_many_runs_on_a_real_platform_need_a_yes(locust, platform, load, count):
     finished = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--max-runs", "20", *load)
     assert (finished.code, finished.folder) == (2, None), finished.err
     assert f"{count} runs would be sent to {platform.url}, more than --max-runs 20" in finished.err
@@ -81,7 +81,7 @@ def test_with_a_yes_they_are_sent(locust, platform):
     assert len(runs_on(platform)) == 3, finished.err
 
 
-def test_at_the_end_the_runs_are_deleted_and_no_others(locust, platform):
+def test_cleanup_deletes_the_runs_of_the_test_and_no_others(locust, platform):
     kept = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "2", "--over", "1s")
     mine = {row["run"] for row in kept.rows()}
     finished = locust.headless(
@@ -103,7 +103,7 @@ def test_at_the_end_the_runs_are_deleted_and_no_others(locust, platform):
     assert "CleanedUp" in (finished.folder / "events.jsonl").read_text()
 
 
-def test_after_ctrl_c_the_runs_are_ended(locust, platform):
+def test_cleanup_terminates_the_runs_after_ctrl_c(locust, platform):
     process = locust.start(
         "--headless", "--host", platform.url, "--pipeline", PIPELINE, "--schedule", "burst", "--runs", "60",
         "--cleanup", "terminate", "--cleanup-rate", "200/s", KUBECONFIG=platform.kubeconfig,
@@ -118,18 +118,18 @@ def test_after_ctrl_c_the_runs_are_ended(locust, platform):
     assert {run["state"] for run in runs_on(platform).values()} <= over
 
 
-def test_a_folder_is_enough_to_clean_up_later(locust, platform):
+def test_a_run_folder_is_enough_to_clean_up_later(locust, platform):
     finished = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "3", "--over", "1s")
     archived = cleanup(finished.folder, "--how", "archive", "--json")
     assert archived.returncode == 0, archived.stderr
     assert json.loads(archived.stdout) == {"runs": 3, "failed": 0, "error": ""}
     assert {run["storage_state"] for run in runs_on(platform).values()} == {"ARCHIVED"}
-    for _ in range(2):  # what is gone is no error
+    for _ in range(2):  # runs that are gone are no error
         assert cleanup(finished.folder, "--how", "delete").stdout == "3 runs were cleaned up\n"
     assert runs_on(platform) == {}
 
 
-def test_a_test_goes_on_when_nobody_listens_any_more(locust, platform):
+def test_a_test_goes_on_when_its_output_is_closed(locust, platform):
     process = locust.start(
         "--headless", "--host", platform.url, "--pipeline", PIPELINE, "--runs", "20", "--over", "4s",
         KUBECONFIG=platform.kubeconfig,

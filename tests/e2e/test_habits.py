@@ -1,4 +1,4 @@
-"""What Locust's users are used to works: files of options, the environment, users of their own, listeners."""
+"""What Locust's users know works: configuration files, the environment, their own users and listeners."""
 
 import csv
 import hashlib
@@ -38,14 +38,14 @@ def test_options_come_from_locust_conf_and_the_environment(locust, tmp_path):
     (tmp_path / "locust.conf").write_text(conf + 'slo = ["failed_ratio < 0.5", "p95(run.duration) < 1m"]\n')
     finished = locust.finish(locust.start("--run-name", "told", PIPESWARM_RUNS="4", LOCUST_CSV="figures"))
     assert len(finished.rows()) in {4, 7}, finished.err
-    assert len(finished.rows()) == 4, "the environment comes before the file, as Locust has it"
+    assert len(finished.rows()) == 4, "the environment wins over the file, as in Locust"
     assert finished.folder.name == "told"
     assert (tmp_path / "figures_stats.csv").is_file()
     assert [slo["text"] for slo in finished.report()["slos"]] == ["failed_ratio < 0.5", "p95(run.duration) < 1m"]
-    assert "tasks" not in finished.err, "the tags choose among other users' tasks"
+    assert "tasks" not in finished.err, "tags select among the tasks of other users"
 
 
-def test_a_users_own_users_run_beside_the_schedule(locust, platform, tmp_path):
+def test_other_users_in_the_locustfile_run_beside_the_schedule(locust, platform, tmp_path):
     mixed = tmp_path / "mixed.py"
     mixed.write_text(LOCUSTFILE)
     finished = locust.headless(
@@ -58,22 +58,22 @@ def test_a_users_own_users_run_beside_the_schedule(locust, platform, tmp_path):
     assert counts["SUBMIT", "kfp"] == counts["RUN", "kfp"] == 4
     assert counts["GET", "look"] > 5
     assert (tmp_path / "page.html").is_file()
-    assert {row["name"] for row in json.loads(finished.out)} == {"kfp", "look"}, "Locust's, and nothing of ours"
+    assert {row["name"] for row in json.loads(finished.out)} == {"kfp", "look"}, "only Locust's document"
     assert "exit code" in finished.err
 
 
 @pytest.mark.parametrize("event", ["test_start", "request", "quitting"])
-def test_a_listener_that_raises_ends_with_1_and_it_is_said_whose_fault_it_is(locust, tmp_path, event):
+def test_a_listener_that_raises_ends_with_1_and_the_locustfile_is_named(locust, tmp_path, event):
     troubled = tmp_path / "troubled.py"
     troubled.write_text(LOCUSTFILE.split("class Visitor", maxsplit=1)[0] + LISTENER.format(event=event))
     finished = locust.headless("-f", str(troubled), "--simulate", QUICK, "--runs", "3", "--over", "1s")
     assert finished.code == 1 or finished.was_late(), finished.err
-    assert finished.was_late() or "exit code 1: code of the locustfile raised" in finished.out
+    assert finished.was_late() or "exit code 1: code in the locustfile raised" in finished.out
     assert "trouble of the user's own" in finished.err
-    assert finished.report()["ledger"]["succeeded"] == 3, "the test itself is not disturbed"
+    assert finished.report()["ledger"]["succeeded"] == 3, "the test itself is unaffected"
 
 
-def test_a_listener_that_raises_before_the_test_keeps_it_from_starting(locust, tmp_path):
+def test_a_listener_that_raises_in_init_prevents_the_test(locust, tmp_path):
     troubled = tmp_path / "troubled.py"
     troubled.write_text(LOCUSTFILE.split("class Visitor", maxsplit=1)[0] + LISTENER.format(event="init"))
     finished = locust.headless("-f", str(troubled), "--simulate", QUICK)
@@ -81,7 +81,7 @@ def test_a_listener_that_raises_before_the_test_keeps_it_from_starting(locust, t
     assert "troubled.py" in finished.err
 
 
-def test_a_locustfile_that_cannot_work_says_why(locust, tmp_path):
+def test_a_locustfile_that_can_not_work_says_why(locust, tmp_path):
     wrong = tmp_path / "wrong.py"
     wrong.write_text(LOCUSTFILE.replace('"kfp"', '"kubeflow"'))
     finished = locust.headless("-f", str(wrong))
@@ -99,7 +99,7 @@ def holding(folder, text):
     return [path.name for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
 
 
-def test_redacted_values_reach_no_file_of_the_run(locust, tmp_path):
+def test_redacted_values_are_in_no_file_of_the_run(locust, tmp_path):
     (tmp_path / "s.csv").write_text("id,scenario_name,data_multiplier\n1,a,4000\n2,b,6000777\n")
     finished = locust.headless(
         "--simulate", QUICK, "--scenarios", "s.csv", "--redact", "data_multiplier", "--redact", "url", "--over", "1s"
@@ -120,7 +120,7 @@ def test_redacted_values_reach_no_file_of_the_run(locust, tmp_path):
     }
 
 
-def test_redacted_values_of_a_wiring_reach_no_file_of_the_run(locust, tmp_path):
+def test_redacted_values_of_a_wiring_are_in_no_file_of_the_run(locust, tmp_path):
     exported = json.loads((ROOT / "harness/targets/anomaly_detection.json").read_text())
     wired = exported["test_wiring"]["input_wirings"]
     value = next(each["filters"]["value"] for each in wired if each["workflow_input_name"] == "threshold")

@@ -1,6 +1,6 @@
-"""hetida designer as a user loads it: against the served simulation, and against a real installation where there is one.
+"""Load tests of hetida designer: against the simulation and, if there is one, against a real installation.
 
-``PIPESWARM_HETIDA_BACKEND`` (the address that ends in /api or /hdapi) and ``PIPESWARM_HETIDA_RUNTIME`` name a real one.
+``PIPESWARM_HETIDA_BACKEND`` (an address that ends in /api or /hdapi) and ``PIPESWARM_HETIDA_RUNTIME`` name a real one.
 """
 
 import json
@@ -19,7 +19,7 @@ from tests.e2e.conftest import BIN, ROOT, serve
 
 RECORDED = ROOT / "tests/support/recorded_hetida/runtime_request.json"
 COMPONENT = ROOT / "harness/targets/anomaly_detection.json"
-# Everything is over within a moment.
+# Every execution takes a moment.
 QUICK = """
 pools: [{name: runtime, cpu: 4, memory: 16Gi, initial: 1, min: 1, max: 1}]
 hetida:
@@ -61,7 +61,7 @@ def hetida(locust):
 
 
 def direct(place: Path) -> str:
-    """The component with a series that comes with the request: it needs no adapter."""
+    """The component with a series in the request: it needs no adapter."""
     document = json.loads(COMPONENT.read_text())
     series = {f"2026-01-01T00:{minute:02d}:00Z": 1.0 + minute % 3 for minute in range(30)}
     document["test_wiring"]["input_wirings"][0] = {
@@ -75,7 +75,7 @@ def direct(place: Path) -> str:
 
 @pytest.fixture(params=["simulated", "real"])
 def installed(request, quick, tmp_path):
-    """The options that name an installation and a transformation that it can execute in this mode."""
+    """Options for an installation and a transformation that it can execute in this mode."""
 
     def options(mode="backend"):
         if request.param == "simulated":
@@ -88,10 +88,10 @@ def installed(request, quick, tmp_path):
 
 
 def real(mode="backend"):
-    """The address of a real installation, or the test is skipped."""
+    """The address of a real installation; skips the test if there is none."""
     host = os.environ.get(REAL[mode], "")
     if not host:
-        pytest.skip(f"{REAL[mode]} names no real installation of hetida designer")
+        pytest.skip(f"{REAL[mode]} is not set to a real installation of hetida designer")
     return host
 
 
@@ -126,7 +126,7 @@ def test_the_default_is_scaling_pattern_1(hetida):
     assert "simulated platform 'hetida-pattern-1'" in finished.err
 
 
-def test_an_output_that_is_not_as_expected_fails_the_run_and_its_error_is_grouped(hetida, installed):
+def test_an_unexpected_output_fails_the_run_and_errors_are_grouped(hetida, installed):
     finished = hetida.headless(
         *installed(), "--runs", "5", "--over", "2s", "--expect-output", "score > 1000", "--slo", "failed_ratio < 0.5"
     )
@@ -174,7 +174,7 @@ def test_an_id_is_executed_as_the_backend_has_it_and_an_unknown_one_is_a_bad_con
         process.terminate()
         process.wait(20)
     assert executed.code == 0, executed.err + executed.out
-    assert executed.report()["ledger"]["succeeded"] == 3, "each input has the value of the stored wiring"
+    assert executed.report()["ledger"]["succeeded"] == 3, "inputs have the values of the stored wiring"
     assert finished.code == 2, finished.err
     assert "no transformation" in finished.err
 
@@ -193,7 +193,7 @@ def test_a_real_backend_that_knows_no_such_transformation_is_a_bad_configuration
         ("async", "in_flight", 4, ""),
     ],
 )
-def test_a_worker_that_is_killed_is_a_500_a_closed_connection_or_a_callback_that_never_comes(
+def test_a_killed_worker_means_a_500_a_closed_connection_or_a_missing_callback(
     hetida, tmp_path, mode, counted, code, says
 ):
     hanging = QUICK.replace("compute: 20ms", "compute: 60s").replace("workers: 2,", "workers: 2, timeout_s: 1s,")
@@ -232,14 +232,14 @@ def test_a_component_that_raises_is_a_failed_run_with_its_error_in_a_real_instal
 
 @pytest.mark.parametrize("errors", [0.0, 1.0])
 def test_a_real_installation_loads_from_our_adapter_and_sends_to_it(hetida, errors):
-    """The real runtime is the judge of the adapter contract. Its backend has to know an adapter 'plants' of this machine."""
+    """The real runtime judges our adapter. Its backend must know an adapter 'plants' on this machine."""
     host = real()
     base = host if urlsplit(host).path.strip("/") else f"{host}/api"
     with urllib.request.urlopen(f"{base}/adapters/", timeout=20) as answered:
         urls = {each["id"]: each["internalUrl"] for each in json.load(answered)}
     port = urlsplit(urls.get("plants", "")).port
     if port is None:
-        pytest.skip("the real backend knows no adapter 'plants' (HETIDA_DESIGNER_ADAPTERS)")
+        pytest.skip("the real backend has no adapter 'plants' (HETIDA_DESIGNER_ADAPTERS)")
     with adapter(port, errors) as address:
         finished = hetida.headless("--host", host, "--transformation", str(COMPONENT), "--runs", "5", "--over", "4s")
         with urllib.request.urlopen(f"{address}/metrics", timeout=20) as answered:

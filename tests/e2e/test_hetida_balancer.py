@@ -1,4 +1,4 @@
-"""A real nginx, configured by the example, in front of several served runtimes: an imbalance, and its disappearance."""
+"""A real nginx with the example's configuration in front of several runtimes, with and without imbalance."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ from tests.e2e.test_hetida import RECORDED
 EXAMPLE = ROOT / "examples/hetida/nginx.conf"
 RUNTIMES = 3
 HEAVY_MS, LIGHT_MS = 400, 20
-# One worker each; an execution takes as many milliseconds as its input busy_ms says.
+# One worker each; an execution takes `busy_ms` milliseconds.
 PROFILE = """
 pools: [{name: runtime, cpu: 4, memory: 16Gi, initial: 1, min: 1, max: 1}]
 hetida:
@@ -42,7 +42,7 @@ def runtimes(tmp_path):
 
 @pytest.fixture
 def scenarios(tmp_path):
-    """Every third execution is a heavy one: who takes turns gives them all to the same runtime."""
+    """Every third execution is heavy: round robin sends them all to the same runtime."""
     rows = (f"{k},s,{HEAVY_MS if k % RUNTIMES == 0 else LIGHT_MS}" for k in range(36))
     (tmp_path / "s.csv").write_text("\n".join(["id,scenario_name,busy_ms", *rows]) + "\n")
     return str(tmp_path / "s.csv")
@@ -80,21 +80,21 @@ def start(place, path, port):
 
 
 def work_by_runtime(folder):
-    """Seconds of computing by who did it, as nginx told with X-Upstream-Addr."""
+    """Seconds of computing by runtime, from nginx's X-Upstream-Addr."""
     from harness.model import Span
     from harness.model.phases import COMPUTING
 
     work = Counter()
     for span in RunFolder.open(folder).records(Span):
         if span.phase == COMPUTING:
-            assert span.node, "the balancer names the runtime"
+            assert span.node, "the balancer must name the runtime"
             work[span.node] += (span.ended_at - span.started_at) / 1e9
     return work
 
 
 @pytest.mark.skipif(NGINX is None, reason="nginx is not installed (apt install nginx)")
-@pytest.mark.parametrize("least_conn", [False, True], ids=["taking turns", "least_conn"])
-def test_nginx_balances_executions_by_what_is_under_way(locust, tmp_path, runtimes, scenarios, least_conn):
+@pytest.mark.parametrize("least_conn", [False, True], ids=["round robin", "least_conn"])
+def test_nginx_balances_executions_by_open_connections(locust, tmp_path, runtimes, scenarios, least_conn):
     port = free_port()
     process = start(tmp_path, configured(tmp_path, port, runtimes, least_conn=least_conn), port)
     locust.locustfile = ROOT / "locustfiles/hetida.py"
@@ -113,4 +113,4 @@ def test_nginx_balances_executions_by_what_is_under_way(locust, tmp_path, runtim
         assert len(work) == RUNTIMES
         assert largest < 0.6
     else:
-        assert largest > 0.8, "health checks aside, all heavy executions went to the same runtime"
+        assert largest > 0.8, "all heavy executions went to the same runtime"

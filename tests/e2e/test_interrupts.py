@@ -1,4 +1,4 @@
-"""Ctrl-C (or SIGTERM, as containers are stopped) at any moment of a test: 130, and what there is of it is sealed and says that it was interrupted."""
+"""Ctrl-C or SIGTERM at any moment of a test: exit code 130; recorded data is sealed and marked as interrupted."""
 
 import json
 import signal
@@ -20,7 +20,7 @@ def stage(place):
     return json.loads(live.read_text()).get("load", {}).get("stage")
 
 
-def test_while_it_is_prepared_nothing_is_left_behind(locust):
+def test_while_a_test_is_prepared_nothing_is_left_behind(locust):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         process = locust.start("--headless", "--host", address, "--pipeline", PIPELINE)
@@ -39,9 +39,9 @@ def test_while_it_is_prepared_nothing_is_left_behind(locust):
         (signal.SIGTERM, "dispatching", ("--schedule", "constant", "--rate", "2/s", "--for", "10m")),
         (signal.SIGINT, "draining", ("--schedule", "burst", "--runs", "60")),
     ],
-    ids=["SIGTERM while it sends", "SIGINT while it drains"],
+    ids=["SIGTERM while dispatching", "SIGINT while draining"],
 )
-def test_a_test_that_is_cut_short_is_sealed_as_interrupted(locust, number, moment, load):
+def test_an_interrupted_test_is_sealed_as_interrupted(locust, number, moment, load):
     process = locust.start("--headless", "--simulate", QUICK, *load)
     wait_for(lambda: list(locust.place.glob("runs/*/live.json")) and stage(locust.place) == moment)
     process.send_signal(number)
@@ -51,11 +51,11 @@ def test_a_test_that_is_cut_short_is_sealed_as_interrupted(locust, number, momen
     report = finished.report()
     assert report["validity"]["verdict"] == "INVALID"
     assert any("interrupted" in reason for reason in report["validity"]["reasons"])
-    assert len(finished.rows()) == report["ledger"]["intended"] > 0, "what was not sent is booked as missed"
+    assert len(finished.rows()) == report["ledger"]["intended"] > 0, "unsent arrivals are booked as missed"
     assert "Traceback" not in finished.err
 
 
-def test_while_the_report_is_written_it_is_finished(locust):
+def test_while_the_report_is_written_it_is_completed(locust):
     process = locust.start("--headless", "--simulate", QUICK, "--runs", "3", "--over", "1s")
     wait_for(lambda: list(locust.place.glob("runs/*/tables")))
     process.send_signal(signal.SIGINT)
@@ -65,7 +65,7 @@ def test_while_the_report_is_written_it_is_finished(locust):
     assert not any("interrupted" in reason for reason in finished.report()["validity"]["reasons"])
 
 
-def test_the_web_ui_of_a_master_with_a_test_going(locust, platform):
+def test_the_web_ui_of_a_master_with_a_running_test(locust, platform):
     port, bus = free_port(), str(free_port())
     address = f"http://127.0.0.1:{port}"
     master = locust.start(
@@ -85,7 +85,7 @@ def test_the_web_ui_of_a_master_with_a_test_going(locust, platform):
     worker.wait(30)
 
 
-# Ctrl-C comes just when this module is to be read.
+# Ctrl-C at the moment this module is imported.
 INTERRUPTED_AT = """
 import sys
 
@@ -107,7 +107,7 @@ sys.meta_path.insert(0, CtrlC())
         ("generators.cli", "generators.request"),
     ],
 )
-def test_while_a_command_of_ours_starts(tmp_path, command, module):
+def test_while_a_command_line_tool_starts(tmp_path, command, module):
     code = f"{INTERRUPTED_AT.format(module=module)}\nfrom {command} import main\nsys.exit(main())"
     words = ["options", "kfp"] if command == "harness.cli" else []
     done = subprocess.run(

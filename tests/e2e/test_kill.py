@@ -1,4 +1,4 @@
-"""``kill -9`` of a load that is sending: what it had booked is in the run folder."""
+"""``kill -9`` of a running load: everything it had booked is in the run folder."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from tests.e2e.conftest import BIN, free_port
 from tests.support.answering import answering, locustfile
 
 
-def test_a_load_that_is_killed_has_lost_nothing_that_it_had_acknowledged(locust, tmp_path):
+def test_a_killed_load_loses_no_acknowledged_run(locust, tmp_path):
     with answering() as service:
         process = locust.start(
             *locustfile(tmp_path), "--headless", "--host", service.url, "--schedule", "constant", "--rate", "300/s",
@@ -19,7 +19,7 @@ def test_a_load_that_is_killed_has_lost_nothing_that_it_had_acknowledged(locust,
         )  # fmt: skip
         deadline = time.monotonic() + 60
         while len(service.runs()) < 600:
-            assert time.monotonic() < deadline, "the load does not start"
+            assert time.monotonic() < deadline, "the load did not start"
             time.sleep(0.02)
         os.kill(process.pid, signal.SIGKILL)
         finished = locust.finish(process)
@@ -31,19 +31,17 @@ def test_a_load_that_is_killed_has_lost_nothing_that_it_had_acknowledged(locust,
     assert len(acknowledged) >= 500
     assert acknowledged <= {row["run"] for row in rows} <= set(service.runs())
 
-    told = subprocess.run(
+    reported = subprocess.run(
         [BIN / "pipeswarm", "report", finished.folder], capture_output=True, text=True, timeout=60, check=False
     )
-    assert told.returncode == 4, told.stderr
+    assert reported.returncode == 4, reported.stderr
     report = finished.report()
     assert report["ledger"]["intended"] == 9000
     assert report["ledger"]["unaccounted"] == 9000 - len(rows)
     assert RunFolder.open(finished.folder).read_plan().intended == 9000
 
 
-def test_a_worker_killed_in_mid_test_makes_the_run_invalid_its_rows_are_saved_and_what_is_lost_is_listed(
-    locust, tmp_path
-):
+def test_a_killed_worker_makes_the_run_invalid_saves_its_rows_and_lists_the_lost_arrivals(locust, tmp_path):
     with answering() as service:
         options, bus = locustfile(tmp_path), str(free_port())
         master = locust.start(
@@ -53,7 +51,7 @@ def test_a_worker_killed_in_mid_test_makes_the_run_invalid_its_rows_are_saved_an
         workers = [locust.start(*options[:2], "--worker", "--master-port", bus) for _ in range(2)]
         deadline = time.monotonic() + 60
         while len(service.runs()) < 300:
-            assert time.monotonic() < deadline, "the load does not start"
+            assert time.monotonic() < deadline, "the load did not start"
             time.sleep(0.02)
         workers[0].kill()
         finished = locust.finish(master)
@@ -61,11 +59,13 @@ def test_a_worker_killed_in_mid_test_makes_the_run_invalid_its_rows_are_saved_an
     assert finished.code == 4, finished.err + finished.out
     rows = finished.rows()
     seqs = sorted(row["seq"] for row in rows)
-    assert len(seqs) == len(set(seqs)), "nothing is booked twice"
-    assert service.acknowledged() <= {row["run"] for row in rows}, "what the dead worker had booked was in its spool"
+    assert len(seqs) == len(set(seqs)), "no arrival is booked twice"
+    assert service.acknowledged() <= {row["run"] for row in rows}, (
+        "the rows of the dead worker were read from its spool"
+    )
     lost = sorted(set(range(900)) - set(seqs))
     assert 200 < len(lost) < 400
-    assert len({seq % 2 for seq in lost}) == 1, "only from the dead worker's stripe"
+    assert len({seq % 2 for seq in lost}) == 1, "all from the stripe of the dead worker"
     report = finished.report()
     reasons = " ".join(report["validity"]["reasons"])
     assert f"{len(lost)} arrivals are unaccounted for: seq {in_words(lost)}" in reasons

@@ -1,4 +1,4 @@
-"""The main job as a user does it: load a served platform, headless, and read the verdict."""
+"""The main task of a user: load a served platform, headless, and read the verdict."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ def test_a_burst_against_a_served_platform_is_valid_and_reported(locust, platfor
     assert frames.read_plan().digests.keys() == {"schedule", "scenarios", "pipeline"}
 
 
-def test_a_sealed_run_is_reported_again_with_the_same_bytes_and_no_platform(locust, platform):
+def test_a_sealed_run_is_reported_again_byte_for_byte_without_a_platform(locust, platform):
     finished = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "5", "--over", "2s")
     first = documents(finished.folder)
     again = pipeswarm("report", finished.folder)
@@ -47,7 +47,7 @@ def test_a_sealed_run_is_reported_again_with_the_same_bytes_and_no_platform(locu
     assert pipeswarm("report", finished.folder, "--quiet").stdout == ""
 
 
-def test_the_pipeline_is_uploaded_once_whatever_the_number_of_tests(locust, platform):
+def test_the_pipeline_is_uploaded_only_once_for_several_tests(locust, platform):
     for _ in range(2):
         finished = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "1")
         assert [row["outcome"] for row in finished.rows()] == ["accepted"], finished.err
@@ -55,7 +55,7 @@ def test_the_pipeline_is_uploaded_once_whatever_the_number_of_tests(locust, plat
     assert len({plan.target_options["version_id"] for plan in plans}) == 1
 
 
-def test_a_pipeline_that_is_there_is_run_by_its_id_and_checked_against_its_inputs(locust, platform, tmp_path):
+def test_an_existing_pipeline_is_run_by_its_id_and_scenarios_are_checked_against_its_inputs(locust, platform, tmp_path):
     first = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "1")
     pipeline_id = RunFolder.open(first.folder).read_plan().target_options["pipeline_id"]
     (tmp_path / "bad.csv").write_text("id,scenario_name,colour\n1,a,red\n")
@@ -72,7 +72,7 @@ def test_a_pipeline_that_is_there_is_run_by_its_id_and_checked_against_its_input
     assert [row["run_name"] for row in finished.rows()] == ["1-a", "2-b"]
 
 
-def test_without_kubernetes_the_report_says_what_could_not_be_judged(locust, platform, tmp_path):
+def test_without_kubernetes_the_report_lists_what_could_not_be_judged(locust, platform, tmp_path):
     finished = locust.headless(
         "--host", platform.url, "--pipeline", PIPELINE, "--runs", "3", "--over", "1s", KUBECONFIG=str(tmp_path / "none")
     )
@@ -80,7 +80,7 @@ def test_without_kubernetes_the_report_says_what_could_not_be_judged(locust, pla
     assert finished.report()["not_judged"]
 
 
-def test_locusts_time_limit_is_a_hard_one(locust):
+def test_locusts_time_limit_does_not_drain(locust):
     finished = locust.headless(
         "--simulate", QUICK, "--schedule", "constant", "--rate", "2/s", "--for", "10m", "-t", "6s", timeout=90
     )

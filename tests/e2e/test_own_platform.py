@@ -1,4 +1,4 @@
-"""The platform of one's own in docs/load.md, as it is written there."""
+"""The example of a custom platform in docs/load.md, exactly as documented."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tests.e2e.conftest import ROOT
 
 
 class Jobs(BaseHTTPRequestHandler):
-    """A service that answers with the result, except every fifth time."""
+    """A service that answers with the result, and rejects every fifth request."""
 
     protocol_version = "HTTP/1.1"
     names: ClassVar[list[str]] = []
@@ -39,7 +39,7 @@ def service():
     server.shutdown()
 
 
-def test_the_example_of_the_docs_loads_a_platform_of_ones_own(locust, tmp_path, service):
+def test_the_documented_example_loads_a_platform_of_its_own(locust, tmp_path, service):
     platform, locustfile = re.findall(r"```python\n(.*?)```", (ROOT / "docs/load.md").read_text(), re.DOTALL)
     assert max(len(platform.splitlines()), len(locustfile.splitlines())) <= 20
     (tmp_path / "jobs.py").write_text(platform)
@@ -55,7 +55,7 @@ def test_the_example_of_the_docs_loads_a_platform_of_ones_own(locust, tmp_path, 
     assert finished.code in {0, 4}, finished.err + finished.out
     outcomes = [row["outcome"] for row in finished.rows()]
     assert (outcomes.count("accepted"), outcomes.count("rejected")) == (16, 4)
-    assert sorted(Jobs.names[-20:]) == sorted(f"{k}-s" for k in range(20))  # of the last attempt
+    assert sorted(Jobs.names[-20:]) == sorted(f"{k}-s" for k in range(20))  # of the last try
     ledger = finished.report()["ledger"]
     assert ledger["in_flight"] == 0, ledger
     assert (finished.folder / "observer.log").read_text().count("Traceback") == 0

@@ -1,4 +1,4 @@
-"""Whose fault is it that arrivals leave late? A bare timer beside the load, at the same time, is the judge."""
+"""Arrivals are late: the machine or our code? A bare timer running at the same time decides."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.e2e.conftest import QUICK
 
-# The least that any generator written with gevent does before it sends. It says when it was to wake, and how late it did.
+# The least that any gevent-based generator does before it sends. Prints when it had to wake, and its lag.
 BARE = """
 import gevent, time
 while True:
@@ -16,12 +16,12 @@ while True:
     gevent.sleep(0.05)
     print(due, time.time_ns() - due, flush=True)
 """
-TRIES = 3  # what is late by itself is late each time
+TRIES = 3  # code that is late by itself is late each time
 
 
 @contextmanager
-def bare_timer(told):
-    with told.open("w") as out:
+def bare_timer(log):
+    with log.open("w") as out:
         process = subprocess.Popen([sys.executable, "-c", BARE], stdout=out)
         try:
             yield
@@ -30,14 +30,14 @@ def bare_timer(told):
             process.wait()
 
 
-def lags_ms(locust, told):
-    """Of eighty arrivals and of the timer between the first and the last of them."""
+def lags_ms(locust, log):
+    """The lags of eighty arrivals, and of the timer between the first and the last of them."""
     load = ("--schedule", "spread", "--runs", "80", "--over", "4s")
-    with bare_timer(told):
+    with bare_timer(log):
         finished = locust.finish(locust.start("--headless", "--simulate", QUICK, *load))
     rows = finished.rows()
     due = np.array([row["due_at"] for row in rows])
-    woken = np.loadtxt(told, dtype=np.int64, ndmin=2)
+    woken = np.loadtxt(log, dtype=np.int64, ndmin=2)
     woken = woken[(woken[:, 0] >= due.min()) & (woken[:, 0] <= due.max())]
     assert len(woken) > 10
     return (np.array([row["sent_at"] for row in rows]) - due) / 1e6, woken[:, 1] / 1e6
@@ -46,6 +46,6 @@ def lags_ms(locust, told):
 def test_arrivals_leave_as_punctually_as_a_bare_timer_wakes(locust, tmp_path):
     for _ in range(TRIES):
         ours, bare = (np.quantile(lags, (0.5, 0.9)) for lags in lags_ms(locust, tmp_path / "bare.txt"))
-        if (ours <= 3 * bare + (3.0, 15.0)).all():  # a generator has more to do, and more chances to be put aside
+        if (ours <= 3 * bare + (3.0, 15.0)).all():  # a generator has more to do, and more chances to be preempted
             return
     raise AssertionError(f"ms late (p50, p90): ours {ours}, a bare timer at the same time {bare}")

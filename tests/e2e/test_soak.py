@@ -1,4 +1,4 @@
-"""Minutes of a real load at 50/s: ``pytest -m soak tests/e2e/test_soak.py``."""
+"""Minutes of real load at 50/s: ``pytest -m soak tests/e2e/test_soak.py``."""
 
 import re
 import threading
@@ -36,7 +36,7 @@ class Watch(threading.Thread):
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("minutes", [2, 10])
-def test_a_load_of_minutes_loses_nothing_drifts_not_and_does_not_grow(locust, tmp_path, minutes):
+def test_a_load_of_minutes_neither_loses_arrivals_nor_drifts_nor_grows(locust, tmp_path, minutes):
     with answering() as service:
         process = locust.start(
             *locustfile(tmp_path), "--headless", "--host", service.url, "--schedule", "constant", "--rate", f"{RATE}/s",
@@ -49,7 +49,7 @@ def test_a_load_of_minutes_loses_nothing_drifts_not_and_does_not_grow(locust, tm
     rows = sorted(finished.rows(), key=lambda row: row["seq"])
     count = minutes * 60 * RATE
     assert [row["seq"] for row in rows] == list(range(count))
-    assert {row["run"] for row in rows} == set(service.runs()), "each arrival is one run, and each run an arrival"
+    assert {row["run"] for row in rows} == set(service.runs()), "arrivals and runs correspond one to one"
     assert finished.report()["ledger"]["succeeded"] == count
 
     lags_ms = np.array([(row["sent_at"] - row["due_at"]) / 1e6 for row in rows])
@@ -57,5 +57,5 @@ def test_a_load_of_minutes_loses_nothing_drifts_not_and_does_not_grow(locust, tm
     assert abs(np.median(lags_ms[-tenth:]) - np.median(lags_ms[:tenth])) < 1.0, "no drift"
     steady = len(watch.memory) // 4
     assert max(watch.memory[steady:]) < 1.1 * watch.memory[steady], watch.memory
-    assert max(watch.files) < 200, "connections are used again: there were thousands of requests"
+    assert max(watch.files) < 200, "connections are reused: there were thousands of requests"
     assert "Traceback" not in (finished.folder / "observer.log").read_text() + finished.err

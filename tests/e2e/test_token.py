@@ -1,4 +1,4 @@
-"""The platform's bearer token goes to the origin it was given for, whatever host a web form names."""
+"""The bearer token is sent only to the origin it was given for, whatever host is entered in the web form."""
 
 import json
 import threading
@@ -15,7 +15,7 @@ SECRET = "s3cret-t0ken"
 
 @pytest.fixture
 def listener():
-    """Two hosts that keep the Authorization header of each request."""
+    """Starts servers that keep the Authorization header of each request."""
     servers = []
 
     def listen():
@@ -43,7 +43,7 @@ def listener():
 
 
 @pytest.mark.parametrize("given", ["option", "file", "nothing"])
-def test_another_host_from_the_web_form_gets_no_token_and_the_page_says_so(locust, listener, given):
+def test_another_host_from_the_web_form_gets_no_token_and_the_page_warns(locust, listener, given):
     (own, at_own), (foreign, at_foreign), port = listener(), listener(), free_port()
     (locust.place / "token").write_text(SECRET)
     credentials = ["--token-file", str(locust.place / "token")] if given == "file" else []
@@ -71,5 +71,5 @@ def test_another_host_from_the_web_form_gets_no_token_and_the_page_says_so(locus
     if given != "nothing":
         start(own)
         wait_for(lambda: at_own)
-        assert set(at_own) == {f"Bearer {SECRET}"}, "the host of the command line gets it"
+        assert set(at_own) == {f"Bearer {SECRET}"}, "the host given on the command line gets it"
         assert json.loads(get("/pipeline-runs/state"))["warning"] == ""

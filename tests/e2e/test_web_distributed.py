@@ -1,4 +1,4 @@
-"""The web UI of a master: what the page asks for, with workers that send the arrivals."""
+"""The web UI of a master whose workers send the arrivals."""
 
 import json
 import urllib.parse
@@ -10,12 +10,12 @@ PIPELINE = str(ROOT / "harness/targets/training.yaml")
 
 
 def shown(address):
-    """What the tab "Pipeline runs" shows."""
+    """The state of the tab "Pipeline runs"."""
     with urllib.request.urlopen(f"{address}/pipeline-runs/state", timeout=5) as answer:
         return json.load(answer)
 
 
-def test_the_tab_shows_what_the_workers_do_and_the_report_at_the_end(locust, platform):
+def test_the_tab_shows_the_workers_arrivals_and_the_report_at_the_end(locust, platform):
     port, bus = free_port(), str(free_port())
     address = f"http://127.0.0.1:{port}"
     master = locust.start(

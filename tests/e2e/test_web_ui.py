@@ -1,4 +1,4 @@
-"""The web UI in a real browser: the form shows our options, Start runs the test, Stop drains and leaves a whole folder."""
+"""The web UI in a real browser: the form shows Pipeswarm's options, Start runs a test, Stop drains and seals it."""
 
 import re
 import shutil
@@ -57,8 +57,8 @@ def ui(locust):
     return process, address
 
 
-def start_what_cannot_be_done(page):
-    """The page tells why, in place of what it told of the test before."""
+def start_with_invalid_options(page):
+    """The page shows the error in place of the test before."""
     page.get_by_role("button", name="New").click()
     dialog = page.get_by_role("dialog").or_(page.get_by_role("presentation")).last
     dialog.get_by_text("Custom parameters").click()
@@ -70,7 +70,7 @@ def start_what_cannot_be_done(page):
     assert not tab.get_by_role("link", name="Open the report").is_visible()
 
 
-def test_start_runs_the_test_and_stop_drains_it(locust, ui, page, tmp_path):
+def test_start_runs_a_test_and_stop_drains_it(locust, ui, page, tmp_path):
     process, address = ui
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -78,9 +78,11 @@ def test_start_runs_the_test_and_stop_drains_it(locust, ui, page, tmp_path):
     page.get_by_text("Custom parameters").click()
     page.get_by_label("Schedule (").wait_for()
     labels = [text.split(" (")[0] for text in page.locator("label").all_inner_texts() if "(" in text]
-    assert labels.index("Schedule") < labels.index("Runs") < labels.index("Pipeline"), "in the order that makes sense"
+    assert labels.index("Schedule") < labels.index("Runs") < labels.index("Pipeline"), (
+        "in the order of their declaration"
+    )
     assert {"Over", "Rate", "Drain", "Scenarios", "Simulate", "Fault", "Experiment", "Namespace"} <= set(labels)
-    assert not any("oken" in label for label in labels), "a token would stand in the page in clear"
+    assert not any("oken" in label for label in labels), "the page would show a token in plain text"
     page.screenshot(path=tmp_path / "form.png", full_page=True)
 
     page.get_by_role("button", name="Start").click()
@@ -92,7 +94,7 @@ def test_start_runs_the_test_and_stop_drains_it(locust, ui, page, tmp_path):
     tab.get_by_text("unanswered").wait_for(timeout=20_000)
     tab.get_by_text("lag p99").wait_for()
     tab.locator(".chart svg").first.wait_for(timeout=20_000)
-    assert tab.get_by_text("Nothing, as far as can be told now").or_(tab.locator(".findings small")).count()
+    assert tab.get_by_text("None found so far").or_(tab.locator(".findings small")).count()
     tab.get_by_text("api-errors").wait_for(timeout=30_000)
     page.screenshot(path=tmp_path / "running.png", full_page=True)
     lines = tab.locator(".chart").get_attribute("aria-label")
@@ -114,9 +116,9 @@ def test_start_runs_the_test_and_stop_drains_it(locust, ui, page, tmp_path):
     assert served == (folder / "report.html").read_bytes()
     run = RunFolder.open(folder)
     rows = {row.seq for row in run.records(Submission)}
-    assert rows == set(range(360)), "every arrival is booked: sent, or missed because the test was stopped"
+    assert rows == set(range(360)), "every arrival is booked: sent, or missed because of the stop"
     assert run.read_live("observer")
-    start_what_cannot_be_done(page)
+    start_with_invalid_options(page)
     page.screenshot(path=tmp_path / "refused.png")
     assert errors == []
     process.terminate()

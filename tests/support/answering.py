@@ -1,4 +1,4 @@
-"""A service that answers each submission with its result, and a locustfile for it: the smallest platform there is."""
+"""A service that answers each submission with its result, and a locustfile for it: the smallest possible platform."""
 
 import asyncio
 import itertools
@@ -39,7 +39,7 @@ class AnsweringRuns(PipelineUser):
 
 @dataclass
 class Service:
-    """What was answered: the runs' ids by connection, in order."""
+    """The ids of the answered runs, by connection, in order."""
 
     url: str = ""
     answered: dict[int, list[str]] = field(default_factory=dict)
@@ -48,13 +48,13 @@ class Service:
         return [run for runs in self.answered.values() for run in runs]
 
     def acknowledged(self):
-        """Runs whose answer was read for certain: their connection carried another request afterwards."""
+        """Runs whose response was certainly read: their connection carried another request afterwards."""
         return {run for runs in self.answered.values() for run in runs[:-1]}
 
 
 @contextmanager
 def answering(delay_s=0.02):
-    """A service in a thread of its own."""
+    """Run the service in a thread."""
     service, ready, ids = Service(), threading.Event(), itertools.count()
     loop = asyncio.new_event_loop()
 
@@ -88,7 +88,7 @@ def answering(delay_s=0.02):
 
 
 def locustfile(place, scenarios=50):
-    """Write platform, locustfile and scenarios into `place`; returns the options that name them."""
+    """Write platform, locustfile and scenarios into `place`; returns the options for them."""
     (place / "answering.py").write_text(PLATFORM)
     (place / "answering_load.py").write_text(LOCUSTFILE)
     (place / "few.csv").write_text("id,scenario_name\n" + "".join(f"{k},s\n" for k in range(scenarios)))

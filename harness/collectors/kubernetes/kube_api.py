@@ -3,7 +3,6 @@
 The client's models cost ten times the CPU and memory of the JSON they are built from, and a test creates 50,000 pods.
 """
 
-import os
 import re
 import threading
 import time
@@ -19,6 +18,7 @@ from harness.collectors.collector import ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.source_health import UnreachableError
 from harness.model.errors import ConfigError
+from harness.plan import environment
 
 _UNAUTHORIZED = 401
 _WHOLE = "application/json"
@@ -187,8 +187,8 @@ def _connect(settings: ObserverSettings) -> tuple[Any, str]:
     from kubernetes import client, config
     from kubernetes.config.config_exception import ConfigException
 
-    # The client would use the variable's value as of its own import.
-    kubeconfig = settings.kubeconfig or os.environ.get("KUBECONFIG")
+    # The client would take the variable as it was when its package was imported.
+    kubeconfig = settings.kubeconfig or environment.kubeconfig()
     try:
         contexts, current = config.list_kube_config_contexts(kubeconfig)
     except (ConfigException, OSError, ValueError, TypeError) as error:

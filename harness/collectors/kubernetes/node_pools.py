@@ -1,7 +1,6 @@
 """A cluster's node pools through the official client: read for trials, and cordoned node by node."""
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from harness.collectors.kubernetes.pod_requests import requests_of
 from harness.collectors.kubernetes.pods import WORKFLOW, run_of, task_of
 from harness.model.cluster import PoolNode, PoolPod
 from harness.model.errors import ConfigError, TargetUnreachableError
+from harness.plan import environment
 
 _FAILED = "reason=FailedScheduling"
 _LIVE = ("Pending", "Running")
@@ -29,7 +29,7 @@ class NodePools:
 
         try:
             # The client reads KUBECONFIG only once, when it is imported.
-            connected = config.new_client_from_config(os.environ.get("KUBECONFIG"), context)
+            connected = config.new_client_from_config(environment.kubeconfig(), context)
         except (ConfigException, OSError) as error:
             raise ConfigError(
                 f"the kubeconfig can't be used: {error}", "set KUBECONFIG, or give --kube-context"

@@ -1,4 +1,4 @@
-// The tab "Pipeline runs" of Locust's page. Locust draws the tab's heading; what is below it is drawn here, from /state.
+// The tab "Pipeline runs" of Locust's page. Locust draws the tab's heading; everything below it is drawn here, from /state.
 "use strict";
 (() => {
   const KEY = "pipeline-runs", EVERY_MS = 1000;
@@ -17,16 +17,16 @@
     <dl class="counts"></dl>
     <dl class="facts"></dl>
     <figure><figcaption>Runs in flight and ready nodes</figcaption><div class="chart" role="img"></div></figure>
-    <div class="findings"><h2>What holds it back</h2><ul></ul></div>
+    <div class="findings"><h2>Bottlenecks</h2><ul></ul></div>
     <pre class="verdict" hidden tabindex="0" aria-label="Verdict"></pre>`;
-  const part = (selector) => panel.querySelector(selector);
-  let drawn = "", plotly = null;
+  const find = (selector) => panel.querySelector(selector);
+  let drawn = "", plotly = null, fetchedAt = 0;
 
   const element = (name, text, className) => {
-    const made = document.createElement(name);
-    made.textContent = text;
-    if (className) made.className = className;
-    return made;
+    const node = document.createElement(name);
+    node.textContent = text;
+    if (className) node.className = className;
+    return node;
   };
   const number = (value) => Math.round(value).toLocaleString("en");
   const seconds = (s) => s >= 5400 ? `${(s / 3600).toFixed(1)} h` : s >= 90 ? `${(s / 60).toFixed(1)} min` : `${s.toFixed(0)} s`;
@@ -37,15 +37,15 @@
   };
 
   function facts(load, observed) {
-    const found = [];
-    const add = (name, value) => value != null && found.push([name, value]);
+    const pairs = [];
+    const add = (name, value) => value != null && pairs.push([name, value]);
     if (load.runs_per_min) add("throughput", `${number(load.runs_per_min * 60)} runs/h`);
     add("lag p99", load.lag_p99_s == null ? null : milliseconds(load.lag_p99_s));
-    add("worst lag of the last second", load.lag_s == null ? null : milliseconds(load.lag_s));
+    add("worst lag in the last second", load.lag_s == null ? null : milliseconds(load.lag_s));
     add("time left", load.eta_s == null ? null : seconds(load.eta_s));
     add("ready nodes", observed.ready_nodes == null ? null : number(observed.ready_nodes));
-    for (const [volume, free] of Object.entries(observed.store_free_bytes || {}).sort()) add(`free in ${volume}`, bytes(free));
-    return found;
+    for (const [volume, free] of Object.entries(observed.store_free_bytes || {}).sort()) add(`free space in ${volume}`, bytes(free));
+    return pairs;
   }
 
   function list(target, pairs, bad) {
@@ -59,35 +59,35 @@
 
   function show(state) {
     const { load, observer, findings, history, warning, verdict, report } = state;
-    part(".stage").textContent = load.stage || "no test yet";
-    part(".load").textContent = load.load || "";
-    part(".report").hidden = !report;
-    part(".warning").hidden = !warning;
-    part(".warning").textContent = warning;
-    list(part(".counts"), COUNTS.filter(([key]) => key in load).map(([key, name]) => [name, number(load[key]), key]),
+    find(".stage").textContent = load.stage || "no test yet";
+    find(".load").textContent = load.load || "";
+    find(".report").hidden = !report;
+    find(".warning").hidden = !warning;
+    find(".warning").textContent = warning;
+    list(find(".counts"), COUNTS.filter(([key]) => key in load).map(([key, name]) => [name, number(load[key]), key]),
       (key, value) => BAD.has(key) && value !== "0");
-    list(part(".facts"), facts(load, observer));
+    list(find(".facts"), facts(load, observer));
     const over = load.stage === "over";
-    part(".findings").hidden = over || load.intended == null;
-    part(".findings ul").replaceChildren(...(findings.length ? findings.map((finding) => {
+    find(".findings").hidden = over || load.intended == null;
+    find(".findings ul").replaceChildren(...(findings.length ? findings.map((finding) => {
       const item = document.createElement("li");
-      item.append(element("b", finding.title), element("small", ` ${finding.name}, ${Math.round(finding.confidence * 100)} % sure`),
+      item.append(element("b", finding.title), element("small", ` ${finding.name}, ${Math.round(finding.confidence * 100)} % confidence`),
         element("p", finding.evidence[0] || ""), element("p", finding.knob, "knob"));
       return item;
-    }) : [element("li", "Nothing, as far as can be told now.")]));
-    part(".verdict").hidden = !verdict;
-    part(".verdict").textContent = verdict;
+    }) : [element("li", "None found so far.")]));
+    find(".verdict").hidden = !verdict;
+    find(".verdict").textContent = verdict;
     draw(history);
   }
 
   function draw(history) {
-    const figure = part("figure"), chart = part(".chart"), last = history.at_s.length - 1;
+    const figure = find("figure"), chart = find(".chart"), last = history.at_s.length - 1;
     figure.hidden = last < 1;
     if (last < 1 || !window.Plotly) return;
     const style = getComputedStyle(panel), color = (name) => style.getPropertyValue(name).trim();
-    const now = `${last} ${history.at_s[last]} ${panel.dataset.theme} ${chart.clientWidth}`;
-    if (now === drawn) return;
-    drawn = now;
+    const state = `${last} ${history.at_s[last]} ${panel.dataset.theme} ${chart.clientWidth}`;
+    if (state === drawn) return;
+    drawn = state;
     const line = (name, y, look, more) => ({ type: "scatter", mode: "lines", name, x: history.at_s, y, line: look, ...more });
     const axis = (more) => ({ rangemode: "tozero", gridcolor: color("--rule"), zeroline: false, color: color("--soft"), ...more });
     const running = history.in_flight.map((count, place) => count + history.awaited[place]);
@@ -110,7 +110,7 @@
     }, { displayModeBar: false, responsive: true });
   }
 
-  // The library is large, and wanted only by who looks at the tab.
+  // The library is large: it is fetched when the tab is opened.
   function fetchPlotly() {
     if (plotly) return;
     plotly = document.createElement("script");
@@ -128,8 +128,7 @@
     return 0.3 * red + 0.6 * green + 0.1 * blue < 128 ? "dark" : "light";
   }
 
-  let asked = 0;
-  async function look() {
+  async function refresh() {
     const tabs = document.querySelector('[role="tablist"]');
     const place = tabs && tabs.closest(".MuiContainer-root");
     if (place && panel.parentNode !== place) place.append(panel);
@@ -137,13 +136,13 @@
     if (panel.hidden) return;
     panel.dataset.theme = theme();
     fetchPlotly();
-    if (Date.now() - asked < EVERY_MS) return;
-    asked = Date.now();
+    if (Date.now() - fetchedAt < EVERY_MS) return;
+    fetchedAt = Date.now();
     try {
-      const answer = await fetch(`./${KEY}/state`);
-      if (answer.ok) show(await answer.json());
-    } catch { /* the process has ended, or the network: what was shown stays */ }
+      const response = await fetch(`./${KEY}/state`);
+      if (response.ok) show(await response.json());
+    } catch { /* the process or the network is gone: keep the last state */ }
   }
 
-  setInterval(look, 250);
+  setInterval(refresh, 250);
 })();

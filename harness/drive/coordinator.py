@@ -1,0 +1,177 @@
+"""The Locust process that controls tests: the only one, or the master. One test at a time."""
+
+from typing import Any
+
+import gevent
+
+from harness.drive import interrupts
+from harness.drive.bound_token import BoundToken
+from harness.drive.conclusion import Conclusion
+from harness.drive.console import say
+from harness.drive.distributed import CLOCK_IS, DONE, ROWS, DistributedGenerator
+from harness.drive.load_generator import LoadGenerator
+from harness.drive.local import LocalGenerator
+from harness.drive.local_simulator import LocalSimulator
+from harness.drive.locust_statistics import Statistics
+from harness.drive.run_setup import LoadTest, Ready, RunContext, get_ready
+from harness.drive.runner import SessionRunner
+from harness.drive.session_messages import INTERRUPTED, Cut, Stop
+from harness.drive.status_reporter import StatusReporter
+from harness.model.live import Stage
+from harness.plan.environment import platform_host
+from harness.plan.options import settings
+from harness.plan.validate import Checked, check
+from harness.targets.target import Platform
+
+from locust.runners import MasterRunner
+
+_CLOCK_NOTE_S = 0.01  # a worker's clock that is off by more is noted
+
+
+class Coordinator:
+    """Starts, stops and concludes the tests of `target` in this process. `reporter` shows them."""
+
+    def __init__(
+        self, target: str, platform: Platform, environment: Any, token: BoundToken, statistics: Statistics
+    ) -> None:
+        self._target = target
+        self._platform = platform
+        self._environment = environment
+        self._token = token
+        self._statistics = statistics
+        self._simulator = LocalSimulator()
+        self._conclusion = Conclusion(environment)
+        self._distributed: DistributedGenerator | None = None
+        self._runner: SessionRunner | None = None
+        self._test: gevent.Greenlet | None = None
+        self._interrupted = False
+        self._stopping = False  # `stop` waits for the end of the test
+        self._closing = False
+        self.reporter = StatusReporter()
+        if isinstance(environment.runner, MasterRunner):
+            for kind in (ROWS, DONE, CLOCK_IS):
+                environment.runner.register_message(kind, self._receive)
+
+    def check(self) -> None:
+        """Check the configuration before a test is started; the form of the web UI gets a host.
+
+        Raises:
+            PipeswarmError: no test can be started like this.
+        """
+        checked = self._check()
+        if not self._environment.parsed_options.headless and not checked.settings.host:
+            self._environment.host = self._simulator.prepare(*self._profile(checked)).url
+
+    def start(self) -> None:
+        """Start a test in a greenlet of its own."""
+        self._interrupted = self._stopping = False
+        self.reporter.begin()
+        self._runner = SessionRunner(self._prepare, self._generator_for, self._statistics)
+        self._test = gevent.spawn(self._run, self._runner)
+        interrupts.notify(self._on_interrupt, self._test)
+
+    def stop(self) -> None:
+        """Stop in the web UI drains, a second Stop does not wait; Locust's ``-t`` is a hard limit.
+
+        Returns when the test is over: Locust's page shows it as stopping until then.
+        """
+        runner = self._runner
+        if runner is None or runner.stage is Stage.OVER or gevent.getcurrent() is self._test:
+            return
+        if self._interrupted:
+            runner.tell(Cut(INTERRUPTED))
+        elif self._environment.parsed_options.headless:
+            runner.tell(Cut("TimeLimit"))
+        else:
+            runner.tell(Cut("Stopped") if self._stopping else Stop())
+        self._stopping = True
+        self._join()
+
+    def close(self) -> None:
+        """The process ends, perhaps with a test still running: it is sealed as interrupted."""
+        self._closing = True
+        if self._runner is not None and gevent.getcurrent() is not self._test:
+            self._runner.tell(Cut(INTERRUPTED))
+        self._join()
+        self._simulator.stop()
+
+    def quit(self, exit_code: int) -> None:
+        """Locust has printed its tables and exits."""
+        self._conclusion.quit(exit_code)
+
+    def _on_interrupt(self) -> None:
+        self._interrupted = True
+        if self._environment.web_ui is not None:
+            self._environment.web_ui.stop()
+        else:
+            self._environment.runner.quit()
+
+    def _join(self) -> None:
+        if self._test is not None and self._test is not gevent.getcurrent():
+            self._test.join()
+
+    # --- a test -------------------------------------------------------------------------------------------------
+
+    def _run(self, runner: SessionRunner) -> None:
+        """One test from beginning to end, and what it means for this process."""
+        try:
+            runner.run()
+        finally:
+            self.reporter.done(runner)
+            self._conclusion.reach(runner.exit_code, runner.verdict, self.reporter.document("report.md"))
+            if self._closing:
+                pass  # Locust is ending already
+            elif self._environment.parsed_options.headless:
+                self._environment.runner.quit()
+            elif not self._stopping:
+                self._environment.runner.stop()
+
+    def _prepare(self) -> Ready:
+        checked = self._check()
+        say(checked.settings.ignored_options())
+        context = self._context(checked)
+        assert self._runner is not None
+        self.reporter.follow(self._runner)
+        return get_ready(checked, context)
+
+    def _check(self) -> Checked:
+        host = self._environment.host or ""
+        if host == self._simulator.url:
+            host = ""
+        host = host or platform_host(self._platform.HOST_VARIABLE)
+        given = settings(self._environment.parsed_options, host, self._platform)
+        return check(given, self._target, self._platform)
+
+    def _context(self, checked: Checked) -> RunContext:
+        simulator = None
+        if not checked.settings.host:
+            simulator = self._simulator.load(*self._profile(checked))
+            self._environment.host = simulator.url
+        elif warning := self._token.withheld_from(checked.settings.host):
+            say(f"warning: {warning}; start with --host {checked.settings.host} to send it there\n")
+            self.reporter.warn(warning)
+        host = simulator.url if simulator else checked.settings.host
+        runner = self._environment.runner
+        workers = runner.worker_count if isinstance(runner, MasterRunner) else 1
+        return RunContext(self._platform, self._token.for_host(host), self._token.allows(host), simulator, workers)
+
+    def _profile(self, checked: Checked) -> tuple[str, str, int]:
+        return checked.settings.simulate, checked.settings.fault, checked.settings.seed
+
+    # --- its load generator -------------------------------------------------------------------------------------
+
+    def _generator_for(self, test: LoadTest, runner: SessionRunner) -> LoadGenerator:
+        if not isinstance(self._environment.runner, MasterRunner):
+            return LocalGenerator(self._token.for_host(test.plan.host), runner.book)
+        generator = DistributedGenerator(self._environment.runner, runner.book_lines, runner.worker_lost)
+        self._distributed = generator
+        for index, ahead_s in generator.sync_clocks().items():
+            if abs(ahead_s) > _CLOCK_NOTE_S:
+                offset = f"the clock of worker {index} is {ahead_s:+.3f} s off the master's"
+                test.note("ClockSkew", f"{offset}; its timestamps are corrected")
+        return generator
+
+    def _receive(self, msg: Any, **_: object) -> None:
+        """A worker's message to the master."""
+        if self._distributed is not None:
+            self._distributed.receive(msg)

@@ -1,0 +1,43 @@
+"""The state of a running test, from its ledger and its due times."""
+
+from bisect import bisect_right
+
+from harness.drive.run_setup import LoadTest
+from harness.model.live import LiveLoad, Stage
+from harness.model.schedules import Concurrency, Schedule
+
+
+def live_load(stage: Stage, test: LoadTest, t0_at: int, now_at: int) -> LiveLoad:
+    """The state at `now_at`; `t0_at` is 0 before the dispatch. Resets the worst lag since the last call."""
+    counts, lags, elapsed_s = test.ledger.counts, test.ledger.lags, (now_at - t0_at) / 1e9
+    due = bisect_right(test.offsets, elapsed_s) if t0_at else 0
+    ended = counts.done + counts.failed
+    per_s = eta_s = None
+    if ended and stage in {Stage.DISPATCHING, Stage.DRAINING}:  # afterwards the report has the exact figures
+        per_s = ended / max(elapsed_s, 1.0)
+        open_s = (counts.intended - counts.rejected - counts.missed - ended) / per_s
+        eta_s = max(open_s, _last_due_s(test) - elapsed_s)
+    return LiveLoad(
+        stage=stage,
+        load=_describe(test.schedule),
+        counts=counts,
+        awaited=max(0, due - counts.recorded) if stage is Stage.DISPATCHING else 0,
+        lag_s=lags.take_worst(),
+        lag_p99_s=lags.quantile(0.99),
+        runs_per_min=per_s * 60 if per_s is not None else None,
+        eta_s=eta_s,
+    )
+
+
+def _last_due_s(test: LoadTest) -> float:
+    """When the last arrival is due, in seconds after t0; -inf where the ends of runs decide."""
+    if not isinstance(test.schedule, Concurrency):
+        return test.offsets[-1]
+    return test.schedule.length_s if test.schedule.length_s < float("inf") else float("-inf")
+
+
+def _describe(schedule: Schedule | Concurrency) -> str:
+    if isinstance(schedule, Concurrency):
+        limit = schedule.most_in_flight
+        return f"concurrency: up to {limit} runs in flight (closed model: a slow platform gets fewer submissions)"
+    return f"{schedule.name} (open model: a slow response never delays the next submission)"

@@ -1,0 +1,263 @@
+"""Runs one test: does what its `Session` asks for and tells it what happened. Each test gets a new run folder."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import gevent
+import gevent.queue
+
+from harness.drive import processes
+from harness.drive import session_messages as messages
+from harness.drive.background import LiveDiagnosis
+from harness.drive.dispatch import Record
+from harness.drive.http_client import HttpClient
+from harness.drive.live_load import live_load
+from harness.drive.load_generator import LoadGenerator, lead_s
+from harness.drive.locust_statistics import Statistics
+from harness.drive.run_setup import LoadTest, Ready, open_test
+from harness.drive.session import Session
+from harness.model.errors import ExitCode, PipeswarmError
+from harness.model.live import LiveLoad, Stage
+from harness.model.records import Outcome, Submission
+from harness.model.schedules import Concurrency
+from harness.store.folder import RunFolder
+from harness.targets.cleaning import clean_up
+from harness.targets.target import CleansUp, Cleanup
+
+
+class SessionRunner:
+    """One test. `run` returns when it is over; until then any greenlet may `tell` what happens.
+
+    Args:
+        prepare: checks the configuration and sets up the platform.
+        generator_for: returns the load generator of a test; its rows go to `book` or `book_lines`.
+        statistics: see each arrival and each end.
+
+    Attributes:
+        test: the test, once its run folder exists.
+        exit_code: of the whole test, when it is over, as is `verdict`.
+    """
+
+    def __init__(
+        self,
+        prepare: Callable[[], Ready],
+        generator_for: "Callable[[LoadTest, SessionRunner], LoadGenerator]",
+        statistics: Statistics,
+    ) -> None:
+        self._get_ready = prepare
+        self._generator_for = generator_for
+        self._statistics = statistics
+        self._session = Session()
+        self._events: gevent.queue.Queue[messages.Event] = gevent.queue.Queue()
+        self._preparation = gevent.Greenlet(self._prepare)
+        self._ready: Ready | None = None
+        self._generator: LoadGenerator | None = None
+        self._diagnosis: LiveDiagnosis | None = None
+        self._t0_at = 0
+        self._defect: Exception | None = None
+        self.test: LoadTest | None = None
+        self.exit_code = ExitCode.BUG
+        self.verdict = ""
+
+    @property
+    def stage(self) -> Stage:
+        """The stage of the test."""
+        return self._session.stage
+
+    @property
+    def folder(self) -> RunFolder | None:
+        """The run folder, once it exists."""
+        return self.test.folder if self.test is not None else None
+
+    def run(self) -> None:
+        """Run the test to its end; errors of users and platforms end up in `exit_code` and `verdict`.
+
+        Raises:
+            Exception: an internal error, after everything was closed.
+        """
+        self._preparation.start()
+        while self.stage is not Stage.OVER:
+            try:
+                event = self._events.get(timeout=self._session.tick_s)
+            except gevent.queue.Empty:
+                event = None
+            try:
+                if event is None:
+                    self._look()
+                else:
+                    for command in self._session.on(event):
+                        self._do(command)
+            except Exception as error:  # noqa: BLE001  # raised when everything is closed, unless a user caused it
+                self._fail(error)
+        if self._defect is not None:
+            raise self._defect
+
+    def tell(self, event: messages.Event) -> None:
+        """Something happened; events are handled one after the other, in the greenlet of `run`."""
+        self._events.put(event)
+
+    def live(self) -> LiveLoad:
+        """The present state of the load."""
+        if self.test is None:
+            return LiveLoad(self.stage)
+        return live_load(self.stage, self.test, self._t0_at, time.time_ns())
+
+    # --- booking ------------------------------------------------------------------------------------------------
+
+    def book(self, record: Record) -> None:
+        """Book a record of the load generator."""
+        assert self.test is not None
+        if isinstance(record, Submission):
+            self._statistics.row(record)
+        with self._recording():
+            if finished := self.test.ledger.book(record):
+                self._statistics.finished(finished)
+
+    def book_lines(self, lines: bytes) -> int:
+        """Book records that a worker encoded; returns how many arrivals were among them."""
+        assert self.test is not None
+        ledger = self.test.ledger
+        before = ledger.counts.recorded
+        with self._recording():
+            for finished in ledger.book_lines(lines):
+                self._statistics.finished(finished)
+        return ledger.counts.recorded - before
+
+    def worker_lost(self, index: int, client: str, arrivals: int) -> None:
+        """A worker died; see `messages.WorkerLost`."""
+        self.tell(messages.WorkerLost(index, client, arrivals))
+
+    @contextmanager
+    def _recording(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.tell(messages.WriteFailed(self._unwritable(error)))
+
+    # --- events -------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        try:
+            self._ready = ready = self._get_ready()
+        except Exception as error:  # noqa: BLE001  # raised in `run`, unless a user caused it
+            self._fail(error)
+            return
+        settings, test = ready.checked.settings, ready.test
+        terms = messages.Terms(
+            intended=test.plan.intended,
+            drain_s=settings.limits.drain_s,
+            clean_up=settings.cleanup is not Cleanup.NONE,
+            abort_on=settings.abort_on,
+            concurrency=test.schedule if isinstance(test.schedule, Concurrency) else None,
+            max_runs=settings.most_runs,
+        )
+        self.tell(messages.Prepared(terms))
+
+    def _look(self) -> None:
+        assert self.test is not None
+        assert self._generator is not None
+        finished = self.stage is Stage.DISPATCHING and self._generator.finished()
+        self._book_ends(self.test)
+        self.test.observer.restart_if_dead()
+        elapsed_s = (time.time_ns() - self._t0_at) / 1e9
+        self.tell(messages.Tick(time.monotonic(), elapsed_s, self.test.ledger.counts, finished))
+
+    def _book_ends(self, test: LoadTest) -> None:
+        for event in test.ends.read():
+            if finished := test.ledger.end(event):
+                self._statistics.finished(finished)
+
+    def _fail(self, error: Exception) -> None:
+        closing = self.stage in {Stage.CLEANING, Stage.REPORTING}
+        if isinstance(error, PipeswarmError):
+            self.tell(messages.Failed(error.exit_code, f"error: {error}"))
+        elif isinstance(error, OSError) and self.test is not None and not closing:
+            self.tell(messages.WriteFailed(self._unwritable(error)))
+        else:
+            self._defect = error
+            self.tell(messages.Failed(ExitCode.BUG, ""))
+
+    def _unwritable(self, error: OSError) -> str:
+        path = self.folder.path if self.folder is not None else "the run folder"
+        return (
+            f"error: {path} can't be written: {error.strerror or error}; the test was aborted\n"
+            "  → free some space; pipeswarm report shows what was recorded until then"
+        )
+
+    # --- commands -----------------------------------------------------------------------------------------------
+
+    def _do(self, command: messages.Command) -> None:
+        match command:
+            case messages.Open():
+                self._open()
+            case messages.WriteReport():
+                assert self.folder is not None
+                self.tell(messages.Reported(*processes.report(self.folder.path)))
+            case messages.Close():
+                self._close(command.clean_up)
+            case messages.Finish():
+                self._preparation.kill()
+                self.exit_code, self.verdict = command.exit_code, command.verdict
+            case _:
+                assert self.test is not None
+                assert self._generator is not None
+                self._direct(command, self.test, self._generator)
+
+    def _direct(self, command: messages.Command, test: LoadTest, generator: LoadGenerator) -> None:
+        match command:
+            case messages.Note():
+                with self._recording():
+                    test.note(command.reason, command.message, command.at)
+            case messages.StartGenerator():
+                generator.start(test.assignment(command.t0_at))
+            case messages.StopGenerator():
+                generator.stop(command.why)
+            case messages.SendMore():
+                generator.send(command.dues, last=command.last)
+                test.offsets.extend(due_s for _, due_s in command.dues)
+                test.ledger.intended = max(test.ledger.intended, len(test.offsets))
+            case messages.SettleClosed():
+                with self._recording():
+                    self._settle(test, command.missed, command.why)
+
+    def _open(self) -> None:
+        assert self._ready is not None
+        self.test = open_test(self._ready)
+        self._diagnosis = LiveDiagnosis(self.test.folder)
+        self._generator = self._generator_for(self.test, self)
+        self._t0_at = time.time_ns() + round(lead_s(self.test.offsets) * 1e9)
+        self.tell(messages.Opened(self._t0_at))
+
+    def _settle(self, test: LoadTest, missed: int, why: str) -> None:
+        now_at = time.time_ns()
+        for _ in range(missed):
+            row = Submission(len(test.offsets), "", "", now_at, None, None, Outcome.MISSED, None, 0, None, why)
+            test.offsets.append((now_at - self._t0_at) / 1e9)
+            test.ledger.book(row)
+        test.settle()
+
+    def _close(self, wanted: bool) -> None:
+        """End the observation first: then the clean-up changes no figure."""
+        if self._diagnosis is not None:
+            self._diagnosis.end()
+        if self.test is not None:
+            self.test.observer.end()
+            self._book_ends(self.test)
+            if wanted and isinstance(self.test.target, CleansUp):
+                self._clean_up(self.test, self.test.target)
+            self.test.recorder.close()
+        self.tell(messages.Closed())
+
+    def _clean_up(self, test: LoadTest, target: CleansUp) -> None:
+        assert self._ready is not None
+        settings = self._ready.checked.settings
+        rows = test.folder.records(Submission)
+        runs = ((row.run, not test.ledger.open(row.run)) for row in rows if row.run is not None)
+        client = HttpClient(test.plan.host, self._ready.context.token, settings.limits, verify_tls=test.plan.verify_tls)
+        try:
+            cleaned = clean_up(target, runs, settings.cleanup, client, rate=settings.cleanup_rate, sleep=gevent.sleep)
+        finally:
+            client.close()
+        with suppress(OSError):  # a full disk was reported already
+            test.note("CleanedUp", f"--cleanup {settings.cleanup}: {cleaned}")

@@ -1,0 +1,188 @@
+"""The runner with a scripted load generator and a real run folder: commands are carried out, failures become events."""
+
+import time
+from array import array
+from types import SimpleNamespace
+
+import gevent
+import pytest
+
+from harness.drive import runner as module
+from harness.drive.ledger import Ledger
+from harness.drive.run_setup import LoadTest, Ready
+from harness.drive.runner import SessionRunner
+from harness.drive.session_messages import INTERRUPTED, Cut, Stop
+from harness.model import Burst, Event, Outcome, PipeswarmError, Plan, Scenario, Submission
+from harness.model.errors import ConfigError, ExitCode
+from harness.model.live import Stage
+from harness.model.phases import SUCCEEDED
+from harness.model.plan import Limits
+from harness.store import RunFolder
+from harness.targets.target import Cleanup
+
+PLAN = Plan("kfp", "http://h", {"name": "burst"}, 2, 7, simulated=True)
+SETTINGS = SimpleNamespace(
+    limits=Limits(drain_s=20.0), cleanup=Cleanup.NONE, abort_on=(), most_runs=None, cleanup_rate=1.0
+)
+
+
+class Generator:
+    """Answers both arrivals when it starts; `answers` says how."""
+
+    def __init__(self, runner, answers):
+        self.runner, self.answers, self.stopped = runner, answers, []
+        self._done = False
+
+    def start(self, assignment):
+        self._done = self.answers(self.runner)
+
+    def stop(self, why):
+        self.stopped.append(why)
+        self._done = True
+
+    def send(self, dues, *, last=False):
+        raise AssertionError("an open schedule")
+
+    def finished(self):
+        return self._done
+
+
+class Statistics:
+    def __init__(self):
+        self.rows, self.ends = [], []
+
+    def row(self, row):
+        self.rows.append(row.seq)
+
+    def finished(self, finished):
+        self.ends.append(finished.name)
+
+
+def row(seq):
+    return Submission(seq, "s", f"{seq}-s", 1, 2, 3, Outcome.ACCEPTED, f"r{seq}", 0, 200, None)
+
+
+def both_end(runner):
+    for seq in range(2):
+        runner.book(row(seq))
+        runner.book(Event(time.time_ns(), "Run", f"r{seq}", SUCCEEDED))
+    return True
+
+
+@pytest.fixture
+def tests(tmp_path, monkeypatch):
+    """Starts a test whose processes are left out; returns its runner, its generator and what its listener saw."""
+    monkeypatch.setattr(module, "LiveDiagnosis", lambda folder: SimpleNamespace(end=lambda: None))
+    monkeypatch.setattr(module.processes, "report", lambda path: (ExitCode.OK, f"VALID {path.name}"))
+    monkeypatch.setattr(module, "lead_s", lambda offsets: 0.0)
+
+    def open_test(ready):
+        folder = RunFolder.create(tmp_path, "r")
+        recorder, offsets = folder.recorder(), ready.test.offsets
+        observer = SimpleNamespace(end=lambda: None, restart_if_dead=lambda: None)
+        return LoadTest(
+            folder, PLAN, ready.test.schedule, offsets, ready.test.scenarios, hidden=(), with_token=False, target=None,
+            recorder=recorder, ledger=Ledger(recorder, 2), ends=folder.tail(Event), observer=observer,
+        )  # fmt: skip
+
+    monkeypatch.setattr(module, "open_test", open_test)
+
+    def start(answers=both_end, prepare=lambda: None):
+        def get_ready():
+            prepare()
+            checked, scenarios = SimpleNamespace(settings=SETTINGS), [Scenario("s", "s", {}, {})]
+            planned = SimpleNamespace(plan=PLAN, schedule=Burst(2), offsets=array("d", [0.0, 0.0]), scenarios=scenarios)
+            return Ready(checked, None, planned)
+
+        def generator_for(test, runner):
+            made.append(Generator(runner, answers))
+            return made[0]
+
+        made, statistics = [], Statistics()
+        runner = SessionRunner(get_ready, generator_for, statistics)
+        return runner, made, statistics
+
+    return start
+
+
+def notes(runner):
+    return [event.reason for event in runner.folder.records(Event) if event.kind == "Test"]
+
+
+def test_a_test_runs_from_its_preparation_to_its_report(tests):
+    runner, _, statistics = tests()
+    assert runner.live().to_mapping() == {"stage": "preparing"}
+    runner.run()
+    assert (runner.exit_code, runner.verdict, runner.stage) == (ExitCode.OK, "VALID r", Stage.OVER)
+    assert notes(runner) == ["Started", "DispatchEnded", "Drained"]
+    assert (statistics.rows, statistics.ends) == ([0, 1], ["0-s", "1-s"])
+    assert runner.live().counts.done == 2
+
+
+def test_an_interrupt_does_not_wait_for_a_preparation_that_hangs(tests):
+    runner, made, _ = tests(prepare=lambda: gevent.sleep(1000))
+    gevent.spawn_later(0.05, runner.tell, Cut(INTERRUPTED))
+    runner.run()
+    assert (runner.exit_code, runner.verdict, runner.folder, made) == (ExitCode.INTERRUPTED, "", None, [])
+
+
+def test_a_stop_reaches_the_generator_at_once(tests):
+    runner, made, _ = tests(answers=lambda runner: runner.tell(Stop(why="enough")))
+    began_s = time.monotonic()
+    runner.run()
+    assert made[0].stopped == ["enough"]
+    assert notes(runner) == ["Started", "Stopped", "DispatchEnded", "Drained"]
+    assert time.monotonic() - began_s < 10
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "verdict"),
+    [
+        (ConfigError("no", "yes"), ExitCode.BAD_CONFIG, "error: no\n  → yes"),
+        (PipeswarmError("no worker"), ExitCode.BUG, "error: no worker"),
+    ],
+)
+def test_an_error_of_the_preparation_is_the_verdict(tests, error, code, verdict):
+    def fail():
+        raise error
+
+    runner, _, _ = tests(prepare=fail)
+    runner.run()
+    assert (runner.exit_code, runner.verdict, runner.folder) == (code, verdict, None)
+
+
+def test_a_disk_that_gets_full_stops_the_generator_and_is_the_verdict(tests, monkeypatch):
+    def fill(runner):
+        def full(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(runner.test.recorder, "append", full)
+        runner.book(row(0))
+        return False
+
+    runner, made, _ = tests(answers=fill)
+    runner.run()
+    assert made[0].stopped
+    assert runner.exit_code is ExitCode.INVALID
+    assert f"{runner.folder.path} can't be written: No space left on device" in runner.verdict
+
+
+def test_an_internal_error_is_raised_when_everything_is_closed(tests):
+    def crash(_):
+        raise KeyError("a bug")
+
+    runner, made, _ = tests(answers=crash)
+    with pytest.raises(KeyError, match="a bug"):
+        runner.run()
+    assert (runner.exit_code, runner.stage, made[0].stopped != []) == (ExitCode.BUG, Stage.OVER, True)
+
+
+def test_a_lost_worker_is_noted_before_the_end_of_the_dispatch(tests):
+    def lose(runner):
+        both_end(runner)
+        runner.worker_lost(1, "b", 0)
+        return True
+
+    runner, _, _ = tests(answers=lose)
+    runner.run()
+    assert notes(runner) == ["Started", "WorkerLost", "DispatchEnded", "Drained"]
