@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from harness.analysis.timeline import Timeline
     from harness.collectors.collector import Collector, Observation, Source
+    from harness.detectors.capability import Capability
     from harness.detectors.detector import CannotJudgeError, Detector
     from harness.drive.user import PipelineUser
     from harness.model.errors import ConfigError, ExitCode, PipeswarmError, TargetUnreachableError
     from harness.model.findings import Evidence, Finding
     from harness.model.http import Exchange, HttpAnswer, HttpRequest
+    from harness.model.live_observer import LiveObserver
     from harness.model.options import Option
     from harness.model.plan import Plan
     from harness.model.records import Event, Node, Sample, Span, Submission
@@ -60,24 +62,26 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Burst", "CannotJudgeError", "CleansUp", "Cleanup", "Collector", "CompletedRun", "Concurrency", "ConfigError",
-    "Constant", "DescribesTasks", "Detector", "Event", "Evidence", "Exchange", "ExitCode", "Finding", "HasServices",
-    "HttpAnswer", "HttpRequest", "Input", "InputType", "Level", "ListedRun", "ListsRuns", "Node", "Observation",
-    "OpenSchedule", "Option", "PipelineUser", "PipeswarmError", "Plan", "Platform", "Poisson", "Prepared", "Ramp",
-    "Redactable",
-    "Redaction", "RejectedError", "Replay", "ReportsBack", "RunFolder", "RunPage", "Sample", "Scenario", "Schedule",
-    "Service", "SetUp", "Source", "Span", "Spread", "Stages", "Submission", "Target", "TargetUnreachableError",
-    "TaskDetail", "Timeline", "parse_duration", "parse_rate",
+    "Burst", "CannotJudgeError", "Capability", "CleansUp", "Cleanup", "Collector", "CompletedRun", "Concurrency",
+    "ConfigError", "Constant", "DescribesTasks", "Detector", "Event", "Evidence", "Exchange", "ExitCode",
+    "Finding", "HasServices", "HttpAnswer", "HttpRequest", "Input", "InputType", "Level", "ListedRun",
+    "ListsRuns", "LiveObserver", "Node", "Observation", "OpenSchedule", "Option", "PipelineUser",
+    "PipeswarmError", "Plan", "Platform", "Poisson", "Prepared", "Ramp", "Redactable", "Redaction",
+    "RejectedError", "Replay", "ReportsBack", "RunFolder", "RunPage", "Sample", "Scenario", "Schedule", "Service",
+    "SetUp", "Source", "Span", "Spread", "Stages", "Submission", "Target", "TargetUnreachableError", "TaskDetail",
+    "Timeline", "parse_duration", "parse_rate",
 ]  # fmt: skip
 
 _NAMES_BY_MODULE = {
     "harness.analysis.timeline": "Timeline",
     "harness.collectors.collector": "Collector Observation Source",
+    "harness.detectors.capability": "Capability",
     "harness.detectors.detector": "CannotJudgeError Detector",
     "harness.drive.user": "PipelineUser",
     "harness.model.errors": "ConfigError ExitCode PipeswarmError TargetUnreachableError",
     "harness.model.findings": "Evidence Finding",
     "harness.model.http": "Exchange HttpAnswer HttpRequest",
+    "harness.model.live_observer": "LiveObserver",
     "harness.model.options": "Option",
     "harness.model.plan": "Plan",
     "harness.model.records": "Event Node Sample Span Submission",

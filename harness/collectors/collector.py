@@ -3,17 +3,18 @@
 import importlib
 import pkgutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Protocol, Self, cast
+from typing import Any, Protocol, Self, cast
 
 from harness.collectors.http import Http, Timeouts
 from harness.collectors.journal import Journal
 from harness.collectors.metrics import profiles_file
 from harness.collectors.probes.s3 import Bucket
+from harness.model.errors import ConfigError
 from harness.model.live_observer import LiveObserver
 from harness.model.options import Option
 from harness.model.plan import Plan
@@ -130,7 +131,7 @@ class Observation:
         settings: how to reach it and its cluster.
         journal: takes the records.
         activity: what collectors tell each other.
-        options: values of the collectors' own options (`OPTIONS`), by name.
+        options: values of the collectors' own options (`OPTIONS`), by name; see `read_options`.
     """
 
     folder: RunFolder
@@ -139,7 +140,7 @@ class Observation:
     settings: ObserverSettings
     journal: Journal
     activity: Activity = field(default_factory=Activity)
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def connect(self, source: str, host: str, token: str = "") -> Http:
         """An exchange with `host` as the settings ask for, whose requests are counted under `source`.
@@ -171,8 +172,8 @@ class Collector(Protocol):
 class Source(Protocol):
     """What a collector's module offers; third parties may register any object that does.
 
-    A source may also have options of its own: a sequence of `Option` called ``OPTIONS``. Their values arrive as
-    `Observation.options`.
+    A source may also have options of its own: a sequence of `Option` called ``OPTIONS``. They are given with
+    ``--collector-option NAME=VALUE``; their values arrive as `Observation.options`.
     """
 
     def open_collector(self, observation: Observation) -> Collector | None:
@@ -200,3 +201,17 @@ def sources() -> dict[str, Source]:
 def collector_options() -> tuple[Option, ...]:
     """The collectors' own options, by the names of their sources."""
     return tuple(option for _, source in sorted(sources().items()) for option in getattr(source, "OPTIONS", ()))
+
+
+def read_options(given: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The values of all collectors' own options: as `given` in texts, or their defaults.
+
+    Raises:
+        ConfigError: no collector has such an option, or its text has no value.
+    """
+    texts, declared = dict(given), {option.name: option for option in collector_options()}
+    for name in texts:
+        if name not in declared:
+            known = ", ".join(sorted(declared)) or "none"
+            raise ConfigError(f"--collector-option {name}: no collector has this option", f"known options: {known}")
+    return {name: option.read(texts.get(name, ""), f"--collector-option {name}") for name, option in declared.items()}

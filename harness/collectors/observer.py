@@ -7,7 +7,7 @@ import time
 import traceback
 from dataclasses import replace
 
-from harness.collectors.collector import Collector, Observation, ObserverSettings, sources
+from harness.collectors.collector import Collector, Observation, ObserverSettings, read_options, sources
 from harness.collectors.journal import Journal
 from harness.model.live_observer import LiveObserver
 from harness.model.redaction import Redaction, values_of
@@ -35,9 +35,11 @@ def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop:
         secrets = (settings.token, settings.prometheus_token, *keys, *_hidden(folder, settings))
         redaction = Redaction(secrets, settings.redact)
         journal = Journal(recorder, redaction)
+        plan = folder.read_plan()
         observation = Observation(
-            folder=folder, plan=folder.read_plan(), target=target, settings=settings, journal=journal
-        )
+            folder=folder, plan=plan, target=target, settings=settings, journal=journal,
+            options=read_options(plan.observer.collector_options),
+        )  # fmt: skip
         threads = [_Supervised(name, collector, journal, stop) for name, collector in _collectors(observation)]
         for thread in threads:
             thread.start()

@@ -27,6 +27,7 @@ class ObserverPlan:
         metric_profiles: to query it for; none is all.
         metrics: (profile, address) of ``/metrics`` pages to scrape.
         store_probe: bucket that probe objects are written to, as ``s3://NAME``; "" is none.
+        collector_options: (name, text) of options that collectors declare themselves.
     """
 
     platform_namespaces: tuple[str, ...] = ("kubeflow",)
@@ -36,6 +37,7 @@ class ObserverPlan:
     metric_profiles: tuple[str, ...] = ()
     metrics: tuple[tuple[str, str], ...] = ()
     store_probe: str = ""
+    collector_options: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,11 @@ class Plan:
         """
         known = _known(cls, raw)
         observer = _known(ObserverPlan, known.get("observer", {}))
-        metrics = tuple((profile, url) for profile, url in observer.get("metrics", ()))
-        known["observer"] = ObserverPlan(**{**observer, "metrics": metrics})
+        pairs = {
+            name: tuple((key, value) for key, value in observer.get(name, ()))
+            for name in ("metrics", "collector_options")
+        }
+        known["observer"] = ObserverPlan(**observer | pairs)
         return cls(**{**known, "limits": Limits(**_known(Limits, known.get("limits", {})))})
 
 

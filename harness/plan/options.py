@@ -76,6 +76,10 @@ OBSERVER: tuple[Option, ...] = (
         "metrics", "", "metrics page to scrape, as PROFILE=URL; repeatable", _parse_page, repeatable=True, in_form=False
     ),
     Option("store-probe", "", "bucket to write probe objects to, as s3://NAME: detects a full store", in_form=False),
+    Option(
+        "collector-option", "", "option of a collector, as NAME=VALUE; repeatable", parse_pair, repeatable=True,
+        in_form=False,
+    ),
     Option("insecure", False, "skip TLS certificate checks (platform and Prometheus)"),
     Option("redact", "", "parameter whose values are hidden in all that is recorded; repeatable", repeatable=True),
     TOKEN_FILE,
@@ -226,6 +230,7 @@ def observer_plan(given: Mapping[str, Any]) -> ObserverPlan:
         metric_profiles=given["metric-profile"],
         metrics=given["metrics"],
         store_probe=given["store-probe"],
+        collector_options=given["collector-option"],
     )
 
 

@@ -13,13 +13,23 @@ from types import ModuleType
 import pytest
 import yaml
 
-from harness.collectors.collector import Collector, Observation, ObserverSettings, collector_options, sources
+from harness.collectors.collector import (
+    Collector,
+    Observation,
+    ObserverSettings,
+    collector_options,
+    read_options,
+    sources,
+)
 from harness.collectors.journal import Journal
 from harness.collectors.metrics import profiles_file
 from harness.collectors.observer import observe
 from harness.collectors.probes.s3 import Bucket
 from harness.model import Event, Plan, Sample
+from harness.model.errors import ConfigError
 from harness.model.live_observer import LiveObserver
+from harness.model.options import Option
+from harness.model.units import parse_duration
 from harness.store import RunFolder
 from harness.targets import kfp
 
@@ -121,18 +131,24 @@ class TestEachCollector:
     @every_source
     def test_keeps_its_options_to_itself(self, name: str) -> None:
         """An option is understood by argparse, and its name is taken by no other collector."""
-        names = [str(option[0]) for option in collector_options()]
+        names = [option.name for option in collector_options()]
         assert len(names) == len(set(names))
-        own = [str(option[0]) for option in getattr(sources()[name], "OPTIONS", ())]
+        own = [option.name for option in getattr(sources()[name], "OPTIONS", ())]
         assert set(own) <= set(names)
         assert all(re.fullmatch(r"[a-z][a-z0-9-]*", each) for each in own)
 
 
 def test_an_option_of_a_collector_is_found_with_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("licences")
-    module.OPTIONS = (("licence-server", "", "address of the licence server", {}),)  # type: ignore[attr-defined]
+    module.OPTIONS = (Option("licence-poll", "5s", "interval between samples", parse_duration),)  # type: ignore[attr-defined]
     monkeypatch.setattr("harness.collectors.collector.sources", lambda: {"licences": module})
-    assert [option[0] for option in collector_options()] == ["licence-server"]
+    assert [option.name for option in collector_options()] == ["licence-poll"]
+    assert read_options([]) == {"licence-poll": 5.0}
+    assert read_options([("licence-poll", "1m")]) == {"licence-poll": 60.0}
+    with pytest.raises(ConfigError, match=r"--collector-option licence-poll: 'soon' is not a duration"):
+        read_options([("licence-poll", "soon")])
+    with pytest.raises(ConfigError, match=r"--collector-option licence: no collector has this option\n.*licence-poll"):
+        read_options([("licence", "x")])
 
 
 class Broken:
@@ -159,7 +175,8 @@ def test_one_collectors_defect_is_recorded_and_does_not_end_the_others(
     module, documented = ModuleType("broken"), ModuleType("documented")
     module.open_collector = Broken  # type: ignore[attr-defined]
     exec(compile(examples("python")[0], "docs/observation.md", "exec"), documented.__dict__)
-    monkeypatch.setattr("harness.collectors.observer.sources", lambda: {"broken": module, "documented": documented})
+    for place in ("harness.collectors.observer.sources", "harness.collectors.collector.sources"):
+        monkeypatch.setattr(place, lambda: {"broken": module, "documented": documented})
     monkeypatch.setattr("harness.collectors.observer._RESTART_S", 0.0)
     stop = threading.Event()
     thread = threading.Thread(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.collectors.collector import sources
-from harness.detectors.detector import detectors
+from harness.detectors.diagnosis import detectors
 from harness.model.schedules import Burst, Schedule, kinds
 from harness.targets.target import find, names
 from tests.e2e.conftest import locust  # noqa: F401  # a fixture
@@ -82,7 +82,7 @@ def test_a_load_test_runs_with_them_and_its_report_has_the_finding(site, locust,
     shutil.copy(PROJECT / "load.py", tmp_path)
     with served(JobService(job_s=0.2)) as address:
         finished = locust.headless(
-            "-f", str(tmp_path / "load.py"), "--schedule", "sawtooth", "--peak", "20/s", "--period", "4s", "--drain", "30s", JOBS_ENDPOINT=address,
+            "-f", str(tmp_path / "load.py"), "--schedule", "sawtooth", "--peak", "20/s", "--period", "4s", "--collector-option", "job-queue-every=200ms", "--drain", "30s", JOBS_ENDPOINT=address,
             PYTHONPATH=f"{site}:{ROOT}", KUBECONFIG=str(tmp_path / "none"),
         )  # fmt: skip
     assert finished.code in {0, 4}, finished.err + finished.out

@@ -22,7 +22,7 @@ def python(program: str, *path: Path, cwd: Path = ROOT) -> subprocess.CompletedP
 
 
 def test_every_promised_name_is_there():
-    done = python("import pipeswarm; [getattr(pipeswarm, name) for name in pipeswarm.__all__]")
+    done = python("import pipeswarm; pipeswarm.PipelineUser; [getattr(pipeswarm, name) for name in pipeswarm.__all__]")
     assert done.returncode == 0, done.stderr
     assert dir(pipeswarm) == pipeswarm.__all__ == sorted(pipeswarm.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'Nonsense'"):

@@ -1,10 +1,11 @@
 """The detector: jobs wait longer and longer, because they arrive faster than they are done."""
 
-from pipeswarm import CannotJudgeError, Evidence, Finding, Timeline
+from pipeswarm import CannotJudgeError, Capability, Evidence, Finding, Timeline
 from pipeswarm_jobs.collector import WAITING
 
 NAME = "growing-queue"
-NEEDS = ("submissions",)
+NEEDS = (Capability.SUBMISSIONS,)
+NOT_INJECTED = "the simulated platforms have no job queue"
 TARGETS = ("jobs",)
 
 _FEWEST = 4
