@@ -1,6 +1,7 @@
 """The project in examples/plugins, installed: Pipeswarm finds each of its plugins, and a load test runs with them."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,20 @@ def installed(site, monkeypatch):
     yield
     for module in [name for name in sys.modules if name.partition(".")[0] == "pipeswarm_jobs"]:
         sys.modules.pop(module)
+
+
+def test_contributing_counts_the_files_of_an_addition_and_names_its_contract():
+    """One module of the example for each kind, as the table in CONTRIBUTING.md says."""
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    counts = re.findall(r"^\| (\w+) \| (\d+) in `([\w/]+)`.* \| `([\w/.]+)` \|$", table, re.MULTILINE)
+    groups = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["entry-points"]
+    assert {f"pipeswarm.{kind}s" for kind, *_ in counts} == set(groups)
+    for kind, count, room, contract in counts:
+        modules = {entry.partition(":")[0] for entry in groups[f"pipeswarm.{kind}s"].values()}
+        assert len(modules) == int(count)
+        assert all((PROJECT / f"{module.replace('.', '/')}.py").is_file() for module in modules)
+        assert (ROOT / room).is_dir()
+        assert (ROOT / contract).is_file()
 
 
 def test_each_plugin_is_found_by_its_name(installed):
