@@ -23,8 +23,8 @@ def scenarios(tmp_path, text):
     ("arguments", "said"),
     [
         (["--host", "http://127.0.0.1:9"], "no pipeline to run"),
-        (["--host", "http://127.0.0.1:9", "--pipeline", "none.yaml"], "no pipeline file none.yaml"),
-        ([*NOWHERE, "--scenarios", "none.csv"], "none.csv can't be read"),
+        (["--host", "http://127.0.0.1:9", "--pipeline", "none.yaml"], "the pipeline file none.yaml does not exist"),
+        ([*NOWHERE, "--scenarios", "none.csv"], "none.csv does not exist"),
         ([*NOWHERE, "--runs", "many"], "--runs"),
         ([*NOWHERE, "--schedule", "constant", "--rate", "fast"], "is not a rate"),
         ([*NOWHERE, "--param-mode", "json:"], "parameter mode"),
