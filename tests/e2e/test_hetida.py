@@ -15,7 +15,7 @@ import pytest
 
 from harness.model.phases import BACKEND, COMPUTING, LOADING, QUEUED
 from harness.store import RunFolder
-from tests.e2e.conftest import BIN, ROOT, serve
+from tests.support.e2e import BIN, ROOT, serve
 
 RECORDED = ROOT / "tests/support/recorded_hetida/runtime_request.json"
 COMPONENT = ROOT / "harness/targets/anomaly_detection.json"

@@ -11,8 +11,8 @@ from contextlib import ExitStack
 import pytest
 
 from harness.store import RunFolder
-from tests.e2e.conftest import ROOT, free_port, serve
 from tests.e2e.test_hetida import RECORDED
+from tests.support.e2e import ROOT, free_port, serve
 
 EXAMPLE = ROOT / "examples/hetida/nginx.conf"
 RUNTIMES = 3
