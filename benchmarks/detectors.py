@@ -7,8 +7,8 @@ random platforms, loads, sizes and observation gaps: `--wide` tests of each faul
 the calibration: how often findings were right, by their confidence.
 
 Twins with the same seed tell what is right: without the fault, and with the named bottleneck fixed; see
-`benchmarks.injected.judging`. Detectors read from a run folder, as in a real test. The seeds differ from those that the
-detectors were tuned on.
+`tests.support.injection.judging`. Detectors read from a run folder, as in a real test. The seeds differ from those that
+the detectors were tuned on.
 """
 
 import argparse
@@ -20,16 +20,16 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.injected.case import Case
-from benchmarks.injected.cases import CASES, CONTROLS, PAIRS
-from benchmarks.injected.judging import Answer, Verdict, judge
-from benchmarks.injected.seen import RUNS_ONLY
-from benchmarks.injected.wide import draw
+from tests.support.injection.case import Case
+from tests.support.injection.cases import CASES, CONTROLS, PAIRS
+from tests.support.injection.judging import Answer, Verdict, judge
+from tests.support.injection.seen import RUNS_ONLY
+from tests.support.injection.wide import draw
 
 HELD_OUT = 9000  # the first seed of the benchmark; tests and tuning use those from 0 on
 _FEW = 2  # drawn tests of each fault
 _BAD = frozenset({Answer.WRONG, Answer.FALSE})
-Drawn = tuple[int, Case, Verdict]  # the number as in `benchmarks.injected.wide.draw`
+Drawn = tuple[int, Case, Verdict]  # the number as in `tests.support.injection.wide.draw`
 
 
 def main() -> int:

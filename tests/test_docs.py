@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import BIN, QUICK, ROOT, free_port, serve
+from tests.support.e2e import BIN, QUICK, ROOT, free_port, serve
 from tests.support.punctuality import skip_if_the_machine_is_late
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

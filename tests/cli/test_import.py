@@ -3,8 +3,8 @@ import json
 import pytest
 
 from harness.cli import main
-from tests.collectors.kubernetes.test_pods import DONE, STORY
-from tests.collectors.test_importing import LISTING, NODE, RANGE
+from tests.support.dumps import LISTING, NODE, RANGE
+from tests.support.kube_stories import DONE, STORY
 
 EVENTS = [{"kind": "Event", **each} for each in STORY if "reason" in each]
 

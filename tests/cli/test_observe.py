@@ -15,7 +15,7 @@ from harness.model.plan import ObserverPlan
 from harness.plan.plans import plan_observation
 from harness.store import RunFolder
 from harness.targets import kfp
-from tests.e2e.conftest import platform
+from tests.support.e2e import platform
 from tests.support.servers import until
 
 __all__ = ["platform"]

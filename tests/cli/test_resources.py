@@ -2,7 +2,7 @@ import json
 
 from harness.cli import main
 from harness.targets import kfp
-from tests.analysis.cost.test_resources import measured
+from tests.support.stories import measured
 from tests.support.timelines import Story
 
 TRAINING = kfp.EXAMPLE

@@ -16,7 +16,7 @@ from harness.collectors.collector import sources
 from harness.detectors.diagnosis import detectors
 from harness.model.schedules import Burst, Schedule, kinds
 from harness.targets.target import find, names
-from tests.e2e.conftest import locust  # noqa: F401  # a fixture
+from tests.support.e2e import locust  # noqa: F401  # a fixture
 from tests.support.job_service import JobService, served
 
 PROJECT = Path(__file__).parents[2] / "examples/plugins"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from benchmarks.injected.case import Case, simulated
 from harness.detectors.adapter_slow import detect
 from harness.model.phases import NODE_CPU_CORES, SERVICE_PROBE_SECONDS
 from tests.support.injected import executed
+from tests.support.injection.case import Case, simulated
 from tests.support.timelines import Story
 
 

@@ -8,12 +8,12 @@ from functools import cache
 
 import pytest
 
-from benchmarks.injected.case import simulated
-from benchmarks.injected.cases import CASES
 from harness.detectors import diagnose
 from harness.simulator.faults import FAULTS, HETIDA_FAULTS
 from harness.simulator.profile.file import load_profile
 from tests.support.injected import INJECTED
+from tests.support.injection.case import simulated
+from tests.support.injection.cases import CASES
 from tests.support.rehearsal import Rehearsal, Shell
 
 # As the platforms' own manifests name them.

@@ -2,14 +2,14 @@
 
 import pytest
 
-from benchmarks.injected.case import Case, profile_of, simulated
-from benchmarks.injected.cases import CASES, CONTROLS
-from benchmarks.injected.fixing import FIXED
-from benchmarks.injected.judging import HARMLESS, Answer, judge, outcomes
-from benchmarks.injected.wide import draw, of_all
 from harness.detectors import detectors, diagnose
 from harness.simulator.faults import FAULTS
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
+from tests.support.injection.case import Case, profile_of, simulated
+from tests.support.injection.cases import CASES, CONTROLS
+from tests.support.injection.fixing import FIXED
+from tests.support.injection.judging import HARMLESS, Answer, judge, outcomes
+from tests.support.injection.wide import draw, of_all
 
 _SMALL = 50  # runs
 

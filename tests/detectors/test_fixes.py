@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks.injected.packages import PACKAGE
 from harness.analysis.timeline import Timeline
 from harness.detectors import diagnose
 from harness.simulator.profile import Quota
 from harness.simulator.profile.file import load_profile
 from harness.simulator.profile.store_products import StoreProduct
+from tests.support.injection.packages import PACKAGE
 from tests.support.rehearsal import Rehearsal
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")

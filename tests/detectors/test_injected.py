@@ -1,9 +1,9 @@
 import pytest
 
-from benchmarks.injected.seen import RUNS_ONLY, SOURCES, seen
 from harness.detectors import detectors, diagnose, generator_lag
 from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES, REQUESTED_MEMORY_BYTES
 from tests.support.injected import INJECTED, NODES, plausible, steady, with_volume
+from tests.support.injection.seen import RUNS_ONLY, SOURCES, seen
 from tests.support.timelines import Story
 
 

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.e2e.conftest import ROOT
+from tests.support.e2e import ROOT
 
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
 NOWHERE = ("--host", "http://127.0.0.1:9", "--pipeline", PIPELINE)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.cli import main
-from tests.e2e.conftest import QUICK
+from tests.support.e2e import QUICK
 
 
 def test_a_slower_test_ends_with_3_and_one_with_another_load_does_not_start(locust, tmp_path):

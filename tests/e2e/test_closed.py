@@ -5,7 +5,7 @@ import json
 import pytest
 
 from harness.store import RunFolder
-from tests.e2e.conftest import QUICK, ROOT
+from tests.support.e2e import QUICK, ROOT
 
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
 

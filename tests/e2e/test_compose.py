@@ -17,7 +17,7 @@ import yaml
 from jsonschema.validators import validator_for
 
 from harness.cli.verbs import parse
-from tests.e2e.conftest import BIN, QUICK, ROOT, free_port
+from tests.support.e2e import BIN, QUICK, ROOT, free_port
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES = COMPOSE["services"]

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.e2e.conftest import ROOT
+from tests.support.e2e import ROOT
 from tests.support.punctuality import skip_if_the_machine_is_late
 
 

@@ -9,7 +9,7 @@ from harness.model.errors import ExitCode, PipeswarmError
 from harness.model.experiment import Point
 from harness.planning import experiment_tests
 from harness.planning.experiment_file import read_experiment
-from tests.e2e.conftest import QUICK, ROOT
+from tests.support.e2e import QUICK, ROOT
 from tests.support.punctuality import skip_if_the_machine_is_late
 
 

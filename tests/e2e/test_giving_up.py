@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from tests.e2e.conftest import ROOT
+from tests.support.e2e import ROOT
 
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from harness.targets.kfp.pipeline import read_pipeline
-from tests.e2e.conftest import QUICK, ROOT
+from tests.support.e2e import QUICK, ROOT
 
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
 

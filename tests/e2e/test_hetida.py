@@ -15,9 +15,9 @@ import pytest
 
 from harness.model.phases import BACKEND, COMPUTING, LOADING, QUEUED
 from harness.store import RunFolder
-from tests.e2e.conftest import BIN, ROOT, serve
+from tests.support.e2e import BIN, ROOT, serve
+from tests.support.hetida_platform import RUNTIME_REQUEST
 
-RECORDED = ROOT / "tests/support/recorded_hetida/runtime_request.json"
 COMPONENT = ROOT / "harness/targets/anomaly_detection.json"
 # Every execution takes a moment.
 QUICK = """
@@ -80,7 +80,7 @@ def installed(request, quick, tmp_path):
     def options(mode="backend"):
         if request.param == "simulated":
             return ["--mode", mode, "--simulate", quick]
-        given = str(RECORDED) if mode == "runtime" else direct(tmp_path)
+        given = str(RUNTIME_REQUEST) if mode == "runtime" else direct(tmp_path)
         return ["--mode", mode, "--host", real(mode), "--transformation", given]
 
     options.simulated = request.param == "simulated"

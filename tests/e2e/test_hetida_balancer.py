@@ -11,8 +11,8 @@ from contextlib import ExitStack
 import pytest
 
 from harness.store import RunFolder
-from tests.e2e.conftest import ROOT, free_port, serve
-from tests.e2e.test_hetida import RECORDED
+from tests.support.e2e import ROOT, free_port, serve
+from tests.support.hetida_platform import RUNTIME_REQUEST
 
 EXAMPLE = ROOT / "examples/hetida/nginx.conf"
 RUNTIMES = 3
@@ -100,7 +100,7 @@ def test_nginx_balances_executions_by_open_connections(locust, tmp_path, runtime
     locust.locustfile = ROOT / "locustfiles/hetida.py"
     try:
         finished = locust.headless(
-            "--host", f"http://127.0.0.1:{port}", "--mode", "runtime", "--transformation", str(RECORDED),
+            "--host", f"http://127.0.0.1:{port}", "--mode", "runtime", "--transformation", str(RUNTIME_REQUEST),
             "--scenarios", scenarios, "--schedule", "spread", "--runs", "36", "--over", "2s",
         )  # fmt: skip
     finally:

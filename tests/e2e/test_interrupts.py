@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from tests.e2e.conftest import QUICK, ROOT, free_port, wait_for
+from tests.support.e2e import QUICK, ROOT, free_port, wait_for
 
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
 

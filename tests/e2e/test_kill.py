@@ -7,8 +7,8 @@ import time
 
 from harness.analysis.ledger import in_words
 from harness.store import RunFolder
-from tests.e2e.conftest import BIN, free_port
 from tests.support.answering import answering, locustfile
+from tests.support.e2e import BIN, free_port
 
 
 def test_a_killed_load_loses_no_acknowledged_run(locust, tmp_path):

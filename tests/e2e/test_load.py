@@ -4,7 +4,7 @@ import json
 import subprocess
 
 from harness.store import RunFolder
-from tests.e2e.conftest import BIN, QUICK, ROOT
+from tests.support.e2e import BIN, QUICK, ROOT
 
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
 

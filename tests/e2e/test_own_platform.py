@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from tests.e2e.conftest import ROOT
+from tests.support.e2e import ROOT
 
 
 class Jobs(BaseHTTPRequestHandler):

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from tests.e2e.conftest import QUICK
+from tests.support.e2e import QUICK
 
 # The least that any gevent-based generator does before it sends. Prints when it had to wake, and its lag.
 BARE = """

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.e2e.conftest import ROOT, free_port, wait_for
+from tests.support.e2e import ROOT, free_port, wait_for
 
 SECRET = "s3cret-t0ken"
 

@@ -4,7 +4,7 @@ import json
 import urllib.parse
 import urllib.request
 
-from tests.e2e.conftest import ROOT, free_port, wait_for
+from tests.support.e2e import ROOT, free_port, wait_for
 
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
 

@@ -10,7 +10,7 @@ import pytest
 
 from harness.model import Submission
 from harness.store import RunFolder
-from tests.e2e.conftest import QUICK, free_port, wait_for
+from tests.support.e2e import QUICK, free_port, wait_for
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 

@@ -9,8 +9,8 @@ from generators.check import bad_cells, rule_of
 from generators.cli import main
 from generators.request import Request
 from generators.sources import Sources
-from tests.generators.test_reproducibility import EVERY_KIND, written
 from tests.support.drawing import spec_of
+from tests.support.generated import EVERY_KIND, written
 
 
 def faults(path, fields):

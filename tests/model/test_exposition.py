@@ -4,7 +4,7 @@ import subprocess
 import pytest
 
 from harness.model.exposition import exposition
-from tests.cli.test_watch import LOAD, OBSERVED
+from tests.support.live_views import LOAD, OBSERVED
 
 
 def test_the_current_state_is_a_page_of_metrics():

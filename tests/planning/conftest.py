@@ -1,3 +1,3 @@
-from tests.simulator.conftest import serve
+from tests.support.serving import serve
 
 __all__ = ["serve"]

@@ -26,7 +26,7 @@ from reports.document import tidy
 from reports.figures import figures
 from reports.markdown import cell
 from reports.summary import summary
-from tests.analysis.capacity.test_steady_state import stairs
+from tests.support.stories import stairs
 from tests.support.timelines import Story, burst
 
 FORMATS = (REPORT_HTML, REPORT, REPORT_MARKDOWN, JUNIT)

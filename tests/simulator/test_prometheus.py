@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from tests.e2e.conftest import free_port
+from tests.support.e2e import free_port
 from tests.support.platforms import UNCACHED
 from tests.support.serving import Served
 

@@ -9,6 +9,7 @@ from harness.model.scenario import Scenario
 from harness.targets import hetida
 
 RECORDED = Path(__file__).with_name("recorded_hetida")
+RUNTIME_REQUEST = RECORDED / "runtime_request.json"
 EXAMPLE = hetida.EXAMPLE
 TEXTS = dict.fromkeys(("mode", "transformation", "revision-group", "wiring", "expect-output", "callback-url"), "")
 

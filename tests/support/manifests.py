@@ -84,3 +84,22 @@ def event(
         "involvedObject": {"kind": "Pod", "namespace": "kubeflow", "name": name, "uid": f"uid-{name}"},
         "reason": reason, "message": message, "type": "Normal", **stamps, **more,
     }  # fmt: skip
+
+
+def workflow(phase: str = "", *, persisted: bool = False, created: float = 1, **status: Any) -> dict[str, Any]:
+    """With no `status` it is what a metadata-only watch tells."""
+    labels = {"pipeline/runid": RUN}
+    if phase:
+        labels["workflows.argoproj.io/phase"] = phase
+    if persisted:
+        labels["pipeline/persistedFinalState"] = "true"
+    metadata = {"name": WF, "namespace": "kubeflow", "uid": "w", "creationTimestamp": time(created), "labels": labels}
+    return {"metadata": metadata, **({"status": {"phase": phase, **status}} if status else {})}
+
+
+def claim(phase: str, size: str, wanted: str = "20Gi") -> dict[str, Any]:
+    return {
+        "metadata": {"name": "seaweedfs-pvc", "namespace": "kubeflow", "uid": "c"},
+        "spec": {"storageClassName": "managed-csi", "resources": {"requests": {"storage": wanted}}},
+        "status": {"phase": phase, **({"capacity": {"storage": size}} if size else {})},
+    }

@@ -13,8 +13,6 @@ from typing import Any
 import yaml
 from aiohttp import web
 
-from benchmarks.injected.case import ORIGIN_AT, read_back
-from benchmarks.injected.packages import PACKAGE
 from harness.analysis.timeline import Timeline
 from harness.model import Plan, Scenario
 from harness.simulator import kube_api
@@ -30,6 +28,8 @@ from harness.simulator.kube_objects.logs import Logs
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Profile
+from tests.support.injection.case import ORIGIN_AT, read_back
+from tests.support.injection.packages import PACKAGE
 
 # While commands run, simulated time passes ten times as fast: rollouts finish soon, and even on a slow machine the
 # autoscaler does not remove idle nodes yet.

@@ -1,9 +1,9 @@
 import pytest
 
-from benchmarks.injected.case import Case, simulated
-from benchmarks.injected.cases import CASES
 from harness.analysis.capacity.bounds import bounds
 from tests.support.injected import api_throttled, steady
+from tests.support.injection.case import Case, simulated
+from tests.support.injection.cases import CASES
 from tests.support.timelines import Story, burst
 
 

@@ -9,7 +9,7 @@ from harness.planning import simulated_burst
 from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
 from harness.store.tables import load
-from tests.analysis.capacity.test_steady_state import stairs
+from tests.support.stories import stairs
 from tests.support.timelines import GIB, STORE_MESSAGE, Story, Timeline
 
 

@@ -1,26 +1,10 @@
-import numpy as np
 import pytest
 
 from harness.analysis.capacity.steady_state import steady_state
 from harness.analysis.cost.cost import cost, pending
 from harness.model.phases import RUNNING, UNSCHEDULABLE
+from tests.support.stories import stairs
 from tests.support.timelines import Story
-
-
-def stairs(per_node_hour, *, work=30.0, stretch=600.0, steps=(1, 2, 3, 4, 6, 8)):
-    """Nodes come at equal intervals; each number of nodes ends runs at its own steady rate, with pods always waiting."""
-    story = Story()
-    ready = 0
-    for k, count in enumerate(steps):
-        for node in range(ready, count):
-            story.node(f"n{node}", k * stretch - 1, k * stretch)
-        ready, gap = count, 3600 / per_node_hour(count)
-        for at in work + np.arange(k * stretch + gap, (k + 1) * stretch, gap):
-            run = story.submit(story.intended, due=0.0, lag=0.0, service=0.0)
-            story.pod(run, "a", "n0", (UNSCHEDULABLE, 0.0, at - work), (RUNNING, at - work, at))
-            story.run(run, 0.0, at)
-            story.intended += 1
-    return story
 
 
 def test_each_number_of_nodes_gets_its_own_throughput(tmp_path):

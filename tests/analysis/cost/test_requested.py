@@ -1,7 +1,5 @@
 import pytest
 
-from benchmarks.injected.case import ORIGIN_AT
-from benchmarks.injected.packages import on_gpus
 from harness.analysis.cost.cost import cost
 from harness.analysis.cost.requested import requested
 from harness.analysis.timeline import Timeline
@@ -12,6 +10,8 @@ from harness.simulator.platform import Platform
 from harness.simulator.profile.file import load_profile
 from harness.store import RunFolder
 from harness.store.tables import load
+from tests.support.injection.case import ORIGIN_AT
+from tests.support.injection.packages import on_gpus
 from tests.support.timelines import Story
 
 RUNS = 60

@@ -3,35 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.cost.resources import Resources, as_cores, as_memory, fit, fits, step_needs
-from harness.model.phases import POD_CPU_CORES, POD_MEMORY_BYTES, RUNNING
-from tests.support.timelines import GIB, Story
+from tests.support.stories import measured
+from tests.support.timelines import GIB
 
 MI = 2**20
-
-
-def measured(runs=20, *, limit=None, oom=False):
-    """Runs of `prepare` then `train` beside `watch`; train uses 1.00 … 1.95 cores and 500 … 595 MiB."""
-    story = Story(intended=runs)
-    story.node("n", -10, -5, cpu=4.0, memory=8 * GIB)
-    for seq in range(runs):
-        run = story.submit(seq)
-        story.pod(run, "prepare-driver", "n", (RUNNING, 0, 1))
-        story.pod(run, "prepare", "n", (RUNNING, 1, 10))
-        story.pod(run, "train", "n", (RUNNING, 10, 60))
-        story.pod(run, "watch", "n", (RUNNING, 10, 30))
-        used = 1.0 + 0.05 * seq
-        for at in (20, 35, 50):
-            story.sample(at, POD_CPU_CORES, min(used, limit or 9e9), pod=f"{run}-train")
-            story.sample(at, POD_MEMORY_BYTES, (500 + 5 * seq - (at == 35)) * MI, pod=f"{run}-train")
-        story.sample(5, POD_CPU_CORES, 0.2, pod=f"{run}-prepare")
-        story.sample(5, POD_MEMORY_BYTES, 100 * MI, pod=f"{run}-prepare")
-        story.sample(20, POD_CPU_CORES, 0.01, pod=f"{run}-watch")
-        story.sample(20, POD_MEMORY_BYTES, 30 * MI, pod=f"{run}-watch")
-        story.sample(0.5, POD_CPU_CORES, 3.0, pod=f"{run}-prepare-driver")
-        story.run(run, 0.0, 61.0)
-    if oom:
-        story.event(40, "Pod", "run-0003-train", "OOMKilled", run="run-0003")
-    return story
 
 
 def test_requests_are_the_p95_with_headroom_and_memory_limits_equal_requests(tmp_path):

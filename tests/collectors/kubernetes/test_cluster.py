@@ -12,7 +12,7 @@ from harness.collectors.kubernetes.observed_pods import Pods
 from harness.model import Event, Node, Span
 from harness.model.phases import RUNNING, SCHEDULING
 from harness.store import RunFolder
-from tests.collectors.kubernetes.test_pods import DONE, STORY
+from tests.support.kube_stories import DONE, STORY
 from tests.support.manifests import RUN, T0, at, condition, event, micro, pod, running, time
 
 

@@ -1,107 +1,15 @@
 """The cluster collector against a real API server and scheduler; the tests play the kubelets."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from harness.collectors.collector import Observation, ObserverSettings
-from harness.collectors.journal import Journal
-from harness.collectors.kubernetes.cluster import Cluster
-from harness.model import Event, Node, Plan, Span
-from harness.model.live_observer import LiveObserver
+from harness.model import Event, Node
 from harness.model.phases import RUNNING, SCHEDULING, UNSCHEDULABLE
-from harness.store import RunFolder
-from harness.targets.kfp import KfpTarget
+from tests.support.real_cluster_runs import last_spans, live, observing, of_ourselves, placements, step
 from tests.support.real_kubernetes import RealCluster
 from tests.support.servers import kubeconfig, proxied, until
-
-
-@contextmanager
-def observing(tmp_path: Path, **more: Any) -> Iterator[tuple[Cluster, RunFolder]]:
-    """A running collector, stopped at the end."""
-    folder = RunFolder.create(tmp_path, "run")
-    with folder.recorder() as recorder:
-        settings = ObserverSettings("http://x", **{"requests_per_s": 200.0, **more})
-        plan = Plan("kfp", "http://x", {}, 1, 0, False)
-        cluster = Cluster(
-            Observation(
-                folder=folder,
-                plan=plan,
-                target=KfpTarget({"experiment": ""}),
-                settings=settings,
-                journal=Journal(recorder),
-            )
-        )
-        stop = threading.Event()
-        thread = threading.Thread(target=cluster.collect, args=(stop,), daemon=True)
-        thread.start()
-        try:
-            until(lambda: _live(cluster).nodes is not None, "the first look")
-            yield cluster, folder
-        finally:
-            stop.set()
-            thread.join(20)
-        assert not thread.is_alive()
-
-
-def _live(cluster: Cluster) -> LiveObserver:
-    return cluster.live() or LiveObserver()
-
-
-def step(real: RealCluster, namespace: str, name: str, *, cpu: str = "500m", **spec: Any) -> None:
-    """A pod as Argo creates it for KFP; the run has the namespace's name."""
-    from kubernetes import client
-
-    client.CoreV1Api(real.client()).create_namespaced_pod(
-        namespace,
-        {
-            "metadata": {
-                "name": name,
-                "labels": {"pipeline/runid": namespace, "workflows.argoproj.io/workflow": "wf"},
-                "annotations": {"workflows.argoproj.io/node-name": "wf.root.train.executor(0)"},
-            },
-            "spec": {
-                "containers": [{"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu}}}],
-                "restartPolicy": "Never",
-                "nodeSelector": {"scene": namespace},
-                **spec,
-            },
-        },
-    )
-
-
-def last_spans(folder: RunFolder, run: str) -> dict[tuple[str, str], Span]:
-    return {(span.step, span.phase): span for span in folder.records(Span) if span.run == run}
-
-
-def of_ourselves(folder: RunFolder) -> list[Event]:
-    """The observer's notes, except about Argo, which this control plane lacks."""
-    events = (event for event in folder.records(Event) if event.kind == "Observer")
-    return [event for event in events if event.object != "kubernetes workflows" or "404" not in event.message]
-
-
-def placements(folder: RunFolder, run: str) -> int:
-    return sum(event.reason == "Scheduled" and event.run == run for event in folder.records(Event))
-
-
-@pytest.fixture
-def namespace(real_cluster: RealCluster, request: pytest.FixtureRequest) -> str:
-    """A namespace and a node with four cores, for this test only."""
-    from kubernetes import client
-
-    name = "".join(c if c.isalnum() else "-" for c in request.node.name.lower())[-50:].strip("-")
-    client.CoreV1Api(real_cluster.client()).create_namespace({"metadata": {"name": name}})
-    real_cluster.add_node(
-        f"node-{name}",
-        cpu="4",
-        labels={"agentpool": "steps", "scene": name, "kubernetes.azure.com/scalesetpriority": "spot"},
-    )
-    return name
 
 
 def test_pods_and_nodes_of_a_real_scheduler(real_cluster: RealCluster, namespace: str, tmp_path: Path) -> None:
@@ -134,7 +42,7 @@ def test_pods_and_nodes_of_a_real_scheduler(real_cluster: RealCluster, namespace
             ),
             "the queued pods on the node",
         )
-        until(lambda: (_live(cluster).pods or {}).get("Failed") == 1, "the failed pod")
+        until(lambda: (live(cluster).pods or {}).get("Failed") == 1, "the failed pod")
     spans, events = last_spans(folder, namespace), folder.records(Event)
     assert len(fit) == 8
     assert {span.run for span in spans.values()} == {namespace}
@@ -239,7 +147,7 @@ def test_with_access_to_one_namespace_only_that_one_is_watched(
     with observing(tmp_path, kubeconfig=config, platform_namespaces=(namespace,)) as (cluster, folder):
         step(real_cluster, namespace, "train")
         until(lambda: ("train", SCHEDULING) in last_spans(folder, namespace), "the pod")
-        assert _live(cluster).nodes == 0
+        assert live(cluster).nodes == 0
     refused = [event for event in of_ourselves(folder) if event.reason == "NotReachable"]
     assert {event.object for event in refused} == {
         "kubernetes nodes", "kubernetes events", "kubernetes volume claims", "kubernetes workflows",
@@ -263,7 +171,7 @@ def test_the_shipped_roles_suffice_and_allow_no_writing(
     with observing(tmp_path, kubeconfig=config) as (cluster, folder):
         step(real_cluster, namespace, "train")
         until(lambda: ("train", SCHEDULING) in last_spans(folder, namespace), "the pod")
-        assert _live(cluster).nodes
+        assert live(cluster).nodes
     assert not of_ourselves(folder)
 
 

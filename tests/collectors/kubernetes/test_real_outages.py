@@ -13,20 +13,20 @@ import urllib3
 from harness.collectors.kubernetes.reflector import Reflector
 from harness.collectors.source_health import SourceHealth
 from harness.model import Event
-from harness.model.phases import GAP, RUNNING, SCHEDULING, UNSCHEDULABLE
+from harness.model.phases import GAP, RUNNING, UNSCHEDULABLE
 from harness.store import RunFolder
-from tests.collectors.kubernetes.test_real_cluster import (
+from tests.support.real_cluster_runs import (
     last_spans,
-    namespace,
     observing,
     of_ourselves,
+    placed,
     placements,
+    reasons,
     step,
+    through,
 )
 from tests.support.real_kubernetes import RealCluster
-from tests.support.servers import Proxy, kubeconfig, proxied, until
-
-__all__ = ["namespace"]  # a fixture
+from tests.support.servers import Proxy, proxied, until
 
 
 def api(real: RealCluster, method: str, path: str, body: Any) -> Any:
@@ -44,21 +44,8 @@ def proxy(real_cluster: RealCluster) -> Iterator[Proxy]:
         yield found
 
 
-def through(proxy: Proxy, real: RealCluster, tmp_path: Path) -> str:
-    return kubeconfig(tmp_path / "config", f"https://127.0.0.1:{proxy.port}", token=real.token, ca=str(real.ca))
-
-
-def reasons(folder: RunFolder) -> list[str]:
-    return [event.reason for event in of_ourselves(folder)]
-
-
 def events_of(folder: RunFolder, pod: str) -> dict[str, Event]:
     return {event.reason: event for event in folder.records(Event) if event.kind == "Pod" and event.object == pod}
-
-
-def placed(folder: RunFolder, run: str, pod: str) -> bool:
-    span = last_spans(folder, run).get((pod, SCHEDULING))
-    return span is not None and span.node is not None
 
 
 def test_a_pod_that_is_preempted_ends_and_the_one_of_higher_priority_takes_its_place(

@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 
 from harness.model.phases import GAP, SCHEDULING
-from tests.collectors.kubernetes.test_real_cluster import last_spans, observing, of_ourselves, placements, step
-from tests.collectors.kubernetes.test_real_outages import placed, reasons, through
+from tests.support.real_cluster_runs import (
+    last_spans,
+    observing,
+    of_ourselves,
+    placed,
+    placements,
+    reasons,
+    step,
+    through,
+)
 from tests.support.real_kubernetes import RealCluster, start_cluster
 from tests.support.servers import proxied, until
 

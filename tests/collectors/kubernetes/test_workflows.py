@@ -1,7 +1,6 @@
 """Workflows and volume claims as they are told, without a network."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,7 @@ from harness.collectors.kubernetes.workflows import Workflows
 from harness.model import Event, Sample
 from harness.model.phases import CLAIM_CAPACITY_BYTES
 from harness.store import RunFolder
-from tests.support.manifests import RUN, WF, at, time
+from tests.support.manifests import RUN, WF, at, claim, time, workflow
 
 
 class Scene:
@@ -29,17 +28,6 @@ class Scene:
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path)
-
-
-def workflow(phase: str = "", *, persisted: bool = False, created: float = 1, **status: Any) -> dict[str, Any]:
-    """With no `status` it is what a metadata-only watch tells."""
-    labels = {"pipeline/runid": RUN}
-    if phase:
-        labels["workflows.argoproj.io/phase"] = phase
-    if persisted:
-        labels["pipeline/persistedFinalState"] = "true"
-    metadata = {"name": WF, "namespace": "kubeflow", "uid": "w", "creationTimestamp": time(created), "labels": labels}
-    return {"metadata": metadata, **({"status": {"phase": phase, **status}} if status else {})}
 
 
 class TestWorkflows:
@@ -88,14 +76,6 @@ class TestWorkflows:
         scene.workflows.see("ADDED", workflow("Succeeded", persisted=True, created=-3600))
         assert not scene.told()
         assert not scene.workflows.persisted
-
-
-def claim(phase: str, size: str, wanted: str = "20Gi") -> dict[str, Any]:
-    return {
-        "metadata": {"name": "seaweedfs-pvc", "namespace": "kubeflow", "uid": "c"},
-        "spec": {"storageClassName": "managed-csi", "resources": {"requests": {"storage": wanted}}},
-        "status": {"phase": phase, **({"capacity": {"storage": size}} if size else {})},
-    }
 
 
 def test_a_claim_is_recorded_when_pending_bound_resized_and_deleted(scene: Scene) -> None:

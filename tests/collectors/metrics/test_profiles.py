@@ -13,7 +13,7 @@ from harness.collectors.metrics.profiles_file import load
 from harness.collectors.metrics.scraping import Scrape, parse, samples
 from harness.model import Sample
 from harness.store import RunFolder
-from tests.collectors.metrics.test_prometheus import observation, real_prometheus
+from tests.support.prometheus_server import observation, real_prometheus
 from tests.support.servers import Served, until
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

@@ -1,14 +1,8 @@
 """Metric profiles, against a real Prometheus and against pages scraped directly."""
 
 import math
-import shutil
-import socket
-import subprocess
 import threading
 import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,16 +11,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.collectors.collector import Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.metrics import prometheus, scraping
 from harness.collectors.metrics.profiles_file import Kind, Metric, load, names
 from harness.collectors.metrics.scraping import Scrape, parse, quantile, samples
 from harness.collectors.source_health import UnreachableError
-from harness.model import ConfigError, Event, Plan, Sample
+from harness.model import ConfigError, Event, Sample
 from harness.model.http import HttpAnswer
 from harness.store import RunFolder
-from harness.targets.kfp import KfpTarget
+from tests.support.prometheus_server import observation, real_prometheus
 from tests.support.real_kubernetes import RealCluster
 from tests.support.servers import Answer, Served, until
 
@@ -39,15 +32,6 @@ argo_workflows_workers_busy{worker_type="a"} NaN
 argo_workflows_error_count{cause="x"} 1e3 # {trace_id="1"} 1 2
 broken{ line
 """
-
-
-def observation(tmp_path: Path, recorder: object, **more: object) -> Observation:
-    folder = RunFolder(tmp_path)
-    settings = ObserverSettings("http://x", **more)  # type: ignore[arg-type]
-    plan = Plan("kfp", "http://x", {}, 1, 0, False, started_at=time.time_ns())
-    return Observation(
-        folder=folder, plan=plan, target=KfpTarget({"experiment": ""}), settings=settings, journal=Journal(recorder)
-    )  # type: ignore[arg-type]
 
 
 class TestProfiles:
@@ -160,44 +144,6 @@ class Counted:
                 f'grpc_server_handling_seconds_bucket{{grpc_method="CreateRun",le="{bound}"}} {share * count!r}'
             )
         return 200, "\n".join(lines) + "\n"
-
-
-@contextmanager
-def real_prometheus(tmp_path: Path, target: str, **how: object) -> Iterator[str]:
-    """A Prometheus that scrapes `target` every second; `how` holds further scrape settings."""
-    program = shutil.which("prometheus")
-    if program is None:
-        pytest.skip("there is no program 'prometheus' (Debian's package prometheus has it)")
-    config = tmp_path / "prometheus.yml"
-    scrape = {
-        "job_name": "x",
-        "scrape_interval": "1s",
-        "static_configs": [{"targets": [target.rpartition("//")[2]]}],
-        **how,
-    }
-    config.write_text(yaml.safe_dump({"scrape_configs": [scrape]}))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [program, f"--config.file={config}", f"--storage.tsdb.path={tmp_path / 'tsdb'}", f"--web.listen-address=127.0.0.1:{port}"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    url = f"http://127.0.0.1:{port}"
-    try:
-        until(lambda: _answers(f"{url}/-/ready"), "Prometheus")
-        yield url
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=1) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
 
 
 def test_a_real_prometheus_is_queried_for_existing_metrics_and_each_sample_is_recorded_once(tmp_path: Path) -> None:

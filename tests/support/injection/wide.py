@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
-from benchmarks.injected.case import Case
-from benchmarks.injected.packages import PACKAGE, fan_out, on_gpus, single, tolerating_spot
-from benchmarks.injected.seen import RUNS_ONLY, SOURCES
 from harness.simulator.faults import FAULTS
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
 from harness.simulator.profile.file import load_profile
+from tests.support.injection.case import Case
+from tests.support.injection.packages import PACKAGE, fan_out, on_gpus, single, tolerating_spot
+from tests.support.injection.seen import RUNS_ONLY, SOURCES
 
 _PROFILES = Path(__file__).with_name("profiles")
 _SIZES = (20, 40, 100, 100, 200, 500)

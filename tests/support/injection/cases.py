@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from benchmarks.injected.case import Case
 from harness.simulator.hetida.faults import FAULTS as OF_HETIDA
+from tests.support.injection.case import Case
 
 
 def _case(*faults: str, **load: Any) -> Case:

@@ -10,8 +10,6 @@ from typing import Any
 
 import orjson
 
-from benchmarks.injected.packages import PACKAGE
-from benchmarks.injected.seen import seen
 from harness.analysis.timeline import Timeline
 from harness.model import Event, Outcome, Plan, Scenario, Submission
 from harness.model.http import HttpAnswer
@@ -31,6 +29,8 @@ from harness.store import RunFolder
 from harness.store.tables import load, seal
 from harness.targets.completed_run import CompletedRun
 from harness.targets.hetida.answers import completed_run
+from tests.support.injection.packages import PACKAGE
+from tests.support.injection.seen import seen
 
 ORIGIN_AT = 1_790_000_000 * 10**9
 _FIRST_S = 5.0  # leaves time for a fault before the first arrival
@@ -47,7 +47,7 @@ class Case:
         package: the pipeline.
         many: every run has its own parameter values, and so its own amount of data.
         whole: timestamps of pods, nodes and runs are in whole seconds.
-        without: sources that were not observed, see `benchmarks.injected.seen`.
+        without: sources that were not observed, see `tests.support.injection.seen`.
         drain_s: how long the test waits for the last runs.
     """
 

@@ -14,11 +14,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from benchmarks.injected.case import Case, profile_of, simulated
-from benchmarks.injected.fixing import FIXED
 from harness.analysis.timeline import Timeline, floats
 from harness.detectors import diagnose
 from harness.model.phases import SUCCEEDED
+from tests.support.injection.case import Case, profile_of, simulated
+from tests.support.injection.fixing import FIXED
 
 # These harm no run, only the users who look at runs.
 HARMLESS = frozenset({"clock-skew", "db-slow-listing"})

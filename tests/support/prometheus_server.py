@@ -1,0 +1,67 @@
+"""A real Prometheus, and an observation for the collectors of metrics."""
+
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from harness.collectors.collector import Observation, ObserverSettings
+from harness.collectors.journal import Journal
+from harness.model import Plan
+from harness.store import RunFolder
+from harness.targets.kfp import KfpTarget
+from tests.support.servers import until
+
+
+def observation(tmp_path: Path, recorder: object, **more: object) -> Observation:
+    folder = RunFolder(tmp_path)
+    settings = ObserverSettings("http://x", **more)  # type: ignore[arg-type]
+    plan = Plan("kfp", "http://x", {}, 1, 0, False, started_at=time.time_ns())
+    return Observation(
+        folder=folder, plan=plan, target=KfpTarget({"experiment": ""}), settings=settings, journal=Journal(recorder)
+    )  # type: ignore[arg-type]
+
+
+@contextmanager
+def real_prometheus(tmp_path: Path, target: str, **how: object) -> Iterator[str]:
+    """A Prometheus that scrapes `target` every second; `how` holds further scrape settings."""
+    program = shutil.which("prometheus")
+    if program is None:
+        pytest.skip("there is no program 'prometheus' (Debian's package prometheus has it)")
+    config = tmp_path / "prometheus.yml"
+    scrape = {
+        "job_name": "x",
+        "scrape_interval": "1s",
+        "static_configs": [{"targets": [target.rpartition("//")[2]]}],
+        **how,
+    }
+    config.write_text(yaml.safe_dump({"scrape_configs": [scrape]}))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [program, f"--config.file={config}", f"--storage.tsdb.path={tmp_path / 'tsdb'}", f"--web.listen-address=127.0.0.1:{port}"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    url = f"http://127.0.0.1:{port}"
+    try:
+        until(lambda: _answers(f"{url}/-/ready"), "Prometheus")
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=1) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
