@@ -38,4 +38,4 @@ def test_declaring_a_user_never_ends_the_process_but_parsing_the_options_may(pla
     done = declare(platform, before)
     assert (done.returncode, done.stdout) == (code, out), done.stderr
     assert "Traceback" not in done.stderr
-    assert ("there is no target 'kubeflow'" in done.stderr) is (platform == "kubeflow")
+    assert ("unknown target 'kubeflow'" in done.stderr) is (platform == "kubeflow")
