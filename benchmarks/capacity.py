@@ -31,7 +31,7 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "observations.csv"
 NODES = (2, 4, 8, 16, 20)
 # The median error that the docs promise, by multiple of the observed range: for a law that is among the model's, and
 # for the simulated platform, of which the model knows one test per size; tests differ by 10 %.
-TWINS, SIMULATED = {1.25: 0.05, 2.0: 0.15}, {1.25: 0.08, 2.0: 0.15}
+CLOSED_FORMS, SIMULATED = {1.25: 0.05, 2.0: 0.15}, {1.25: 0.08, 2.0: 0.15}
 Truth = Callable[[float, float], float]
 
 
@@ -42,7 +42,7 @@ def main() -> int:
     parser.add_argument("files", type=Path, nargs="*", default=[EXAMPLE])
     arguments = parser.parse_args()
     print(f"{'truth':>12} {'held out at':>12} {'trials':>7} {'coverage':>9} {'median error':>13} {'promised':>26}")
-    kept = twins(arguments.trials) & platform(arguments.trials)
+    kept = closed_forms(arguments.trials) & platform(arguments.trials)
     for path in arguments.files:
         check = leave_one_out(read_observations(path), np.random.default_rng(0))
         print(f"leave-one-out {path.name}: {check.sentence if check else 'one size only'}")
@@ -60,17 +60,17 @@ def row(truth: str, beyond: float, covered: NDArray[np.bool_], error: NDArray[np
     return 0.85 <= coverage <= 0.95 and median <= promised
 
 
-def twins(trials: int) -> bool:
+def closed_forms(trials: int) -> bool:
     """Coverage and error at 1.25 and 2 times the observed range."""
     kept = True
-    for beyond, promised in TWINS.items():
-        found = [twin(np.random.default_rng((seed, int(beyond * 100))), beyond) for seed in range(trials)]
+    for beyond, promised in CLOSED_FORMS.items():
+        found = [closed_form(np.random.default_rng((seed, int(beyond * 100))), beyond) for seed in range(trials)]
         covered, error = np.array(found).T
         kept &= row("closed form", beyond, covered > 0, error, promised)
     return kept
 
 
-def twin(random: np.random.Generator, beyond: float) -> tuple[bool, float]:
+def closed_form(random: np.random.Generator, beyond: float) -> tuple[bool, float]:
     """One trial: whether the next test's result was in the interval, and the answer's relative error."""
     truth = draw_truth(random)
     noise = random.uniform(0.02, 0.08)

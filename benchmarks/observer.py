@@ -2,8 +2,8 @@
 
     python benchmarks/observer.py [--pods 50000] [--nodes 1000]
 
-A server in a process of its own lists the nodes, and then tells of every pod from its creation to its end, with the
-events of scheduler and kubelet, as chunks of a watch. The observer's part runs in this process: HTTP, the watch
+A server in a process of its own lists the nodes, then replays every pod from its creation to its end, with the events
+of scheduler and kubelet, as chunks of a watch. The observer's part runs in this process: HTTP, the watch
 protocol, pieces put together to spans, records written to a run folder.
 """
 
@@ -116,7 +116,7 @@ def watch(place: Path, address: str, pods: int) -> tuple[float, float, RunFolder
 
 
 def serve(told: Connection, pods: int, nodes: int) -> None:
-    """List nodes, and tell of pods and events once each; later watches say nothing."""
+    """List nodes, and send pods and events once each; later watches stay silent."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
     server.streams = {"nodes": lambda: (), "pods": lambda: _pods(pods, nodes), "events": lambda: _events(pods, nodes)}  # type: ignore[attr-defined]

@@ -48,7 +48,7 @@ def test_other_platforms_loads_and_observation_gaps_rarely_mislead():
     assert {Answer.RIGHT, Answer.LARGER} <= set(answers)
 
 
-def test_a_twin_with_the_bottleneck_fixed_shows_whether_that_helps():
+def test_the_counterfactual_with_the_bottleneck_fixed_shows_whether_that_helps():
     case = Case(runs=60, over_s=60.0, profile="kfp-default-install", schedule="burst", step_s=20.0)
     verdict = judge(case, 1.0, seed=1)
     assert verdict.outcome is Answer.OTHER

@@ -39,7 +39,7 @@ def folder(tmp_path, monkeypatch):
     code = f"import runpy; from kfp import compiler; m = runpy.run_path({str(source)!r}, run_name='m'); compiler.Compiler().compile(m['training'], 'training.yaml')"
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120)
     (tmp_path / "wrong.scenario.yaml").write_text("fields:\n  rate:\n    {kind: lognormal, median: 1, sgima: 2}\n")
-    (tmp_path / "mended.csv").write_text("id,scenario_name,data_multiplier\n1,a,4000\n2,b,many\n")
+    (tmp_path / "edited.csv").write_text("id,scenario_name,data_multiplier\n1,a,4000\n2,b,many\n")
     return tmp_path
 
 

@@ -1,4 +1,4 @@
-"""One pass through the listing of runs, and what two of them tell of the rate of ends."""
+"""One pass through the listing of runs, and the rate of ends that two of them show."""
 
 import math
 

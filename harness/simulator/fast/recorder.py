@@ -38,7 +38,7 @@ _REASONS: Mapping[Change, tuple[str, str]] = {
     Change.PREEMPTED: ("Preempted", "Normal"),
 }
 # A frozen dataclass sets each field through `object.__setattr__`, which takes four times as long as all the rest. There
-# are millions of spans: each is made as an unfrozen twin with the same slots and then changes its class.
+# are millions of spans: each is created as an unfrozen class with the same slots and then changes its class.
 _Unfrozen = make_dataclass("_Unfrozen", [(each.name, each.type, each) for each in fields(Span)], slots=True)
 _CREATED, _ENDS = Change.CREATED, {Change.OVER, Change.GONE}
 _NOTED = {_CREATED, *_ENDS, *_REASONS}  # most changes are others, which only show in the spans

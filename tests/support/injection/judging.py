@@ -1,7 +1,7 @@
 """Was a finding right? Judged by how the runs would have fared without the fault, or with the named bottleneck fixed.
 
-Each test has twins with the same seed: one without the fault, and one per finding in which that bottleneck is fixed.
-The fault's effect, and the gain of a fix, is the difference to the twin in lost runs, their mean duration, pods, and
+Each test has counterfactuals with the same seed: one without the fault, and one per finding in which that bottleneck is
+fixed. The effect of the fault, and the gain of a fix, is the difference in lost runs, their mean duration, pods, and
 response time of submissions; nothing that a detector computes is used. A fault that changed nothing does not bind (a
 cap that is never reached, a wave of evictions between two short steps): then the right answer is to name nothing. A
 platform may have a bottleneck of its own beside the injected one: naming it first is right if fixing it would help as
@@ -38,14 +38,14 @@ class Outcomes:
     lost: float  # share that failed, was rejected, or is still in flight
     mean_s: float  # from due to the reported end; to now for runs in flight
     answered_s: float  # from due to the response, on average
-    pods: int  # more than in the twin means repeated work
+    pods: int  # more than in the counterfactual means repeated work
 
-    def harm(self, twin: "Outcomes") -> float:
-        """How much worse this is than the twin; from 1 on, the difference counts."""
-        again = self.pods / max(twin.pods, 1) - 1
-        slowed = self.mean_s / max(twin.mean_s, 1e-9) - 1
-        waited = self.answered_s - twin.answered_s
-        return max(again / LOST, waited / WAITED_S, (self.lost - twin.lost) / LOST, slowed / SLOWED)
+    def harm(self, counterfactual: "Outcomes") -> float:
+        """How much worse this is than the counterfactual; from 1 on, the difference counts."""
+        again = self.pods / max(counterfactual.pods, 1) - 1
+        slowed = self.mean_s / max(counterfactual.mean_s, 1e-9) - 1
+        waited = self.answered_s - counterfactual.answered_s
+        return max(again / LOST, waited / WAITED_S, (self.lost - counterfactual.lost) / LOST, slowed / SLOWED)
 
 
 class Answer(StrEnum):
@@ -123,7 +123,7 @@ def outcomes(timeline: Timeline) -> Outcomes:
 
 
 def judge(case: Case, strength: float, seed: int) -> Verdict:
-    """Simulate a case and its twins, and judge the findings."""
+    """Simulate a case and its counterfactuals, and judge the findings."""
     timeline = simulated(case, strength, seed)
     here = outcomes(timeline if not case.without else simulated(_observed(case), strength, seed))
     harm = {name: here.harm(_without(_observed(case), name, strength, seed)) for name in case.injected}
