@@ -141,7 +141,7 @@ class Joined:
 
     @property
     def values(self) -> pl.Series:
-        """The concatenated strings."""
+        """The strings, each joined from its parts."""
         return join(self.parts, self.rows)
 
     def text(self, form: str = "") -> Text:

@@ -59,7 +59,7 @@ class Plot:
         self.text(self.left, 28, title, font_size=18, font_weight=600)
 
     def svg(self) -> str:
-        """The whole document."""
+        """The whole document as SVG text."""
         return "\n".join([*self._shapes, "</svg>", ""])
 
     def x_scale(self, low: float, high: float, *, logarithmic: bool = False) -> Scale:
@@ -94,7 +94,7 @@ class Plot:
         self._draw("polyline", {"points": _joined(points), "fill": "none", **style})
 
     def polygon(self, points: Pixels, tooltip: str = "", **style: str | float) -> None:
-        """A closed shape."""
+        """A closed, filled shape through these points (in pixels)."""
         self._draw("polygon", {"points": _joined(points), **style}, _titled(tooltip))
 
     def rectangle(self, x: float, y: float, width: float, height: float, **style: str | float) -> None:
@@ -102,7 +102,7 @@ class Plot:
         self._draw("rect", {"x": x, "y": y, "width": round(width, 1), "height": round(height, 1), **style})
 
     def dot(self, x: float, y: float, tooltip: str = "", **style: str | float) -> None:
-        """A small circle."""
+        """A small filled circle at a point (in pixels)."""
         self._draw("circle", {"cx": x, "cy": y, "r": 4.5, **style}, _titled(tooltip))
 
     def _draw(self, tag: str, attributes: dict[str, str | float], content: str = "") -> None:

@@ -19,7 +19,7 @@ _FAR = 2.0
 
 
 def draw(plot: CapacityPlot) -> str:
-    """The SVG."""
+    """The picture as SVG text."""
     drawn = Plot(plot.title, "; ".join(mark.label for mark in plot.marks), _SIZE, _MARGINS)
     key = "line: median · band: 90% interval of the next test · dots: completed tests · dashed or grey: extrapolated"
     drawn.text(drawn.left, 49, key, fill=MUTED)

@@ -47,7 +47,7 @@ def sentences(completed: CompletedExperiment) -> list[str]:
 
 
 def as_json(completed: CompletedExperiment) -> str:
-    """The JSON object."""
+    """The experiment as a JSON text, as `experiment.json` holds it and ``--json`` prints it."""
     document = {
         "name": completed.name,
         "question": completed.experiment.question,

@@ -11,7 +11,7 @@ from harness.simulator import commands
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
+    """Declare the options of this command."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     serving = verbs.add_parser(
         "serve",

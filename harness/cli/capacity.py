@@ -12,7 +12,7 @@ _OPTIONS = {"runs": "--runs", "within_s": "--within", "nodes": "--nodes"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
+    """Declare the options of this command."""
     parser.epilog = "Give two of --runs, --within and --nodes to get the third. Each takes a list (100,200) too."
     parser.add_argument(
         "--from", dest="sources", nargs="+", type=Path, required=True, metavar="RUN|CSV",
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Answer, plot, print."""
+    """Answer the question, write the plot if asked for, and print the answer."""
     from harness.cli.capacity_text import as_json, as_text
     from harness.planning.capacity import Evictions, answer_from
     from reports.capacity_page import writer

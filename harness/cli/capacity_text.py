@@ -35,7 +35,7 @@ def as_json(answered: Answered) -> str:
 
 
 def as_text(answered: Answered) -> str:
-    """For a terminal."""
+    """The answer as lines for a terminal, at most 100 columns wide."""
     model, first, fitted = answered.model, answered.first, answered.model.fitted_on
     likely = sorted(model.weights.items(), key=lambda item: -item[1])[:3]
     weights = ", ".join(f"{law.name} {weight:.0%}" for law, weight in likely)

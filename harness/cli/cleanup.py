@@ -11,7 +11,7 @@ from harness.targets.target import CleansUp, Cleanup
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
+    """Declare the options of this command."""
     ways = [str(how) for how in Cleanup if how is not Cleanup.NONE]
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("--how", choices=ways, default="terminate", help="terminate (default): unfinished runs only")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
+    """Declare the options of this command."""
     parser.add_argument(
         "variants", nargs="*", metavar="RUN[,RUN…]", help="run folders of one variant, repetitions separated by commas"
     )
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read, compare, print."""
+    """Read the tests, compare the variants with the first, and print the comparison."""
     if arguments.table is not None and not arguments.variants:
         measured = read_table(arguments.table)
     elif len(arguments.variants) > 1 and arguments.table is None:

@@ -12,7 +12,7 @@ from harness.planning.experiment_file import read_experiment
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
+    """Declare the options of this command."""
     parser.add_argument("plan", type=Path, help="the experiment's YAML: question, loads, nodes, variants, slos, hooks")
     parser.add_argument(
         "--folder", type=Path, help="folder for the results (default: runs/experiment-NAME); continues if it has some"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
+    """Declare the options of this command."""
     parser.epilog = (
         "The pool must be empty, with at most one node, and its autoscaler must be allowed to add a second one. "
         "A node selector must bind the steps to this pool."
@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Estimate, try, print."""
+    """Estimate how many runs fit on a node, try it out on the pool, and print the result."""
     from harness.collectors.http import Http, Timeouts
     from harness.collectors.kubernetes.node_pools import NodePools
     from harness.plan.environment import bearer_token, platform_host

@@ -24,7 +24,7 @@ _OF_FOLDERS = ("namespace", "slo", "runs-dir", "run-name")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
+    """Declare the options of this command."""
     from harness.plan.options import OBSERVER
 
     what = parser.add_mutually_exclusive_group(required=True)

@@ -18,7 +18,7 @@ Sections = Mapping[str, "tuple[Option, ...]"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
+    """Declare the options of this command."""
     from harness.targets.target import names
 
     parser.add_argument(
@@ -78,7 +78,7 @@ def _document(sections: Sections) -> dict[str, object]:
 
 
 def markdown(sections: Sections) -> str:
-    """The reference page."""
+    """The page docs/options.md, from the declarations of all options."""
     from harness.model.schedules import kinds
 
     lines = [

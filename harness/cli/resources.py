@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The verb's options."""
+    """Declare the options of this command."""
     parser.add_argument("run", type=Path, help="a run folder with CPU and memory measurements of pods (metrics-server)")
     printing.configure(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read, fit, print."""
+    """Read the run folder, derive requests per step, and print them with the runs per node."""
     from harness.analysis.cost.resources import fits, step_needs
     from harness.cli.simulate import SIMULATED_TIME
     from harness.planning.pipeline_requests import requests_by_task

@@ -21,7 +21,7 @@ class Histogram:
         self.sum = 0.0
 
     def observe(self, value: float) -> None:
-        """Count one observation."""
+        """Count one observation, in the unit of the bounds."""
         self.sum += value
         self._counts[bisect_left(self._bounds, value)] += 1
 

@@ -23,7 +23,7 @@ class Join(argparse._AppendAction):  # noqa: SLF001  # configuration files recog
         values: str | Sequence[Any] | None,
         option_string: str | None = None,  # noqa: ARG002  # argparse's signature
     ) -> None:
-        """Append one text."""
+        """Append one text to those given before, separated by a semicolon."""
         given = getattr(namespace, self.dest, "") or ""
         setattr(namespace, self.dest, f"{given}; {values}" if given else values)
 
@@ -59,7 +59,7 @@ class Option:
 
     @property
     def variable(self) -> str:
-        """Its environment variable."""
+        """Its environment variable, ``PIPESWARM_`` and the name in capitals."""
         return f"PIPESWARM_{self.dest.upper()}"
 
     def text(self, given: object) -> str | bool:

@@ -15,7 +15,7 @@ class Cordoning(Protocol):
     """A cluster whose nodes can be cordoned."""
 
     def nodes(self) -> Sequence[PoolNode]:
-        """All nodes."""
+        """All nodes of the cluster, of every pool."""
         ...
 
     def cordon(self, node: str, *, cordoned: bool) -> None:

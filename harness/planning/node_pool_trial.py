@@ -23,7 +23,7 @@ class Cluster(Protocol):
     """A cluster on which trials are made; its methods raise TargetUnreachableError."""
 
     def nodes(self) -> Sequence[PoolNode]:
-        """All nodes."""
+        """All nodes of the cluster, of every pool."""
         ...
 
     def pods(self, *, everywhere: bool = False) -> Sequence[PoolPod]:

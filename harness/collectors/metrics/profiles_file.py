@@ -107,7 +107,7 @@ class Profile:
 
 
 def names() -> list[str]:
-    """The built-in profiles."""
+    """Names of the built-in profiles, sorted."""
     return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
 
 

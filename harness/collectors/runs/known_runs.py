@@ -57,7 +57,7 @@ class KnownRuns:
         self.over.add(run)
 
     def counts(self) -> Mapping[str, int]:
-        """Runs by state."""
+        """Number of runs by the platform's state; states without runs are left out."""
         return {state: count for state, count in dict(self._states).items() if count}
 
     def __contains__(self, run: str) -> bool:

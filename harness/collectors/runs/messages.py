@@ -93,7 +93,7 @@ class AskTasks:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Write a record."""
+    """Write a record to the journal."""
 
     record: Span | Sample | EventRecord
 

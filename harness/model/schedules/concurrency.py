@@ -59,7 +59,7 @@ class Concurrency:
 
     @property
     def most_in_flight(self) -> int:
-        """The highest level."""
+        """Runs in flight at the highest level."""
         return max(level.users for level in self.levels)
 
     @property

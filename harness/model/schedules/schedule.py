@@ -94,7 +94,7 @@ class OpenSchedule:
         return Stages((*first, *second))
 
     def to_mapping(self) -> dict[str, object]:
-        """As plain values."""
+        """The schedule as plain values, from which `from_mapping` restores it."""
         return asdict(self)  # type: ignore[call-overload, no-any-return]  # every schedule is a dataclass
 
     @classmethod
@@ -111,7 +111,7 @@ class Lasting(OpenSchedule):
 
     @property
     def length_s(self) -> float:
-        """Its duration."""
+        """Its duration in seconds: the next schedule may begin then."""
         return self.duration_s
 
 

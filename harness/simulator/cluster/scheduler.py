@@ -43,7 +43,7 @@ class Scheduler:
     # --- pods ---------------------------------------------------------------------------------------------------
 
     def add(self, pod: Pod) -> None:
-        """Enqueue a pod."""
+        """Enqueue a pod; it is scheduled in the order of priority and arrival."""
         queue, priority = self._queue, pod.shape.priority
         if not queue or queue[-1].shape.priority >= priority:
             queue.append(pod)

@@ -29,7 +29,7 @@ class Calendar:
         self._texts: dict[int, str] = {}
 
     def ns(self, t: float) -> int:
-        """UTC nanoseconds."""
+        """An instant of simulated time (seconds) as UTC nanoseconds."""
         skew = self.skew
         if skew.by_s and t >= skew.since:
             t += skew.by_s

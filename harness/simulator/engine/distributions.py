@@ -19,11 +19,11 @@ class Distribution(Protocol):
 
     @property
     def mean(self) -> float:
-        """The expected value."""
+        """The expected value, in the unit of the samples."""
         ...
 
     def sample(self, random: Random) -> float:
-        """Draw one value."""
+        """Draw one value with the generator that is passed in."""
         ...
 
 
@@ -35,11 +35,11 @@ class Fixed:
 
     @property
     def mean(self) -> float:
-        """The constant itself."""
+        """The constant, which is its own expected value."""
         return self.value
 
     def sample(self, random: Random) -> float:  # noqa: ARG002  # nothing random in it
-        """Return the constant."""
+        """Return the constant; nothing random is drawn."""
         return self.value
 
 
@@ -56,7 +56,7 @@ class Uniform:
         return (self.low + self.high) / 2
 
     def sample(self, random: Random) -> float:
-        """Draw one value."""
+        """Draw one value with the generator that is passed in."""
         return self.low + (self.high - self.low) * random.random()
 
 
@@ -67,7 +67,7 @@ class Exponential:
     mean: float
 
     def sample(self, random: Random) -> float:
-        """Draw one value."""
+        """Draw one value with the generator that is passed in."""
         return -log(1.0 - random.random()) * self.mean
 
 
@@ -88,7 +88,7 @@ class Lognormal:
         return self.median * exp(self._sigma**2 / 2)
 
     def sample(self, random: Random) -> float:
-        """Draw one value."""
+        """Draw one value with the generator that is passed in."""
         return self.median * exp(self._sigma * random.gauss(0.0, 1.0))
 
 

@@ -53,7 +53,7 @@ class Database:
 
     @property
     def limit(self) -> int:
-        """The effective max_connections."""
+        """The limit on connections that is in effect (max_connections)."""
         return self.connections or _UNLIMITED
 
     @property
@@ -72,7 +72,7 @@ class Database:
         return max(1.0, self.held / self.settings.parallel) if self.settings.parallel else 1.0
 
     def disconnect(self) -> None:
-        """Return the connection."""
+        """Return the connection and count the call as answered."""
         self.held -= 1
         self.answered += 1
 

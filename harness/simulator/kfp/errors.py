@@ -63,7 +63,7 @@ def malformed(message: str) -> RpcError:
 
 
 def invalid(detail: str) -> RpcError:
-    """400: invalid input."""
+    """An error with status 400 for input that the server checks and refuses."""
     return RpcError(Code.INVALID_ARGUMENT, f"Invalid input error: {detail}", detail)
 
 

@@ -11,7 +11,7 @@ from harness.simulator.kfp.errors import RpcError, invalid, malformed
 
 
 def answer(document: object, status: int = 200) -> web.Response:
-    """A JSON response."""
+    """A JSON response; unset fields are left out."""
     return web.Response(body=orjson.dumps(document), status=status, content_type="application/json")
 
 

@@ -54,7 +54,7 @@ def _about(resource: Resource, name: str) -> dict[str, Any]:
 
 
 def bad_request(message: str) -> ApiError:
-    """400: malformed request."""
+    """A Status with code 400 for a malformed request."""
     return ApiError(400, "BadRequest", message)
 
 
@@ -66,7 +66,7 @@ def not_found(resource: Resource, name: str, subresource: str = "") -> ApiError:
 
 
 def unknown_path() -> ApiError:
-    """404: unknown type."""
+    """A Status with code 404 for a path of no known type."""
     return ApiError(404, "NotFound", "the server could not find the requested resource", {})
 
 

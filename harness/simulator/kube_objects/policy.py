@@ -1,4 +1,4 @@
-"""ResourceQuota and PriorityClasses."""
+"""The ResourceQuota of the runs and the PriorityClasses, as Kubernetes objects."""
 
 from typing import NamedTuple
 

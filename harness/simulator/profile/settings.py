@@ -70,7 +70,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """Settings of kube-scheduler."""
+    """Settings of kube-scheduler: time per pod, and whether nodes are packed or spread."""
 
     pod_s: Seconds = 0.004  # to schedule one pod; pods are scheduled one at a time
     packing: bool = False  # fill nodes up (MostAllocated) instead of spreading (LeastAllocated)
@@ -92,7 +92,7 @@ class Kubelet:
 
 @dataclass(frozen=True, slots=True)
 class Autoscaler:
-    """Settings of cluster-autoscaler."""
+    """Settings of cluster-autoscaler: scan interval, provisioning, expander and scale-down."""
 
     scan_s: Seconds = 10.0
     provisioning: DurationAmount = _PROVISIONING  # from the request to a ready node
