@@ -8,17 +8,17 @@ NEEDS = (Capability.SUBMISSIONS,)
 NOT_INJECTED = "the simulated platforms have no job queue"
 TARGETS = ("jobs",)
 
-_FEWEST = 4
+_FEWEST = 8
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Compares the number of waiting jobs in the first and in the second half of the submissions."""
+    """Compares the number of waiting jobs in the first and in the last quarter of the submissions."""
     samples = timeline.metric(WAITING)
-    while_submitting = samples[samples["at_s"] <= timeline.runs["due_s"].max()]["value"].tolist()
+    while_submitting = samples[samples["at_s"].between(0.0, timeline.runs["due_s"].max())]["value"].tolist()
     if len(while_submitting) < _FEWEST:
         raise CannotJudgeError(f"the queue was sampled fewer than {_FEWEST} times while jobs were submitted")
-    half = len(while_submitting) // 2
-    early, late = max(while_submitting[:half]), min(while_submitting[half:])
+    quarter = len(while_submitting) // 4
+    early, late = max(while_submitting[:quarter]), min(while_submitting[-quarter:])
     if late <= early:
         return []
     return [
@@ -28,7 +28,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             0.7,
             (
                 Evidence(
-                    f"at least {late:g} jobs waited in the second half, at most {early:g} before",
+                    f"at least {late:g} jobs waited in the last quarter, at most {early:g} in the first",
                     late,
                     "jobs",
                     "samples",
