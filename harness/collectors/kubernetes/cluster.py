@@ -76,9 +76,10 @@ class Cluster:
         return LiveObserver(ready_nodes=self._nodes.ready, nodes=len(self._nodes), pods=self._pods.phases())
 
     def _follow(self, stop: threading.Event) -> None:
+        followed: tuple[Reflector | Polling, ...] = (*self._reflectors, self._heartbeat())
         threads = [
             threading.Thread(target=each.follow, args=(stop,), name=f"watch-{k}", daemon=True)
-            for k, each in enumerate((*self._reflectors, self._heartbeat()))
+            for k, each in enumerate(followed)
         ]
         for thread in threads:
             thread.start()
