@@ -7,8 +7,8 @@ from harness.drive.bound_token import BoundToken
 from harness.drive.conclusion import fail_on_listener_error, refuse
 from harness.drive.console import say
 from harness.drive.coordinator import Coordinator
-from harness.drive.distributed import WorkerEndpoint
 from harness.drive.locust_statistics import Statistics
+from harness.drive.worker_orders import WorkerEndpoint
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.plan.environment import platform_host
 from harness.plan.options import register
