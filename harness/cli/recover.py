@@ -34,7 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
     found = leftovers(test) if test and not arguments.spools else []
     if not (arguments.spools or found):
         raise ConfigError(
-            f"there is no spool of {folder.path} on this machine", "give the files that the workers named: they say where"
+            f"there is no spool of {folder.path} on this machine",
+            "give the files that the workers named: they say where",
         )
     merged = {spool: merge_spool(folder, spool) for spool in arguments.spools or found}
     for spool in found:

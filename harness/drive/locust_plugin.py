@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.drive import interrupts, web_tab
+from harness.drive import cluster_secret, interrupts, web_tab
 from harness.drive.bound_token import BoundToken
 from harness.drive.conclusion import fail_on_listener_error, refuse
 from harness.drive.console import say
@@ -58,6 +58,7 @@ class LocustPlugin:
         if self._coordinator is None and self._endpoint is None:
             interrupts.exit_quietly()
         register(parser, self._platform)
+        cluster_secret.configure(parser)
 
     def open(self, environment: Any, runner: Any, web_ui: Any, **_: object) -> None:
         """`init`: become a worker or the coordinator, which checks the configuration before anything is started."""
@@ -74,6 +75,7 @@ class LocustPlugin:
         else:
             self._coordinator = Coordinator(self._target, self._platform, environment, token, statistics)
             self._check(self._coordinator, web_ui, headless=options.headless)
+            cluster_secret.say_exposure(runner, options)
         if not options.headless or options.worker:  # else nothing happens before the test starts
             interrupts.leave_to_locust()
 

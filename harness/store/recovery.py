@@ -15,9 +15,6 @@ from harness.store.claims import Claim
 from harness.store.folder import KINDS, MANIFEST, RunFolder, decode, encode
 from harness.store.spools import kind_of, read_spool
 
-RECOVERED = "Recovered"  # reason of the test's event that says so
-_TESTS_OWN = "Test"  # kind of the events of the test itself
-
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
@@ -68,7 +65,7 @@ def merge(folder: RunFolder, lines: Iterable[bytes], whose: str) -> Recovered:
         if records:
             message = f"{arrivals:,} arrivals of {whose} were added after their test or their worker had been given up"
             at = _last_instant(added) or folder.read_plan().started_at or time.time_ns()
-            _append(folder, Event, [encode(Event(at, _TESTS_OWN, folder.path.name, RECOVERED, message))])
+            _append(folder, Event, [encode(Event(at, "Test", folder.path.name, "Recovered", message))])
     return recovered
 
 
