@@ -9,7 +9,7 @@ from harness.drive import processes
 from harness.drive.cluster_messages import CLOCK_IS, KEPT, ROWS
 from harness.drive.console import say
 from harness.drive.distributed import Books, DistributedGenerator
-from harness.drive.load_generator import TestOverError, UnwritableError
+from harness.drive.load_generator import LedgerClosedError, UnwritableError
 from harness.model.errors import ConfigError
 from harness.store.folder import RunFolder
 from harness.store.recovery import find_folder, merge, merge_spool
@@ -63,7 +63,7 @@ class Cluster:
                 return
         except UnwritableError:
             return  # the worker keeps what is not acknowledged
-        except TestOverError:
+        except LedgerClosedError:
             pass
         if msg.type == ROWS:
             self._recover(test, msg.node_id, msg.data)

@@ -9,7 +9,7 @@ import gevent
 
 from harness.drive.cluster_messages import CLOCK, CLOCK_IS, GO, KEPT, MORE, ROWS, STOP
 from harness.drive.dispatch import Clock
-from harness.drive.load_generator import TestOverError, UnwritableError, watch_cpu
+from harness.drive.load_generator import LedgerClosedError, UnwritableError, watch_cpu
 from harness.drive.session_messages import Due
 from harness.model.errors import PipeswarmError
 from harness.model.records import Sample
@@ -42,7 +42,7 @@ class Books(Protocol):
         """Write records; returns how many arrivals were among them.
 
         Raises:
-            TestOverError: the test books no records any more.
+            LedgerClosedError: the test books no records any more.
             UnwritableError: the run folder can't be written.
         """
         ...
@@ -134,7 +134,7 @@ class DistributedGenerator:
         """Take in a message of a worker; what a stranger sends is ignored.
 
         Raises:
-            TestOverError, UnwritableError: as of `Books.book_lines`; the worker keeps its records.
+            LedgerClosedError, UnwritableError: as of `Books.book_lines`; the worker keeps its records.
         """
         worker = self._workers.get(message.node_id)
         if worker is None:
@@ -161,7 +161,7 @@ class DistributedGenerator:
         spool = spool_path(self._test, worker.index)
         dead = not is_held(spool)
         lines = lines_from(spool, self._test, worker.index, worker.have)
-        with suppress(TestOverError, UnwritableError):
+        with suppress(LedgerClosedError, UnwritableError):
             if lines is not None:
                 self._book(client, worker, lines, late=False)
                 if dead:
@@ -184,7 +184,7 @@ class DistributedGenerator:
         def record(sample: Sample) -> None:
             self._books.book_lines(encode(sample))
 
-        with suppress(TestOverError, UnwritableError):
+        with suppress(LedgerClosedError, UnwritableError):
             watch_cpu("master", record)
 
 

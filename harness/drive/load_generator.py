@@ -29,7 +29,7 @@ _LEAD_S, _CONNECTION_S = 1.0, 0.003
 _CPU_EVERY_S = 5.0
 
 
-class TestOverError(Exception):
+class LedgerClosedError(Exception):
     """Records came for a test that books none any more."""
 
 

@@ -13,7 +13,7 @@ from harness.drive.background import LiveDiagnosis
 from harness.drive.dispatch import Record
 from harness.drive.http_client import HttpClient
 from harness.drive.live_load import live_load
-from harness.drive.load_generator import LoadGenerator, TestOverError, UnwritableError, lead_s
+from harness.drive.load_generator import LedgerClosedError, LoadGenerator, UnwritableError, lead_s
 from harness.drive.locust_statistics import Statistics
 from harness.drive.run_setup import LoadTest, Ready, open_test
 from harness.drive.session import Session
@@ -119,7 +119,7 @@ class SessionRunner:
     def book_lines(self, lines: bytes) -> int:
         """See `Books.book_lines`."""
         if self.test is None or self.stage not in {Stage.DISPATCHING, Stage.DRAINING}:
-            raise TestOverError
+            raise LedgerClosedError
         ledger = self.test.ledger
         before = ledger.counts.recorded
         try:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -120,33 +120,27 @@ def _well_typed(record: Any) -> bool:
 
 def _without_known(folder: RunFolder, kind: type, new: dict[bytes, bytes]) -> dict[bytes, bytes]:
     """Those that the folder lacks: a worker's line is written there unchanged, so equal lines are one record."""
+    path = folder.path / f"{KINDS[kind]}.jsonl"
     left = dict(new)
-    for line in _written(folder, kind):
-        left.pop(line, None)
+    if path.is_file():
+        _end_line(folder, kind, path)
+        with path.open("rb") as written:
+            for line in written:
+                left.pop(line, None)
     return left
 
 
-def _written(folder: RunFolder, kind: type) -> Iterator[bytes]:
-    path = folder.path / f"{KINDS[kind]}.jsonl"
-    if path.is_file():
-        with path.open("rb") as file:
-            yield from file
+def _end_line(folder: RunFolder, kind: type, path: Path) -> None:
+    """End the last line: a writer may have been killed within it."""
+    with path.open("rb") as file:
+        file.seek(-min(1, path.stat().st_size), os.SEEK_END)
+        if file.read(1) not in {b"", b"\n"}:
+            _append(folder, kind, [b"\n"])
 
 
 def _append(folder: RunFolder, kind: type, lines: Iterable[bytes]) -> None:
-    """Append lines to the file of a kind, after the end of a torn one: a writer may have been killed within it."""
-    path = folder.path / f"{KINDS[kind]}.jsonl"
-    new = b"".join(lines)
     with folder.recorder() as recorder:
-        recorder.append(kind, b"\n" + new if new and _is_torn(path) else new)
-
-
-def _is_torn(path: Path) -> bool:
-    if not path.is_file() or not path.stat().st_size:
-        return False
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) != b"\n"
+        recorder.append(kind, b"".join(lines))
 
 
 def _last_instant(records: dict[type, dict[bytes, bytes]]) -> int:
