@@ -5,7 +5,7 @@ import os
 import tempfile
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model import ConfigError, Event, Outcome, Plan, Sample, Span, Submission
@@ -80,6 +80,7 @@ def test_merging_again_adds_nothing(folder):
     assert {path: path.read_bytes() for path in folder.path.glob("*.jsonl")} == before
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_wherever_the_master_or_a_merge_was_killed_each_record_is_there_once(tmp_path_factory, data):
     """Of each kind's file any beginning was written, perhaps with a torn last line."""
