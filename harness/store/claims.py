@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -33,6 +34,8 @@ class Claim:
     def release(self) -> None:
         """End the claim."""
         if self._descriptor is not None:
+            with suppress(OSError):
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # gevent's `os.close` may come later
             os.close(self._descriptor)
             self._descriptor = None
 

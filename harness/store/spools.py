@@ -84,6 +84,7 @@ class Spool:
     def close(self) -> None:
         """Close the file and unlock it; it stays."""
         if self._descriptor is not None:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # gevent's `os.close` may come later
             os.close(self._descriptor)
             self._descriptor = None
 
@@ -131,6 +132,7 @@ def is_held(path: Path) -> bool:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
     except BlockingIOError:
         return True
     finally:
