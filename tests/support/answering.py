@@ -84,6 +84,7 @@ def answering(delay_s=0.02):
     thread = threading.Thread(target=lambda: (loop.create_task(serve()), loop.run_forever()), daemon=True)
     thread.start()
     assert ready.wait(10)
+
     def stop():
         for task in asyncio.all_tasks(loop):
             task.cancel()
