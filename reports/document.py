@@ -52,6 +52,7 @@ def document(result: Result) -> dict[str, Any]:
             asdict(kind) | {"per_node_hour": kind.per_node_hour, "per_money": kind.per_money} for kind in result.goodput
         ],
         "workers": asdict(result.workers) if result.workers else None,
+        "recovered": list(result.recovered),
         "errors": [
             {"message": g.message, "count": g.count, "first_s": g.first_s, "last_s": g.last_s, "example": g.example}
             for g in result.errors

@@ -28,7 +28,9 @@ def render(result: Result) -> bytes:
 def _head(result: Result) -> list[str]:
     reasons = [f"- {cell(reason)}" for reason in result.diagnosis.validity.reasons]
     sign = "✅" if result.valid else "⛔"
-    return [f"# {cell(result.headline)}", "", f"{sign} **{result.verdict}**: {result.exit_code.meaning}.", *reasons, ""]
+    verdict = f"{sign} **{result.verdict}**: {result.exit_code.meaning}."
+    recovered = [f"- Recovered: {cell(text)}" for text in result.recovered]
+    return [f"# {cell(result.headline)}", "", verdict, *reasons, *recovered, ""]
 
 
 def _slos(result: Result) -> list[str]:

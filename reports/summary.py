@@ -72,7 +72,7 @@ def _verdict(result: Result) -> list[str]:
     lines += [f"  - {reason}" for reason in reasons[:_MOST_REASONS]]
     if len(reasons) > _MOST_REASONS:
         lines.append(f"  - and {len(reasons) - _MOST_REASONS} more")
-    return lines
+    return [*lines, *(f"Recovered: {text}" for text in result.recovered)]
 
 
 def _objectives(result: Result) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.timeline import Timeline
+from harness.analysis.timeline import LATE_ROWS, RECOVERED, Timeline
 from harness.model.phases import CANCELED, FAILED, SKIPPED, SUCCEEDED
 from harness.model.records import Outcome
 
@@ -77,6 +77,11 @@ def missing(timeline: Timeline) -> list[int]:
     """Sequence numbers of arrivals without a record."""
     recorded = timeline.runs["seq"].to_numpy(dtype=np.int64)
     return [int(seq) for seq in np.setdiff1d(np.arange(timeline.plan.intended), recorded)]
+
+
+def recovered(timeline: Timeline) -> tuple[str, ...]:
+    """What was added to the ledger after its worker, or the whole test, had been given up: one sentence each."""
+    return tuple(text for reason in (LATE_ROWS, RECOVERED) for text in timeline.test_events(reason)["message"])
 
 
 def in_words(seqs: Sequence[int], most: int = 20) -> str:

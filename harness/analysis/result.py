@@ -14,7 +14,7 @@ from harness.analysis.cost.cost import Cost, Pending, cost, pending
 from harness.analysis.cost.goodput import Goodput, goodput
 from harness.analysis.cost.requested import Requested, requested
 from harness.analysis.latency import Latencies, latencies
-from harness.analysis.ledger import Ledger, ledger
+from harness.analysis.ledger import Ledger, ledger, recovered
 from harness.analysis.series.flow import FreeSpace, Submissions, free_space, submissions
 from harness.analysis.series.phases import PendingPods, PhaseBreakdown, PhaseSummary, pending_pods, phase_breakdown
 from harness.analysis.series.placement import HostWork, LostPods, Placement, host_work, hosts, placement
@@ -59,6 +59,7 @@ class Result:
         answers_are_results: a run is over with the answer to its submission.
         diagnosis: validity, findings, and what could not be judged.
         not_judged: that of the diagnosis, and components without a bound for lack of measurements.
+        recovered: what was added to the ledger late, one sentence each.
         peak_nodes: the most nodes for the runs that were ready at once; none when no node was observed.
         errors: why runs failed and submissions were rejected, the most frequent first.
         batches_s: mean durations by batch of arrivals, for a later comparison.
@@ -77,6 +78,7 @@ class Result:
     diagnosis: Diagnosis
     not_judged: tuple[NotJudged, ...]
     ledger: Ledger
+    recovered: tuple[str, ...]
     latencies: Latencies
     throughput: Throughput
     peak_nodes: int | None
@@ -181,6 +183,7 @@ def analyse(timeline: Timeline, diagnosis: Diagnosis, baseline: Baseline | None 
         diagnosis=diagnosis,
         not_judged=(*diagnosis.not_judged, *_unmeasured(timeline)),
         ledger=ledger(timeline),
+        recovered=recovered(timeline),
         latencies=latencies(timeline),
         throughput=throughput(timeline),
         peak_nodes=_peak_nodes(timeline),

@@ -25,6 +25,7 @@ VERBS: tuple[tuple[str, str, str], ...] = (
     ("resources", "recommend each step's requests; count the runs per node", "harness.cli.resources"),
     ("jobs-per-node", "find by trial how many runs fit one node", "harness.cli.jobs_per_node"),
     ("experiment", "test many loads, nodes and variants: grid or search", "harness.cli.experiment"),
+    ("recover", "add what workers recorded without their master to its run", "harness.cli.recover"),
     ("cleanup", "terminate, archive or delete the runs that a test created", "harness.cli.cleanup"),
 )
 

@@ -1,14 +1,15 @@
 """The Locust process that controls tests: the only one, or the master. One test at a time."""
 
+from pathlib import Path
 from typing import Any
 
 import gevent
 
 from harness.drive import interrupts
 from harness.drive.bound_token import BoundToken
+from harness.drive.cluster import Cluster
 from harness.drive.conclusion import Conclusion
 from harness.drive.console import say
-from harness.drive.distributed import CLOCK_IS, DONE, ROWS, DistributedGenerator
 from harness.drive.load_generator import LoadGenerator
 from harness.drive.local import LocalGenerator
 from harness.drive.local_simulator import LocalSimulator
@@ -41,7 +42,7 @@ class Coordinator:
         self._statistics = statistics
         self._simulator = LocalSimulator()
         self._conclusion = Conclusion(environment)
-        self._distributed: DistributedGenerator | None = None
+        self._cluster: Cluster | None = None
         self._runner: SessionRunner | None = None
         self._test: gevent.Greenlet | None = None
         self._interrupted = False
@@ -49,8 +50,8 @@ class Coordinator:
         self._closing = False
         self.reporter = StatusReporter()
         if isinstance(environment.runner, MasterRunner):
-            for kind in (ROWS, DONE, CLOCK_IS):
-                environment.runner.register_message(kind, self._receive)
+            self._cluster = Cluster(environment.runner, Path(environment.parsed_options.runs_dir))
+            self._cluster.recover_leftovers()
 
     def check(self) -> None:
         """Check the configuration before a test is started; the form of the web UI gets a host.
@@ -161,17 +162,11 @@ class Coordinator:
     # --- its load generator -------------------------------------------------------------------------------------
 
     def _generator_for(self, test: LoadTest, runner: SessionRunner) -> LoadGenerator:
-        if not isinstance(self._environment.runner, MasterRunner):
+        if self._cluster is None:
             return LocalGenerator(self._token.for_host(test.plan.host), runner.book)
-        generator = DistributedGenerator(self._environment.runner, runner.book_lines, runner.worker_lost)
-        self._distributed = generator
+        generator = self._cluster.generator(test.plan.id, test.folder, runner)
         for index, ahead_s in generator.sync_clocks().items():
             if abs(ahead_s) > _CLOCK_NOTE_S:
                 offset = f"the clock of worker {index} is {ahead_s:+.3f} s off the master's"
                 test.note("ClockSkew", f"{offset}; its timestamps are corrected")
         return generator
-
-    def _receive(self, msg: Any, **_: object) -> None:
-        """A worker's message to the master."""
-        if self._distributed is not None:
-            self._distributed.receive(msg)

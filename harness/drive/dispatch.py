@@ -28,6 +28,8 @@ _SPIN_S = 0.002
 # Yield after so many arrivals without a pause, so that the first requests of a burst leave while it is being created.
 _BURST_SLICE = 16
 
+_UNANSWERED = "no answer before the test was ended"
+
 # What the load records: arrivals, the phases and ends of runs that end with their response, the CPU of the generator.
 Record = Submission | Span | Event | Sample
 
@@ -75,7 +77,9 @@ class Dispatcher:
         self._clock = clock
         self._source = source
         self._why_stopped: str | None = None
+        self._ended = False  # nobody waits for answers any more
         self._open = gevent.pool.Group()
+        self._unanswered: set[gevent.Greenlet] = set()
 
     @property
     def in_flight(self) -> int:
@@ -98,9 +102,16 @@ class Dispatcher:
                 self._open.spawn(self._send, arrival)
         self._open.join()
 
-    def stop(self, why: str = STOPPED) -> None:
-        """Send nothing more; the remaining arrivals are recorded as missed because of `why`."""
+    def stop(self, why: str = STOPPED, *, at_once: bool = False) -> None:
+        """Send nothing more; the remaining arrivals are recorded as missed because of `why`.
+
+        With `at_once` open requests are recorded as unanswered, too; else their answers are waited for.
+        """
         self._why_stopped = why
+        if at_once:
+            self._ended = True
+            for waiting in tuple(self._unanswered):
+                waiting.kill(TargetUnreachableError(_UNANSWERED), block=False)
 
     def _wait_for(self, arrival: Arrival) -> bool:
         """Wait until it is due or the test is stopped; returns whether it had to wait."""
@@ -117,6 +128,9 @@ class Dispatcher:
         self._record(self._row(arrival, Outcome.MISSED, error=why))
 
     def _send(self, arrival: Arrival) -> None:
+        if self._ended:
+            self._miss(arrival, self._why_stopped or STOPPED)
+            return
         sent_at: int | None = None
 
         def exchange(request: HttpRequest) -> HttpAnswer:
@@ -126,6 +140,7 @@ class Dispatcher:
 
         answer: str | CompletedRun | None = None
         status, error = None, None
+        self._unanswered.add(gevent.getcurrent())
         try:
             answer = self._target.submit(arrival.scenario, exchange)
         except RejectedError as rejected:
@@ -136,6 +151,8 @@ class Dispatcher:
             outcome = Outcome.MISSED if sent_at is None else Outcome.REJECTED
             self._record(self._row(arrival, outcome, sent_at=sent_at, error=f"{type(defect).__name__}: {defect}"))
             raise
+        finally:
+            self._unanswered.discard(gevent.getcurrent())
         over = answer if isinstance(answer, CompletedRun) else None
         run = answer.run if isinstance(answer, CompletedRun) else answer
         outcome = Outcome.ACCEPTED if run is not None else Outcome.REJECTED

@@ -11,6 +11,7 @@ from harness.model.live import Counts
 from harness.model.phases import SUCCEEDED, TERMINAL_STATES
 from harness.model.records import Event, Outcome, Sample, Span, Submission
 from harness.store.folder import Recorder, encode
+from harness.store.spools import kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,8 @@ class Ledger:
     def book_lines(self, lines: bytes) -> Iterator[Finished]:
         """Write records that a worker encoded; yields the ends that were seen first."""
         records = [(line, orjson.loads(line)) for line in lines.splitlines(keepends=True)]
-        for kind, key in ((Submission, "outcome"), (Span, "phase"), (Event, "reason"), (Sample, "metric")):
-            of_kind = b"".join(line for line, record in records if key in record)
+        for kind in (Submission, Span, Event, Sample):
+            of_kind = b"".join(line for line, record in records if kind_of(record) is kind)
             if of_kind:
                 self._recorder.append(kind, of_kind)
         for _, row in records:

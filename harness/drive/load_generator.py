@@ -30,6 +30,14 @@ _LEAD_S, _CONNECTION_S = 1.0, 0.003
 _CPU_EVERY_S = 5.0
 
 
+class LedgerClosedError(Exception):
+    """Records came for a test that books none any more."""
+
+
+class UnwritableError(Exception):
+    """Records could not be written to the run folder; the session knows."""
+
+
 class LoadGenerator(Protocol):
     """Sends the arrivals of a plan."""
 
@@ -41,8 +49,11 @@ class LoadGenerator(Protocol):
         """Send more arrivals of a closed schedule; after the `last` ones there are none."""
         ...
 
-    def stop(self, why: str) -> None:
-        """Send nothing more; what was not sent is booked as missed because of `why`."""
+    def stop(self, why: str, *, at_once: bool = False) -> None:
+        """Send nothing more; what was not sent is booked as missed because of `why`.
+
+        With `at_once` what was not answered is booked as such, instead of waiting for the answers.
+        """
         ...
 
     def finished(self) -> bool:
@@ -90,9 +101,9 @@ class Worker:
         if last:
             self._dues.put(None)
 
-    def stop(self, why: str) -> None:
+    def stop(self, why: str, *, at_once: bool = False) -> None:
         """See `LoadGenerator.stop`."""
-        self._dispatcher.stop(why)
+        self._dispatcher.stop(why, at_once=at_once)
         self._dues.put(None)
 
     def _book(self, record: Record) -> None:

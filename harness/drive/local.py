@@ -29,10 +29,10 @@ class LocalGenerator:
         if self._worker is not None:
             self._worker.send(dues, last=last)
 
-    def stop(self, why: str) -> None:
+    def stop(self, why: str, *, at_once: bool = False) -> None:
         """See `LoadGenerator.stop`."""
         if self._worker is not None:
-            self._worker.stop(why)
+            self._worker.stop(why, at_once=at_once)
 
     def finished(self) -> bool:
         """See `LoadGenerator.finished`.

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from harness.drive import descriptors, interrupts, web_tab
+from harness.drive import cluster_secret, descriptors, interrupts, web_tab
 from harness.drive.bound_token import BoundToken
 from harness.drive.conclusion import fail_on_listener_error, refuse
 from harness.drive.console import say
 from harness.drive.coordinator import Coordinator
-from harness.drive.distributed import WorkerEndpoint
 from harness.drive.locust_statistics import Statistics
+from harness.drive.worker_orders import WorkerEndpoint
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.plan.environment import platform_host
 from harness.plan.options import register
@@ -59,6 +59,7 @@ class LocustPlugin:
             interrupts.exit_quietly()
             descriptors.raise_limit()
         register(parser, self._platform)
+        cluster_secret.configure(parser)
 
     def open(self, environment: Any, runner: Any, web_ui: Any, **_: object) -> None:
         """`init`: become a worker or the coordinator, which checks the configuration before anything is started."""
@@ -75,6 +76,7 @@ class LocustPlugin:
         else:
             self._coordinator = Coordinator(self._target, self._platform, environment, token, statistics)
             self._check(self._coordinator, web_ui, headless=options.headless)
+            cluster_secret.say_exposure(runner, options)
         if not options.headless or options.worker:  # else nothing happens before the test starts
             interrupts.leave_to_locust()
 

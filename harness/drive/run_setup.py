@@ -1,6 +1,7 @@
 """Everything before the first arrival: set up the platform, make the run folder, start the observer."""
 
 import hashlib
+import secrets
 import shutil
 import sys
 import time
@@ -22,6 +23,7 @@ from harness.plan.environment import python_path
 from harness.plan.plans import PlannedTest, plan_arrivals, plan_load
 from harness.plan.validate import Checked
 from harness.store.baselines import keep_baseline
+from harness.store.claims import Claim
 from harness.store.folder import PIPELINE, SCENARIOS, Recorder, RunFolder, Tail
 from harness.targets.bearer import VARIABLE
 from harness.targets.scenarios import Input
@@ -64,6 +66,7 @@ class LoadTest:
     ledger: Ledger
     ends: Tail[Event]
     observer: Observer
+    claim: Claim
 
     def assignment(self, t0_at: int) -> Assignment:
         """All arrivals, for a load generator that starts at `t0_at`."""
@@ -103,12 +106,13 @@ def open_test(ready: Ready) -> LoadTest:
     """
     settings, test = ready.checked.settings, ready.test
     folder = RunFolder.create(settings.runs_dir, settings.run_name or test.run_name)
-    recorder = folder.recorder()
+    recorder, claim = folder.recorder(), Claim(folder.path)
     try:
         plan = _keep_inputs(folder, ready)
         observer = _start_observer(folder, recorder, ready)
     except (ConfigError, OSError) as error:
         recorder.close()
+        claim.release()
         shutil.rmtree(folder.path)
         if isinstance(error, ConfigError):
             raise
@@ -119,7 +123,7 @@ def open_test(ready: Ready) -> LoadTest:
         folder, plan, test.schedule, test.offsets, test.scenarios,
         hidden=test.hidden, with_token=ready.context.with_token,
         target=ready.context.platform.from_plan(plan), recorder=recorder, ledger=Ledger(recorder, plan.intended),
-        ends=folder.tail(Event), observer=observer,
+        ends=folder.tail(Event), observer=observer, claim=claim,
     )  # fmt: skip
 
 
@@ -153,7 +157,7 @@ def _keep_inputs(folder: RunFolder, ready: Ready) -> Plan:
     if baseline is not None:
         keep_baseline(folder, baseline[1])
     redacted = (SCENARIOS, *([PIPELINE] if package is not None else [])) if redact else ()
-    plan = replace(test.plan, digests=digests, redacted=redacted)
+    plan = replace(test.plan, id=secrets.token_hex(16), digests=digests, redacted=redacted)
     options = {
         # An option may be a document.
         name: _redacted(ready, value.encode()).decode() if isinstance(value, str) and value.startswith("{") else value

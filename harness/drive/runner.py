@@ -13,7 +13,7 @@ from harness.drive.background import LiveDiagnosis
 from harness.drive.dispatch import Record
 from harness.drive.http_client import HttpClient
 from harness.drive.live_load import live_load
-from harness.drive.load_generator import LoadGenerator, lead_s
+from harness.drive.load_generator import LedgerClosedError, LoadGenerator, UnwritableError, lead_s
 from harness.drive.locust_statistics import Statistics
 from harness.drive.run_setup import LoadTest, Ready, open_test
 from harness.drive.session import Session
@@ -90,6 +90,8 @@ class SessionRunner:
                         self._do(command)
             except Exception as error:  # noqa: BLE001  # raised when everything is closed, unless a user caused it
                 self._fail(error)
+        if self.test is not None:
+            self.test.claim.release()
         if self._defect is not None:
             raise self._defect
 
@@ -115,18 +117,26 @@ class SessionRunner:
                 self._statistics.finished(finished)
 
     def book_lines(self, lines: bytes) -> int:
-        """Book records that a worker encoded; returns how many arrivals were among them."""
-        assert self.test is not None
+        """See `Books.book_lines`."""
+        if self.test is None or self.stage not in {Stage.DISPATCHING, Stage.DRAINING}:
+            raise LedgerClosedError
         ledger = self.test.ledger
         before = ledger.counts.recorded
-        with self._recording():
+        try:
             for finished in ledger.book_lines(lines):
                 self._statistics.finished(finished)
+        except OSError as error:
+            self.tell(messages.WriteFailed(self._unwritable(error)))
+            raise UnwritableError from error
         return ledger.counts.recorded - before
 
     def worker_lost(self, index: int, client: str, arrivals: int) -> None:
-        """A worker died; see `messages.WorkerLost`."""
+        """See `Books.worker_lost`."""
         self.tell(messages.WorkerLost(index, client, arrivals))
+
+    def rows_late(self, index: int, client: str, arrivals: int) -> None:
+        """See `Books.rows_late`."""
+        self.tell(messages.LateRows(index, client, arrivals))
 
     @contextmanager
     def _recording(self) -> Iterator[None]:
@@ -212,7 +222,7 @@ class SessionRunner:
             case messages.StartGenerator():
                 generator.start(test.assignment(command.t0_at))
             case messages.StopGenerator():
-                generator.stop(command.why)
+                generator.stop(command.why, at_once=command.at_once)
             case messages.SendMore():
                 generator.send(command.dues, last=command.last)
                 test.offsets.extend(due_s for _, due_s in command.dues)

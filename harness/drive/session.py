@@ -17,6 +17,7 @@ from harness.drive.session_messages import (
     Event,
     Failed,
     Finish,
+    LateRows,
     Note,
     Open,
     Opened,
@@ -43,6 +44,7 @@ _CLOSED_TICK_S = 0.02
 _AHEAD_S = 0.1
 _REJECTED_S = 1.0  # a slot rests after a rejection: a broken platform must not be asked faster and faster
 _FAREWELL_S = 5.0  # after a cut, open requests get this long to be answered
+_BOOKING_S = 3.0  # then they are booked as unanswered, for which workers get this long
 
 
 class Session:
@@ -54,6 +56,7 @@ class Session:
         self._why_stopped: str | None = None
         self._cut = ""  # the reason of the first Cut
         self._deadline_s: float | None = None  # of the farewell while dispatching, of the drain while draining
+        self._unanswered = False  # open requests are not waited for any more
         self._watch = Watch(())
         self._slots: ConcurrencyLimiter | None = None  # of a closed schedule, while it makes arrivals due
         self._issued = self._freed = self._rejected = self._lost = 0
@@ -93,6 +96,9 @@ class Session:
             case WorkerLost():
                 self._lost += event.arrivals
                 return (Note("WorkerLost", f"worker {event.index} ({event.client}) disconnected"),)
+            case LateRows():
+                self._lost -= event.arrivals
+                return (Note("LateRows", _late(event)),)
             case WriteFailed():
                 return self._write_failed(event)
             case Closed():
@@ -123,8 +129,12 @@ class Session:
             return (*aborted, *self._drain(tick, terms))
         if self._cut and self._deadline_s is None:
             self._deadline_s = tick.now_s + _FAREWELL_S
-        if not tick.generator_finished and (self._deadline_s is None or tick.now_s < self._deadline_s):
-            return (*aborted, *self._send_more(tick))
+        if not tick.generator_finished:
+            if self._deadline_s is None or tick.now_s < self._deadline_s:
+                return (*aborted, *self._send_more(tick))
+            if not self._unanswered:
+                self._unanswered, self._deadline_s = True, tick.now_s + _BOOKING_S
+                return (*aborted, StopGenerator(self._why_stopped or STOPPED, at_once=True))
         return (*aborted, *self._end_dispatch(tick, terms))
 
     def _send_more(self, tick: Tick) -> tuple[Command, ...]:
@@ -135,7 +145,8 @@ class Session:
         freed = counts.ended - counts.rejected + self._lost
         slots.free(freed - self._freed, tick.elapsed_s)
         slots.free(counts.rejected - self._rejected, tick.elapsed_s + _REJECTED_S)
-        self._freed, self._rejected = freed, counts.rejected
+        # Late rows take back what was counted as lost; its slots are free already.
+        self._freed, self._rejected = max(freed, self._freed), counts.rejected
         dues = tuple(enumerate(slots.due(tick.elapsed_s + _AHEAD_S), self._issued))
         self._issued = slots.issued
         last = slots.over(tick.elapsed_s)
@@ -216,3 +227,8 @@ class Session:
     def _finish(self) -> tuple[Command, ...]:
         self.stage = Stage.OVER
         return (Finish(ExitCode.INTERRUPTED if self._cut == INTERRUPTED else self._exit_code, self._verdict),)
+
+
+def _late(late: LateRows) -> str:
+    came = f"{late.arrivals:,} arrivals of worker {late.index} ({late.client}) were recorded"
+    return f"{came} after it had been given up: it had been stopped or cut off, and came back"

@@ -80,6 +80,15 @@ class WorkerLost:
 
 
 @dataclass(frozen=True, slots=True)
+class LateRows:
+    """Rows of `arrivals` came from a worker that had been given up; it was not dead."""
+
+    index: int
+    client: str
+    arrivals: int
+
+
+@dataclass(frozen=True, slots=True)
 class WriteFailed:
     """A record could not be written to the run folder."""
 
@@ -107,7 +116,7 @@ class Reported:
     verdict: str
 
 
-Event = Prepared | Opened | Tick | Stop | Cut | WorkerLost | WriteFailed | Failed | Closed | Reported
+Event = Prepared | Opened | Tick | Stop | Cut | WorkerLost | LateRows | WriteFailed | Failed | Closed | Reported
 
 # --- commands -----------------------------------------------------------------------------------------------------
 
@@ -143,9 +152,13 @@ class SendMore:
 
 @dataclass(frozen=True, slots=True)
 class StopGenerator:
-    """Send nothing more; what was not sent is missed because of `why`."""
+    """Send nothing more; what was not sent is missed because of `why`.
+
+    With `at_once` nobody waits for open requests any more: they are booked as unanswered.
+    """
 
     why: str
+    at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)

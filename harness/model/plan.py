@@ -67,6 +67,7 @@ class Plan:
     redact: tuple[str, ...] = ()  # parameters whose values are hidden in what is recorded
     redacted: tuple[str, ...] = ()  # files kept without these values; their digests are of what was given
     observer: ObserverPlan = field(default_factory=ObserverPlan)
+    id: str = ""  # of a test that is driven here; a worker's records name it, wherever they are found
 
     @classmethod
     def from_mapping(cls, raw: Mapping[str, Any]) -> Self:

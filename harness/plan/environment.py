@@ -21,6 +21,11 @@ def bearer_token(file: str) -> str:
     return read_token(file, os.environ)
 
 
+def cluster_secret() -> str:
+    """The secret that a master and its workers share; "" if there is none."""
+    return os.environ.get("PIPESWARM_CLUSTER_SECRET", "")
+
+
 def variables() -> Mapping[str, str]:
     """All variables, for the parsers of other tools' conventions (``AWS_…``)."""
     return os.environ

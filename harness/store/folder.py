@@ -252,7 +252,7 @@ class Tail(Generic[R]):
                 raw = orjson.loads(line)
             except ValueError:
                 continue  # a writer was killed within a line, and another one appended to it
-            yield _decode(self._kind, raw)
+            yield decode(self._kind, raw)
 
 
 def encode(record: object) -> bytes:
@@ -264,7 +264,7 @@ def encode(record: object) -> bytes:
     return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _decode(kind: type[R], raw: Mapping[str, Any]) -> R:
+def decode(kind: type[R], raw: Mapping[str, Any]) -> R:
     """The record; fields of a newer version are ignored."""
     values = {name: value for name, value in raw.items() if name in _HINTS[kind]}
     values |= {name: enum(values[name]) for name, enum in _ENUMS[kind].items()}

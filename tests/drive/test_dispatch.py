@@ -135,6 +135,48 @@ def test_a_stop_books_the_remaining_arrivals_as_missed_at_once():
     assert [row.outcome for row in rows] == [Outcome.ACCEPTED] + [Outcome.MISSED] * 4
 
 
+def test_a_stop_at_once_books_open_requests_as_unanswered():
+    """Two are sent and never answered, one has its answer, the last is not due yet."""
+    asked = []
+
+    def silence(request):
+        asked.append(request.body)
+        if request.body != b"0":
+            gevent.sleep(1000)
+        return answer(request)
+
+    def stop(dispatcher):
+        def when_sent():
+            while len(asked) < 3:
+                gevent.sleep(0.001)
+            dispatcher.stop("enough", at_once=True)
+
+        gevent.spawn(when_sent)
+
+    first, *open_ones = dispatch(3, silence, before=stop)
+    assert first.outcome is Outcome.ACCEPTED
+    for row in open_ones:
+        assert (row.outcome, row.run, row.status, row.answered_at) == (Outcome.REJECTED, None, None, None)
+        assert row.sent_at is not None
+        assert row.error == "no answer before the test was ended"
+
+
+def test_an_arrival_that_has_not_left_when_all_is_ended_is_missed():
+    """Arrivals due at once are all started before the first of them runs."""
+    asked = []
+
+    def ended(request):
+        asked.append(request.body)
+        dispatchers[0].stop("enough", at_once=True)
+        gevent.sleep(1000)
+
+    dispatchers = []
+    rows = dispatch(4, ended, spacing_s=0.0, before=dispatchers.append)
+    assert asked == [b"0"]
+    assert [row.outcome for row in rows] == [Outcome.REJECTED] + [Outcome.MISSED] * 3
+    assert {row.error for row in rows[1:]} == {"enough"}
+
+
 @pytest.mark.parametrize(
     ("offsets", "most"), [([], 0), ([0.0] * 5, 5), ([0.0, 0.05, 0.1, 0.15, 0.3], 3), ([0, 1, 2], 1)]
 )

@@ -1,3 +1,4 @@
+import tempfile
 from array import array
 from dataclasses import replace
 from itertools import count
@@ -9,13 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.drive import distributed, load_generator
-from harness.drive.distributed import CLOCK, CLOCK_IS, DONE, GO, MORE, ROWS, STOP, DistributedGenerator
+from harness.drive import load_generator
+from harness.drive.cluster_messages import CLOCK, CLOCK_IS, GO, KEPT, MORE, ROWS, STOP
+from harness.drive.distributed import DistributedGenerator
+from harness.drive.load_generator import UnwritableError
 from harness.model import ConfigError, Outcome, PipeswarmError, Plan, Scenario, Submission
 from harness.model.phases import GENERATOR_CPU
 from harness.model.records import Sample
 from harness.plan.assignment import Assignment
 from harness.store.folder import encode
+from harness.store.spools import Origin, Spool, spool_path
 from harness.targets.target import RejectedError
 
 SCENARIOS = [Scenario(str(k), "s", {"rows": k}, {}) for k in range(3)]
@@ -96,92 +100,201 @@ def row(seq):
     return encode(Submission(seq, "s", "n", 0, 0, 0, Outcome.ACCEPTED, f"r{seq}", 0, 200, None))
 
 
+class Books:
+    """What the generator tells its test; a full disk takes nothing."""
+
+    def __init__(self):
+        self.lines, self.lost, self.late, self.full = [], [], [], False
+
+    def book_lines(self, lines):
+        if self.full:
+            raise UnwritableError
+        if b"outcome" in lines:
+            self.lines.append(lines)
+        return lines.count(b"outcome")
+
+    def worker_lost(self, *who):
+        self.lost.append(who)
+
+    def rows_late(self, *who):
+        self.late.append(who)
+
+
+TEST = "0123abcd"
+
+
 @pytest.fixture
 def spooled(tmp_path, monkeypatch):
-    monkeypatch.setattr(distributed.tempfile, "gettempdir", lambda: str(tmp_path))
-    return lambda index: distributed.spool("run", index)
+    """Writes a worker's spool; returns the spool, which is locked as long as it is not closed."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def spool(worker, lines, start=0, dead=True):
+        spool = Spool(spool_path(TEST, worker), Origin(TEST, "run", worker, start))
+        spool.append(lines)
+        if dead:
+            spool.close()
+        return spool
+
+    return spool
 
 
 def generating(*ids):
-    booked, lost = [], []
-    runner = Runner(*ids)
-
-    def book(lines):
-        if b"outcome" in lines:
-            booked.append(lines)
-        return lines.count(b"outcome")
-
-    generator = DistributedGenerator(runner, book, lambda *who: lost.append(who))
+    runner, books = Runner(*ids), Books()
+    generator = DistributedGenerator(TEST, runner, books)
     generator.start(assignment())
-    return generator, runner, booked, lost
+    return generator, runner, books
 
 
-def message(client, kind, **data):
-    return SimpleNamespace(node_id=client, type=kind, data=data)
+def rows(client, at, lines, *, over=False, error=""):
+    data = {"test": TEST, "at": at, "lines": lines, "over": over, "error": error}
+    return SimpleNamespace(node_id=client, type=ROWS, data=data)
+
+
+def told(runner, kind, client):
+    return [data for sent, who, data in runner.sent if (sent, who) == (kind, client)]
 
 
 def test_each_worker_gets_its_own_stripe(spooled):
-    _, runner, _, _ = generating("a", "b")
+    _, runner, _ = generating("a", "b")
     stripes = [Assignment.unpack(data) for kind, _, data in runner.sent if kind == GO]
     assert [(o.index, o.count, list(o.offsets)) for o in stripes] == [(0, 2, [0.0, 0.5]), (1, 2, [0.5])]
 
 
-def test_it_is_finished_when_every_worker_is(spooled):
-    generator, _, booked, lost = generating("a", "b")
-    generator.receive(message("a", ROWS, lines=row(0)))
-    generator.receive(message("a", DONE, error=""))
+def test_it_is_finished_when_every_worker_has_delivered_everything(spooled):
+    generator, runner, books = generating("a", "b")
+    generator.receive(rows("a", 0, row(0)))
+    generator.receive(rows("a", len(row(0)), b"", over=True))
     assert not generator.finished()
-    generator.receive(message("b", DONE, error=""))
+    generator.receive(rows("b", 0, b"", over=True))
     assert generator.finished()
-    assert (booked, lost) == ([row(0)], [])
+    assert (books.lines, books.lost) == ([row(0)], [])
+    assert [(data["upto"], data["over"]) for data in told(runner, KEPT, "a")] == [
+        (len(row(0)), False),
+        (len(row(0)), True),
+    ]
+
+
+def test_rows_that_are_sent_again_are_booked_once_and_those_after_a_gap_not_at_all(spooled):
+    generator, runner, books = generating("a")
+    first, second = row(0), row(1)
+    generator.receive(rows("a", len(first), second, over=True))  # the first message was lost
+    assert not generator.finished()
+    generator.receive(rows("a", 0, first))
+    generator.receive(rows("a", 0, first + second, over=True))
+    assert books.lines == [first, second]
+    assert [data["upto"] for data in told(runner, KEPT, "a")] == [0, len(first), len(first + second)]
+    assert generator.finished()
+
+
+def test_what_could_not_be_written_is_not_acknowledged(spooled):
+    generator, runner, books = generating("a")
+    books.full = True
+    with pytest.raises(UnwritableError):
+        generator.receive(rows("a", 0, row(0), over=True))
+    assert told(runner, KEPT, "a") == []
+    assert not generator.finished()
 
 
 def test_a_dead_workers_spool_is_read_from_where_its_messages_ended(spooled):
-    generator, runner, booked, lost = generating("a", "b")
-    generator.receive(message("b", ROWS, lines=row(1)))
-    spooled(1).write_bytes(row(1) + row(3) + row(5)[:10])
+    generator, runner, books = generating("a", "b")
+    generator.receive(rows("b", 0, row(1)))
+    spool = spooled(1, row(1) + row(3) + row(5)[:10])
     runner.clients["b"].state = "missing"
-    generator.receive(message("a", DONE, error=""))
+    generator.receive(rows("a", 0, b"", over=True))
     assert generator.finished()
-    assert (booked, lost) == ([row(1), row(3)], [(1, "b", 0)])
-    assert not spooled(1).exists()
+    assert (books.lines, books.lost, books.late) == ([row(1), row(3)], [(1, "b", 0)], [])
+    assert not spool.path.exists()
+
+
+def test_of_a_spool_that_began_anew_nothing_is_booked_twice(spooled):
+    generator, runner, books = generating("a")
+    generator.receive(rows("a", 0, row(1) + row(3)))
+    spooled(0, row(3) + row(5), start=len(row(1)))
+    runner.clients["a"].state = "missing"
+    generator.finished()
+    assert books.lines == [row(1) + row(3), row(5)]
+
+
+def test_a_worker_that_comes_back_is_told_to_stop_and_its_late_rows_are_booked_once(spooled):
+    generator, runner, books = generating("a", "b")
+    first, second, third = row(1), row(3), row(5)
+    generator.receive(rows("b", 0, first))
+    spool = spooled(1, first + second, dead=False)
+    runner.clients["b"].state = "missing"
+    generator.finished()
+    assert books.lines == [first, second], "its spool is here"
+    assert spool.path.exists(), "it lives: the spool is its own"
+    runner.clients["b"].state = "running"
+    generator.receive(rows("b", len(first), second + third))
+    assert "given up" in told(runner, STOP, "b")[-1]["why"]
+    generator.receive(rows("b", len(first + second + third), b"", over=True))
+    assert books.lines == [first, second, third]
+    assert books.lost == [(1, "b", 0)]
+    assert books.late == [(1, "b", 1)]
+    assert told(runner, KEPT, "b")[-1] == {
+        "test": TEST,
+        "upto": len(first + second + third),
+        "over": True,
+        "unwanted": False,
+    }
+
+
+def test_the_spool_of_a_dead_worker_stays_while_the_run_folder_takes_nothing(spooled):
+    generator, runner, books = generating("a")
+    spool, books.full = spooled(0, row(0)), True
+    runner.clients["a"].state = "missing"
+    generator.finished()
+    assert spool.path.exists()
+    assert books.lost == [(0, "a", 0)]
+
+
+def test_a_spool_of_another_test_is_left_alone(spooled, tmp_path):
+    generator, runner, books = generating("a")
+    path = spool_path(TEST, 0)
+    Spool(path, Origin("ffff", "run", 0)).append(row(0))
+    runner.clients["a"].state = "missing"
+    assert generator.finished()
+    assert books.lines == []
+    assert path.exists()
 
 
 def test_a_worker_that_locust_dropped_is_lost_too(spooled):
-    generator, runner, _, lost = generating("a")
+    generator, runner, books = generating("a")
     del runner.clients["a"]
     assert generator.finished()
-    assert lost == [(0, "a", 0)]
+    assert books.lost == [(0, "a", 0)]
 
 
 def test_a_worker_that_refuses_ends_the_test(spooled):
-    generator, _, _, _ = generating("a")
-    generator.receive(message("a", DONE, error="another version"))
+    generator, _, _ = generating("a")
+    generator.receive(rows("a", 0, b"", over=True, error="another version"))
     with pytest.raises(PipeswarmError, match="another version"):
         generator.finished()
 
 
 def test_stopping_tells_every_busy_worker(spooled):
-    generator, runner, _, _ = generating("a", "b")
-    generator.receive(message("a", DONE, error=""))
+    generator, runner, _ = generating("a", "b")
+    generator.receive(rows("a", 0, b"", over=True))
     generator.stop("enough")
-    assert [client for kind, client, _ in runner.sent if kind == STOP] == ["b"]
+    generator.stop("enough", at_once=True)
+    assert told(runner, STOP, "a") == []
+    assert [(data["why"], data["at_once"]) for data in told(runner, STOP, "b")] == [("enough", False), ("enough", True)]
 
 
 def test_rows_of_an_unknown_worker_are_not_booked(spooled):
-    generator, _, booked, _ = generating("a")
-    generator.receive(message("stranger", ROWS, lines=row(0)))
-    assert booked == []
+    generator, _, books = generating("a")
+    generator.receive(rows("stranger", 0, row(0)))
+    assert books.lines == []
 
 
 def test_a_worker_that_connects_later_gets_nothing(spooled):
-    generator, runner, booked, _ = generating("a")
+    generator, runner, books = generating("a")
     runner.clients["late"] = SimpleNamespace(id="late", state="ready")
     generator.send([(0, 0.0), (1, 0.1)], last=True)
     generator.stop("enough")
     assert {client for _, client, _ in runner.sent} == {"a"}
-    generator.receive(message("late", ROWS, lines=row(0)))
-    assert booked == []
+    generator.receive(rows("late", 0, row(0)))
+    assert books.lines == []
 
 
 def test_without_a_worker_there_is_an_error(spooled):
@@ -192,12 +305,13 @@ def test_without_a_worker_there_is_an_error(spooled):
 def test_a_worker_is_told_how_far_its_clock_is_ahead(spooled):
     """A worker whose clock is five seconds ahead and whose answers take a while: the quickest answer counts."""
     runner = Runner("a")
-    generator = DistributedGenerator(runner, len, lambda *_: None)
+    generator = DistributedGenerator(TEST, runner, Books())
 
     def answer(kind, data, client):
         runner.sent.append((kind, client, data))
         if kind == CLOCK:
-            generator.receive(message(client, CLOCK_IS, sent=data["sent"], here=data["sent"] + 5 * 10**9))
+            ahead = {**data, "here": data["sent"] + 5 * 10**9}
+            generator.receive(SimpleNamespace(node_id=client, type=CLOCK_IS, data=ahead))
 
     runner.send_message = answer
     assert generator.sync_clocks()[0] == pytest.approx(5.0, abs=0.1)
@@ -208,14 +322,14 @@ def test_a_worker_is_told_how_far_its_clock_is_ahead(spooled):
 
 
 def test_closed_arrivals_are_dealt_in_turn_and_counted_as_lost_with_their_worker(spooled):
-    generator, runner, _, lost = generating("a", "b")
+    generator, runner, books = generating("a", "b")
     generator.send([(0, 0.0), (1, 0.1), (2, 0.2), (3, 0.3)])
     dealt = {client: [seq for seq, _ in data["dues"]] for kind, client, data in runner.sent if kind == MORE}
     assert dealt == {"a": [0, 2], "b": [1, 3]}
-    generator.receive(message("a", ROWS, lines=row(0)))
+    generator.receive(rows("a", 0, row(0)))
     runner.clients["a"].state = "missing"
     generator.finished()
-    assert lost == [(0, "a", 1)]
+    assert books.lost == [(0, "a", 1)]
     generator.send([(4, 0.4), (5, 0.5)], last=True)
     assert [data for kind, client, data in runner.sent if kind == MORE][-1]["dues"] == [(4, 0.4), (5, 0.5)]
 

@@ -9,6 +9,7 @@ import pytest
 
 from harness.drive import runner as module
 from harness.drive.ledger import Ledger
+from harness.drive.load_generator import LedgerClosedError, UnwritableError
 from harness.drive.run_setup import LoadTest, Ready
 from harness.drive.runner import SessionRunner
 from harness.drive.session_messages import INTERRUPTED, Cut, Stop
@@ -18,6 +19,8 @@ from harness.model.live import Stage
 from harness.model.phases import SUCCEEDED
 from harness.model.plan import Limits
 from harness.store import RunFolder
+from harness.store.claims import Claim
+from harness.store.folder import encode
 from harness.targets.target import Cleanup
 
 PLAN = Plan("kfp", "http://h", {"name": "burst"}, 2, 7, simulated=True)
@@ -36,7 +39,7 @@ class Generator:
     def start(self, assignment):
         self._done = self.answers(self.runner)
 
-    def stop(self, why):
+    def stop(self, why, *, at_once=False):
         self.stopped.append(why)
         self._done = True
 
@@ -83,6 +86,7 @@ def tests(tmp_path, monkeypatch):
         return LoadTest(
             folder, PLAN, ready.test.schedule, offsets, ready.test.scenarios, hidden=(), with_token=False, target=None,
             recorder=recorder, ledger=Ledger(recorder, 2), ends=folder.tail(Event), observer=observer,
+            claim=Claim(folder.path),
         )  # fmt: skip
 
     monkeypatch.setattr(module, "open_test", open_test)
@@ -186,3 +190,47 @@ def test_a_lost_worker_is_noted_before_the_end_of_the_dispatch(tests):
     runner, _, _ = tests(answers=lose)
     runner.run()
     assert notes(runner) == ["Started", "WorkerLost", "DispatchEnded", "Drained"]
+
+
+def test_a_worker_that_came_back_is_noted_with_the_number_of_its_late_arrivals(tests):
+    def come_back(runner):
+        runner.worker_lost(1, "b", 0)
+        assert runner.book_lines(encode(row(0)) + encode(row(1))) == 2
+        runner.rows_late(1, "b", 2)
+        for seq in range(2):
+            runner.book(Event(time.time_ns(), "Run", f"r{seq}", SUCCEEDED))
+        return True
+
+    runner, _, _ = tests(answers=come_back)
+    runner.run()
+    (late,) = [event for event in runner.folder.records(Event) if event.reason == "LateRows"]
+    assert late.message.startswith("2 arrivals of worker 1 (b) were recorded after it had been given up")
+
+
+def test_lines_that_can_t_be_written_are_refused_and_stop_the_test(tests, monkeypatch):
+    def fill(runner):
+        monkeypatch.setattr(runner.test.recorder, "append", full)
+        with pytest.raises(UnwritableError):
+            runner.book_lines(encode(row(0)))
+        return False
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    runner, made, _ = tests(answers=fill)
+    runner.run()
+    assert made[0].stopped
+    assert runner.exit_code is ExitCode.INVALID
+
+
+def test_a_test_claims_its_folder_until_it_is_over_and_books_nothing_afterwards(tests):
+    def claimed(runner):
+        with pytest.raises(ConfigError, match="its test is still running"):
+            Claim(runner.folder.path)
+        return both_end(runner)
+
+    runner, _, _ = tests(answers=claimed)
+    runner.run()
+    Claim(runner.folder.path).release()
+    with pytest.raises(LedgerClosedError):
+        runner.book_lines(encode(row(0)))

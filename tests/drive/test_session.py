@@ -11,6 +11,7 @@ from harness.drive.session_messages import (
     Cut,
     Failed,
     Finish,
+    LateRows,
     Note,
     Open,
     Opened,
@@ -144,11 +145,19 @@ def test_after_a_stop_open_runs_are_still_waited_for():
     assert (commands, course.stage) == ((ENDED,), Stage.DRAINING)
 
 
-def test_a_cut_gives_open_requests_five_seconds_and_open_runs_none():
+def test_a_cut_gives_open_requests_five_seconds_before_they_count_as_unanswered_and_open_runs_none():
     course, _ = session(*DISPATCHING, INTERRUPT)
     assert course.on(tick(100.0)) == ()
     assert course.on(tick(104.9)) == ()
-    assert course.on(tick(105.0)) == (ENDED, in_flight("Interrupted"), Close(clean_up=False))
+    assert course.on(tick(105.0)) == (StopGenerator(STOPPED, at_once=True),)
+    assert course.on(tick(105.3)) == ()
+    assert course.on(tick(105.5, finished=True)) == (ENDED, in_flight("Interrupted"), Close(clean_up=False))
+
+
+def test_a_worker_that_books_nothing_after_a_cut_is_not_waited_for():
+    course, _ = session(*DISPATCHING, INTERRUPT, tick(100.0), tick(105.0))
+    assert course.on(tick(107.9)) == ()
+    assert course.on(tick(108.0)) == (ENDED, in_flight("Interrupted"), Close(clean_up=False))
 
 
 @pytest.mark.parametrize(
@@ -239,6 +248,17 @@ def test_the_slot_of_a_rejected_arrival_rests_and_that_of_a_lost_one_is_free():
     assert course.on(closed(1.9, accepted=1, rejected=1)) == (SendMore(((2, 2.0),), last=False),)
     course.on(WorkerLost(0, "a", 1))
     assert course.on(closed(3.0, accepted=1, rejected=1)) == (SendMore(((3, 3.0),), last=False),)
+
+
+def test_the_slot_of_an_arrival_that_was_not_lost_after_all_is_not_freed_again():
+    course, _ = session(Opened(7), closed(0.0, accepted=0), terms=TWO_AT_A_TIME)
+    course.on(WorkerLost(0, "a", 1))
+    assert course.on(closed(1.0, accepted=1)) == (SendMore(((2, 1.0),), last=False),)
+    (note,) = course.on(LateRows(0, "a", 1))
+    assert (note.reason, note.message[:24]) == ("LateRows", "1 arrivals of worker 0 (")
+    assert course.on(closed(2.0, accepted=3)) == ()
+    assert course.on(closed(3.0, accepted=3, done=1)) == (), "its slot was free already"
+    assert course.on(closed(4.0, accepted=3, done=2)) == (SendMore(((3, 4.0),), last=False),)
 
 
 def test_runs_of_a_closed_schedule_that_never_became_due_are_missed():

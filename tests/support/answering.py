@@ -39,9 +39,10 @@ class AnsweringRuns(PipelineUser):
 
 @dataclass
 class Service:
-    """The ids of the answered runs, by connection, in order."""
+    """The ids of the answered runs, by connection, in order; and how many were asked for."""
 
     url: str = ""
+    asked: int = 0
     answered: dict[int, list[str]] = field(default_factory=dict)
 
     def runs(self):
@@ -67,6 +68,7 @@ def answering(delay_s=0.02):
                 break
             length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
             await reader.readexactly(int(length.split(b":")[1]))
+            service.asked += 1
             await asyncio.sleep(delay_s)
             run = f"run-{next(ids)}"
             body = json.dumps({"id": run}).encode()
@@ -82,8 +84,14 @@ def answering(delay_s=0.02):
     thread = threading.Thread(target=lambda: (loop.create_task(serve()), loop.run_forever()), daemon=True)
     thread.start()
     assert ready.wait(10)
+
+    def stop():
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.call_later(0.05, loop.stop)
+
     yield service
-    loop.call_soon_threadsafe(loop.stop)
+    loop.call_soon_threadsafe(stop)
     thread.join(10)
 
 

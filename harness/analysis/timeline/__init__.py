@@ -1,6 +1,8 @@
 """The sealed run as typed frames: the one input of analysis and detectors."""
 
 from harness.analysis.timeline.timeline import (
+    LATE_ROWS,
+    RECOVERED,
     TEST_INTERRUPTED,
     TEST_STARTED,
     WORKER_LOST,
@@ -14,6 +16,8 @@ from harness.analysis.timeline.timeline import (
 )
 
 __all__ = [
+    "LATE_ROWS",
+    "RECOVERED",
     "TEST_INTERRUPTED",
     "TEST_STARTED",
     "WORKER_LOST",

@@ -24,6 +24,8 @@ __all__ = ["Bools", "Floats", "Ints", "Timeline", "beginnings", "distinct", "flo
 TEST_STARTED = "Started"
 TEST_INTERRUPTED = "Interrupted"
 WORKER_LOST = "WorkerLost"
+LATE_ROWS = "LateRows"
+RECOVERED = "Recovered"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,92 @@
+"""The master's link to its workers: each message goes to the test that it names, even after that test's end."""
+
+from pathlib import Path
+from typing import Any
+
+import gevent
+
+from harness.drive import processes
+from harness.drive.cluster_messages import CLOCK_IS, KEPT, ROWS
+from harness.drive.console import say
+from harness.drive.distributed import Books, DistributedGenerator
+from harness.drive.load_generator import LedgerClosedError, UnwritableError
+from harness.model.errors import ConfigError
+from harness.store.folder import RunFolder
+from harness.store.recovery import find_folder, merge, merge_spool
+from harness.store.spools import leftovers, read_spool
+
+
+class Cluster:
+    """Routes the messages of workers.
+
+    Records of a test that is over here, or that an earlier master on this machine began, are added to its run folder
+    below `runs_dir`, and its report is written again.
+    """
+
+    def __init__(self, runner: Any, runs_dir: Path) -> None:
+        self._runner = runner
+        self._runs_dir = runs_dir
+        self._test = ""  # the latest one
+        self._generator: DistributedGenerator | None = None
+        self._folders: dict[str, RunFolder | None] = {}
+        self._outdated: set[Path] = set()  # folders whose report lacks records
+        for kind in (ROWS, CLOCK_IS):
+            runner.register_message(kind, self._receive)
+
+    def generator(self, test: str, folder: RunFolder, books: Books) -> DistributedGenerator:
+        """The load generator of a test.
+
+        Raises:
+            PipeswarmError: no worker is connected.
+        """
+        self._folders[test] = folder
+        self._generator, self._test = DistributedGenerator(test, self._runner, books), test
+        return self._generator
+
+    def recover_leftovers(self) -> None:
+        """Add the spools that dead workers of this machine left to their run folders below `runs_dir`."""
+        for path in leftovers():
+            try:
+                origin, _ = read_spool(path)
+                if folder := find_folder(self._runs_dir, origin.test):
+                    say(f"{folder.path}: {merge_spool(folder, path)}, from {path}\n")
+                    path.unlink(missing_ok=True)
+                    self._report(folder)
+            except (ConfigError, OSError) as error:
+                say(f"warning: the spool {path} stays: {error}\n")
+
+    def _receive(self, msg: Any, **_: object) -> None:
+        test = msg.data["test"]
+        try:
+            if test == self._test and self._generator is not None:
+                self._generator.receive(msg)
+                return
+        except UnwritableError:
+            return  # the worker keeps what is not acknowledged
+        except LedgerClosedError:
+            pass
+        if msg.type == ROWS:
+            self._recover(test, msg.node_id, msg.data)
+
+    def _recover(self, test: str, client: str, rows: dict[str, Any]) -> None:
+        """Add records that come too late for their test. Without an answer the worker sends them again."""
+        if test not in self._folders:
+            self._folders[test] = find_folder(self._runs_dir, test)
+        folder, upto = self._folders[test], rows["at"]
+        if folder is not None:
+            try:
+                recovered = merge(folder, rows["lines"].splitlines(keepends=True), f"worker {client}")
+            except (ConfigError, OSError):
+                return
+            upto += len(rows["lines"])
+            if recovered.records:
+                self._outdated.add(folder.path)
+                say(f"{folder.path}: {recovered}, from worker {client}\n")
+            if rows["over"] and folder.path in self._outdated:
+                self._report(folder)
+        answer = {"test": test, "upto": upto, "over": rows["over"] and folder is not None, "unwanted": folder is None}
+        self._runner.send_message(KEPT, answer, client)
+
+    def _report(self, folder: RunFolder) -> None:
+        self._outdated.discard(folder.path)
+        gevent.spawn(processes.report, folder.path)

@@ -1,0 +1,158 @@
+"""Adds records that a load generator made, but its master never wrote, to the run folder: each exactly once."""
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import orjson
+
+from harness.model.errors import ConfigError
+from harness.model.records import Event, Sample, Span, Submission
+from harness.store.claims import Claim
+from harness.store.folder import KINDS, MANIFEST, RunFolder, decode, encode
+from harness.store.spools import kind_of, read_spool
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What became of a spool's records."""
+
+    arrivals: int  # rows of the ledger that were added
+    records: int  # all records that were added, these rows included
+    known: int  # records that the run folder had already
+    unreadable: int  # lines that are no records: they were left out
+
+    def __str__(self) -> str:
+        left_out = f", {self.unreadable:,} unreadable lines left out" if self.unreadable else ""
+        return (
+            f"{self.arrivals:,} arrivals recovered ({self.records:,} records; {self.known:,} known already{left_out})"
+        )
+
+
+def merge_spool(folder: RunFolder, path: Path) -> Recovered:
+    """Add the records of a spool to the run folder of its test.
+
+    Raises:
+        ConfigError: there is no spool at `path`, it is of another test, or the folder is in use.
+        OSError: the folder can't be written; the same call completes the merge later.
+    """
+    origin, lines = read_spool(path)
+    if origin.test != folder.read_plan().id or not origin.test:
+        raise ConfigError(
+            f"{path} holds records of another test, of the run {origin.run}",
+            f"{folder.path} is not that run: give the folder of {origin.run}",
+        )
+    return merge(folder, lines, f"worker {origin.worker}")
+
+
+def merge(folder: RunFolder, lines: Iterable[bytes], whose: str) -> Recovered:
+    """Add each of these records that the run folder lacks, and an event that says so. It can be repeated at any time.
+
+    Raises:
+        ConfigError: the folder is in use.
+        OSError: the folder can't be written; the same call completes the merge later.
+    """
+    with Claim(folder.path):
+        given, unreadable = _by_kind(lines)
+        added = {kind: _without_known(folder, kind, new) for kind, new in given.items()}
+        for kind, new in added.items():
+            _append(folder, kind, new.values())
+        arrivals, records = len(added.get(Submission, {})), sum(map(len, added.values()))
+        recovered = Recovered(arrivals, records, sum(map(len, given.values())) - records, unreadable)
+        if records:
+            message = f"{arrivals:,} arrivals of {whose} were added after their test or their worker had been given up"
+            at = _last_instant(added) or folder.read_plan().started_at or time.time_ns()
+            _append(folder, Event, [encode(Event(at, "Test", folder.path.name, "Recovered", message))])
+    return recovered
+
+
+def find_folder(runs_dir: Path, test: str) -> RunFolder | None:
+    """The run folder below `runs_dir` whose test has this id."""
+    for manifest in sorted(runs_dir.glob(f"*/{MANIFEST}"), reverse=True) if test else ():
+        folder = RunFolder(manifest.parent)
+        try:
+            if folder.read_plan().id == test:
+                return folder
+        except ConfigError:
+            continue
+    return None
+
+
+def _by_kind(lines: Iterable[bytes]) -> tuple[dict[type, dict[bytes, bytes]], int]:
+    """The lines that are records, by kind, each once, in their order; and the number of the others."""
+    kinds: dict[type, dict[bytes, bytes]] = {}
+    unreadable = 0
+    for line in lines:
+        kind = _kind(line)
+        if kind is None:
+            unreadable += 1
+        else:
+            kinds.setdefault(kind, {})[line] = line
+    return kinds, unreadable
+
+
+def _kind(line: bytes) -> type | None:
+    try:
+        raw = orjson.loads(line)
+        kind = kind_of(raw) if isinstance(raw, dict) else None
+        if kind is None or not _well_typed(decode(kind, raw)):
+            return None
+    except (ValueError, TypeError, KeyError):
+        return None
+    return kind
+
+
+def _well_typed(record: Any) -> bool:
+    hints = get_type_hints(type(record))
+    for field in fields(record):
+        value, hint = getattr(record, field.name), hints[field.name]
+        if hint is float:
+            hint = float | int
+        if isinstance(value, bool) or (isinstance(value, int) and abs(value) >= 2**63):
+            return False
+        if not isinstance(value, getattr(hint, "__origin__", hint)):
+            return False
+    return True
+
+
+def _without_known(folder: RunFolder, kind: type, new: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """Those that the folder lacks: a worker's line is written there unchanged, so equal lines are one record."""
+    path = folder.path / f"{KINDS[kind]}.jsonl"
+    left = dict(new)
+    if path.is_file():
+        _end_line(folder, kind, path)
+        with path.open("rb") as written:
+            for line in written:
+                left.pop(line, None)
+    return left
+
+
+def _end_line(folder: RunFolder, kind: type, path: Path) -> None:
+    """End the last line: a writer may have been killed within it."""
+    with path.open("rb") as file:
+        file.seek(-min(1, path.stat().st_size), os.SEEK_END)
+        if file.read(1) not in {b"", b"\n"}:
+            _append(folder, kind, [b"\n"])
+
+
+def _append(folder: RunFolder, kind: type, lines: Iterable[bytes]) -> None:
+    with folder.recorder() as recorder:
+        recorder.append(kind, b"".join(lines))
+
+
+def _last_instant(records: dict[type, dict[bytes, bytes]]) -> int:
+    """When the latest of these records was made: the event must not lengthen the test."""
+    instants = [0]
+    for kind, names in (
+        (Submission, ("sent_at", "answered_at")),
+        (Event, ("at",)),
+        (Sample, ("at",)),
+        (Span, ("ended_at",)),
+    ):
+        for line in records.get(kind, ()):
+            raw = orjson.loads(line)
+            instants += [raw[name] for name in names if raw.get(name)]
+    return max(instants)
