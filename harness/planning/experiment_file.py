@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
+from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.experiment import Experiment, Question, RunOrder
 from harness.model.slo import parse_slo
@@ -75,15 +76,11 @@ def read_experiment(path: Path) -> ExperimentFile:
     Raises:
         ConfigError: it can't be read, or a key is invalid.
     """
-    import yaml
-
     try:
-        text = path.read_bytes()
-        given = yaml.load(text, Loader=yaml.CSafeLoader)
+        text = reading.read_bytes(path)
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}", "give the experiment's YAML file") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {error}", "fix the YAML there") from error
+    given = next(iter(reading.parse_yaml(text, path)), None)
     if not isinstance(given, dict):
         raise ConfigError(f"{path} is not a mapping", f"keys are: {', '.join(sorted(_KEYS))}")
     unknown = sorted(set(map(str, given)) - _KEYS)
