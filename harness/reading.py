@@ -157,7 +157,8 @@ def check_yaml(content: bytes | str, source: object) -> None:
     try:
         for event in yaml.parse(content, Loader=yaml.CSafeLoader):
             if problem := nodes.add(event):
-                raise ConfigError(f"{source}:{event.start_mark.line + 1}: {problem}", _FIX)
+                line = event.start_mark.line + 1 if event.start_mark else 1
+                raise ConfigError(f"{source}:{line}: {problem}", _FIX)
     except (yaml.YAMLError, ValueError) as error:
         raise not_yaml(error, source) from error
 
@@ -184,7 +185,7 @@ class _Nodes:
             case yaml.AliasEvent():
                 if any(anchor == event.anchor for anchor, _ in self._open):
                     return f"the alias '{event.anchor}' refers to itself"
-                return self._close(None, self._anchored.get(event.anchor, 1))
+                return self._close(None, self._anchored.get(event.anchor or "", 1))
         return ""
 
     def _close(self, anchor: str | None, values: int) -> str:

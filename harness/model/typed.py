@@ -31,7 +31,7 @@ def from_plain(kind: type[T], raw: object, where: str = "") -> T:
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
 
 

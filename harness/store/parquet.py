@@ -53,8 +53,8 @@ def batches(
         with folder.open_file(name, MOST_RECORDS) as source:
             most = max(_LEAST_BYTES, _EXPANSION * source.seek(0, os.SEEK_END))
             texts = [field.name for field in schema(kind) if field.type == pa.string()]
-            with pq.ParquetFile(source, read_dictionary=texts) as table:
-                _check_columns(table, kind, names, path)
+            _check_columns(pq.read_schema(source), kind, names, path)
+            with pq.ParquetFile(source, read_dictionary=[name for name in texts if name in names]) as table:
                 _check_size(table, names, most, path)
                 bounded = _bounded(table, names, most, path)
                 yield (_decoded(check(each, kind, path), dictionaries) for each in bounded), table.metadata.num_rows
@@ -118,8 +118,8 @@ def _wrong(source: object, name: str, problem: str) -> ConfigError:
     return ConfigError(f"{source}: '{name}' {problem} in a row", DAMAGED)
 
 
-def _check_columns(table: pq.ParquetFile, kind: type, names: list[str], path: object) -> None:
-    found = {field.name: field.type for field in table.schema_arrow}
+def _check_columns(given: pa.Schema, kind: type, names: list[str], path: object) -> None:
+    found = {field.name: field.type for field in given}
     for field in schema(kind):
         if field.name not in names:
             continue
