@@ -51,6 +51,12 @@ class Served:
                 self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 self.do_GET()
 
+            def do_POST(self) -> None:
+                self.do_PUT()
+
+            def do_DELETE(self) -> None:
+                self.do_PUT()
+
             def _stream(self, events: Any) -> None:
                 """Send events as chunks and end the watch properly, or, at ``"DROP"``, by closing the connection."""
                 self.send_response(200)
