@@ -106,7 +106,9 @@ def _hosts(result: Result) -> Tile:
 
 def when(instant: int) -> str:
     """An instant (UTC ns) as text; 0 is unknown."""
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(instant // 10**9)) if instant else "time unknown"
+    return (
+        time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(instant // 10**9)) if 0 < instant < 2**62 else "time unknown"
+    )
 
 
 @cache

@@ -20,11 +20,12 @@ def from_plain(kind: type[T], raw: object, where: str = "") -> T:
     """
     if not isinstance(raw, Mapping):
         raise _not(raw, "a mapping", where)
+    hints = _hints(cast("Any", kind))
     prefix = f"{where}." if where else ""
     values: dict[str, Any] = {}
     for each in fields(cast("Any", kind)):
         if each.name in raw:
-            values[each.name] = _value(_hints(kind)[each.name], raw[each.name], f"{prefix}{each.name}")
+            values[each.name] = _value(hints[each.name], raw[each.name], f"{prefix}{each.name}")
         elif each.default is MISSING and each.default_factory is MISSING:
             raise TypeError(f"'{prefix}{each.name}' is missing")
     return kind(**values)

@@ -73,7 +73,7 @@ class RunFolder:
         Raises:
             ConfigError: the folder can't be created or written.
         """
-        safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
+        safe = safe_name(name)
         for k in range(1, 10_000):
             path = runs_dir / (safe if k == 1 else f"{safe}-{k}")
             try:
@@ -293,6 +293,11 @@ class Tail(Generic[R]):
             if problem := checks.problem(self._kind, raw):
                 raise ConfigError(f"{self._path}: {problem}: {line[:200].decode(errors='replace')}", DAMAGED)
             yield decode(self._kind, raw)
+
+
+def safe_name(name: str) -> str:
+    """The name of a folder for a run called `name`: it is one part of a path, without special characters."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
 
 
 def encode(record: object) -> bytes:

@@ -6,12 +6,14 @@ A dictionary turns 2 MB into 100 GB of equal texts, so texts stay dictionaries u
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from harness import reading
 from harness.model.errors import ConfigError
 from harness.store.checks import Column, columns, problem_of_text
 from harness.store.folder import DAMAGED, MOST_RECORDS, RunFolder
@@ -60,6 +62,26 @@ def batches(
                 yield (_decoded(check(each, kind, path), dictionaries) for each in bounded), table.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(path, error) from error
+
+
+def check_expansion(path: Path) -> None:
+    """Check that any Parquet file does not expand to gigabytes from a few megabytes.
+
+    Raises:
+        OSError: it can't be opened.
+        ConfigError: it does, or is damaged.
+    """
+    with reading.open_file(path) as source:
+        try:
+            given = pq.read_schema(source)
+            texts = [field.name for field in given if pa.types.is_string(field.type)]
+            with pq.ParquetFile(source, read_dictionary=texts) as table:
+                most = max(_LEAST_BYTES, _EXPANSION * source.seek(0, os.SEEK_END))
+                _check_size(table, None, most, path)
+                for _ in _bounded(table, given.names, most, path):
+                    pass
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise damaged(path, error) from error
 
 
 def check(rows: pa.RecordBatch | pa.Table, kind: type, source: object) -> Any:
@@ -130,11 +152,13 @@ def _check_columns(given: pa.Schema, kind: type, names: list[str], path: object)
             raise ConfigError(f"{path}: the column '{field.name}' is of type {of}, not {field.type}", DAMAGED)
 
 
-def _check_size(table: pq.ParquetFile, names: list[str], most: int, path: object) -> None:
+def _check_size(table: pq.ParquetFile, names: list[str] | None, most: int, path: object) -> None:
     """What the file says about itself, before anything is decompressed."""
     about = table.metadata
     chunks = [about.row_group(k).column(c) for k in range(about.num_row_groups) for c in range(about.num_columns)]
-    decompressed = sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema in names)
+    decompressed = sum(
+        chunk.total_uncompressed_size for chunk in chunks if names is None or chunk.path_in_schema in names
+    )
     if max(decompressed, 8 * about.num_rows) > most:
         raise _expands(path)
 
