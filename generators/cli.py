@@ -16,6 +16,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         # Imported here, so that a Ctrl-C during the imports ends as quietly as any other.
         from harness.model.errors import ExitCode, PipeswarmError
+        from harness.model.inert import for_output
 
         if arguments[:1] == ["workload"]:
             from generators import workload_cli
@@ -28,7 +29,7 @@ def main(argv: list[str] | None = None) -> int:
         print("interrupted; no partial file was left behind", file=sys.stderr)
         return 130  # ExitCode.INTERRUPTED, which may not be imported yet
     except PipeswarmError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(for_output(f"error: {error}"), file=sys.stderr)
         return int(error.exit_code)
     except OSError as error:
         if error.errno == errno.EPIPE:

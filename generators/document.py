@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from harness import reading
 from harness.model.errors import ConfigError
 
 Key = str | int
@@ -67,16 +68,15 @@ def read_yaml(path: Path) -> Document:
         ConfigError: the file does not exist, is not YAML, or has a duplicate key.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = reading.read_text(path)
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}", "check the file's name") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8: {error.reason}", "save the file as UTF-8") from error
     return parse_yaml(text, str(path), path.parent)
 
 
 def parse_yaml(text: str, source: str, folder: Path = Path()) -> Document:
     """Parse YAML text; see `read_yaml`."""
+    reading.check_yaml(text, source)
     # The C loader is ten times faster; libyaml is part of every PyYAML wheel, but not of every build from source.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
     lines: dict[KeyPath, int] = {}

@@ -8,8 +8,10 @@ from pathlib import Path
 import polars as pl
 
 from generators.columns import Values, from_values
+from harness import reading
 from harness.model.errors import ConfigError
 
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda")  # gzip, zstd, zlib
 _MAX_MISSES = 20_000  # consecutive draws without a new value after which a provider counts as exhausted
 
 
@@ -119,7 +121,10 @@ class Sources:
             first = from_values([str(value) for value in drawn.values[:1000]])
             pools[f"{vocabulary}, distinct"] = {"values": len(first.pool), "sha256": _digest(first.text().strings)}
         files = {
-            path.name: {"rows": table.height, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+            path.name: {
+                "rows": table.height,
+                "sha256": hashlib.sha256(_content(path)).hexdigest(),
+            }
             for path, table in sorted(self._tables.items())
             if path.is_file()
         }
@@ -160,13 +165,23 @@ def _digest(text: pl.Series) -> str:
     return hashlib.sha256("\n".join("" if cell is None else cell for cell in text).encode()).hexdigest()
 
 
+def _content(path: Path) -> bytes:
+    return reading.read_bytes(path, reading.MOST_TABLE_BYTES)
+
+
 def _read_table(path: Path) -> pl.DataFrame:
     try:
         if path.suffix.lower() in {".parquet", ".pq"}:
+            from harness.store.parquet import check_expansion
+
+            check_expansion(path)
             table = pl.read_parquet(path)
         else:
+            content = _content(path)
+            if content.startswith(_COMPRESSED):
+                raise ConfigError(f"{path} is compressed", "unpack it")  # Polars would, to whatever size
             # Cells stay as the user wrote them: 007 does not become 7, nor 1e400 infinity.
-            table = pl.read_csv(path, infer_schema=False, encoding="utf8")
+            table = pl.read_csv(content, infer_schema=False, encoding="utf8")
     except FileNotFoundError as error:
         hint = "check its name; names in a spec are relative to the spec's folder"
         raise ConfigError(f"{path} does not exist", hint) from error

@@ -9,6 +9,7 @@ import orjson
 
 from harness.model.errors import ExitCode
 from harness.model.plan import Plan
+from harness.model.typed import from_plain
 from reports.figures.figure import FEW, Figure, axis, figure, unit_of
 from reports.figures.figure import line as drawn
 from reports.page import offline_page, when
@@ -61,20 +62,21 @@ def entry(folder: str, report: bytes, plan: Plan | None) -> Entry:
     try:
         document: dict[str, Any] = orjson.loads(report)
         ledger = document["ledger"]
-        return Entry(
-            folder,
-            document["name"],
-            document["started_at"],
-            document["validity"]["verdict"],
-            document["headline"],
-            ledger["intended"],
-            sum(ledger[name] for name in _LOST),
-            document["throughput"]["succeeded_per_hour"],
-            document["latencies"]["duration_s"]["quantiles"]["p95"]["value"],
-            document["throughput"]["peak_nodes"],
-            document["exit_code"],
-        )
-    except (ValueError, KeyError, TypeError):
+        found = {
+            "folder": folder,
+            "name": document["name"],
+            "started_at": document["started_at"],
+            "verdict": document["validity"]["verdict"],
+            "headline": document["headline"],
+            "intended": ledger["intended"],
+            "failed": sum(ledger[name] for name in _LOST),
+            "per_hour": document["throughput"]["succeeded_per_hour"],
+            "p95_s": document["latencies"]["duration_s"]["quantiles"]["p95"]["value"],
+            "nodes": document["throughput"]["peak_nodes"],
+            "exit_code": document["exit_code"],
+        }
+        return from_plain(Entry, found)
+    except (ValueError, KeyError, TypeError, AttributeError):
         if plan is None:
             return Entry(folder, folder, 0, "unreadable", "its manifest can't be read")
         return Entry(folder, folder, plan.started_at, "no report", f"pipeswarm report {folder}", plan.intended)

@@ -4,6 +4,7 @@ import shlex
 
 from harness.analysis.result import Result
 from harness.model.findings import Finding
+from harness.model.inert import one_line, visible
 from harness.model.schedules import in_words
 from reports.summary import baseline_word, ledger_line, measured_text, slo_word
 from reports.tables import hosts_text, seconds_text
@@ -38,7 +39,7 @@ def _slos(result: Result) -> list[str]:
         return []
     words = [slo_word(result, slo) for slo in result.slos]
     rows = [
-        f"| `{slo.slo.text}` | {_SIGNS[word]} {word.lower()} | {cell(measured_text(slo))} |"
+        f"| `{code(slo.slo.text)}` | {_SIGNS[word]} {word.lower()} | {cell(measured_text(slo))} |"
         for slo, word in zip(result.slos, words, strict=True)
     ]
     return ["| SLO | Result | Measured |", "|---|---|---|", *rows, ""]
@@ -49,7 +50,7 @@ def _baseline(result: Result) -> list[str]:
     if found is None:
         return []
     sign = "❌" if found.reasons else "❔" if found.comparison is None else "✅"
-    lines = [f"{sign} Baseline `{found.baseline}`: {baseline_word(found)}. {cell(found.sentence)}"]
+    lines = [f"{sign} Baseline `{code(found.baseline)}`: {baseline_word(found)}. {cell(found.sentence)}"]
     return [*lines, *(f"- the tests differ in {cell(difference)}" for difference in found.differences), ""]
 
 
@@ -68,7 +69,7 @@ def _finding(finding: Finding) -> list[str]:
     lines += [f"- {cell(evidence.statement)}" for evidence in finding.evidence]
     lines += ["", f"**Fix:** {cell(finding.fix)}", ""]
     if finding.commands:
-        lines += ["```sh", *finding.commands, "```", ""]
+        lines += ["```sh", *map(one_line, finding.commands), "```", ""]
     return lines
 
 
@@ -80,13 +81,13 @@ def _figures(result: Result) -> list[str]:
         f"- Runs: {ledger_line(result)}",
         f"- Throughput: {flow.per_hour:,.0f} runs/h over {seconds_text(flow.makespan_s)}, {hosts_text(result)}",
         f"- Run duration: p50 {seconds_text(p50) or 'unknown'}, p95 {seconds_text(p95) or 'unknown'}",
-        f"- Load: {in_words(result.plan.schedule)}", "",
+        f"- Load: {cell(in_words(result.plan.schedule))}", "",
     ]  # fmt: skip
 
 
 def _phases(result: Result) -> list[str]:
     phases = [phase for phase in result.phases.phases if phase.seen]
-    rows = [f"| {phase.name} | {phase.share:.1%} | {seconds_text(phase.mean_s)} |" for phase in phases]
+    rows = [f"| {cell(phase.name)} | {phase.share:.1%} | {seconds_text(phase.mean_s)} |" for phase in phases]
     return ["## Where the time went", "", "| Phase | Share | Mean |", "|---|---:|---:|", *rows, ""] if rows else []
 
 
@@ -101,11 +102,16 @@ def _rest(result: Result) -> list[str]:
         lines += [f"- `{silent.name}`: {cell(silent.reason)}" for silent in result.not_judged]
         lines += ["", "</details>", ""]
     if result.plan.command:
-        lines += ["## Repeat this test", "", "```sh", shlex.join(result.plan.command), "```"]
+        lines += ["## Repeat this test", "", "```sh", shlex.join(map(one_line, result.plan.command)), "```"]
     return lines
+
+
+def code(text: str) -> str:
+    """Text between backticks, which it can't end."""
+    return one_line(text).replace("`", "'").replace("|", "\\|")
 
 
 def cell(text: str) -> str:
     """Text escaped so that it can't leave a table cell or become markup: it may come from a platform."""
-    escaped = " ".join(text.split()).replace("\\", "\\\\").replace("<", "&lt;").replace("|", "\\|")
+    escaped = visible(" ".join(text.split())).replace("\\", "\\\\").replace("<", "&lt;").replace("|", "\\|")
     return escaped.replace("`", "\\`").replace("*", "\\*").replace("[", "\\[")

@@ -12,6 +12,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from harness.analysis.result import Result
+from harness.model.inert import one_line, visible
 from harness.model.schedules import in_words
 from harness.model.units import format_duration
 from reports.costs import cost_table, kinds_table
@@ -54,7 +55,7 @@ def render(result: Result) -> bytes:
         raw=raw_tables(result),
         schedule=in_words(plan.schedule),
         baseline_word=baseline_word(result.regression).lower() if result.regression else "",
-        command=shlex.join(plan.command),
+        command=shlex.join(map(one_line, plan.command)),
         options=sorted((name, value) for name, value in plan.target_options.items() if value not in {"", None}),
     )
 
@@ -105,13 +106,22 @@ def _hosts(result: Result) -> Tile:
 
 def when(instant: int) -> str:
     """An instant (UTC ns) as text; 0 is unknown."""
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(instant // 10**9)) if instant else "time unknown"
+    return (
+        time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(instant // 10**9)) if 0 < instant < 2**62 else "time unknown"
+    )
 
 
 @cache
 def _template(name: str) -> Template:
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False, keep_trailing_newline=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=False, keep_trailing_newline=True, finalize=_inert
+    )
     return environment.from_string((files("reports") / "templates" / name).read_text(encoding="utf-8"))
+
+
+def _inert(value: object) -> object:
+    """Text without control characters, which a browser would hide, and a terminal obey when they are pasted."""
+    return visible(value) if type(value) is str else value
 
 
 def _asset(name: str) -> Markup:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from generators.inference.parameter import Parameter, Parameters
+from harness import reading
 from harness.model.errors import ConfigError
 from harness.targets.kfp.pipeline import read_ir
 from harness.targets.scenarios import InputType
@@ -19,10 +20,12 @@ def read_pipeline(path: Path) -> Parameters:
         ConfigError: the file is not a compiled pipeline, or needs an artifact, which a CSV can't hold.
     """
     _, (spec, *_) = read_ir(path)
-    definitions = spec["root"].get("inputDefinitions") or {}
-    notes = _artifacts(path, definitions.get("artifacts") or {})
-    found = (_parameter(path, str(name), given or {}) for name, given in (definitions.get("parameters") or {}).items())
-    return Parameters(str(spec["pipelineInfo"]["name"]), tuple(p for p in found if p is not None), str(path), notes)
+    with reading.structured(path, "compile the pipeline with kfp 2"):
+        definitions = spec["root"].get("inputDefinitions") or {}
+        notes = _artifacts(path, definitions.get("artifacts") or {})
+        given = definitions.get("parameters") or {}
+        found = (_parameter(path, str(name), each or {}) for name, each in given.items())
+        return Parameters(str(spec["pipelineInfo"]["name"]), tuple(p for p in found if p is not None), str(path), notes)
 
 
 def _artifacts(path: Path, artifacts: Mapping[str, Any]) -> tuple[str, ...]:

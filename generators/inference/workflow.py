@@ -16,6 +16,7 @@ from generators.inference import guess
 from generators.inference.draft import Definition, Draft
 from generators.inference.parameter import Parameter, Parameters, draft_of
 from generators.kinds.instants import parse_instant
+from harness import reading
 from harness.model.errors import ConfigError
 from harness.targets.hetida.transformation import DIRECT, HINT, SCALARS, read_json
 from harness.targets.scenarios import InputType
@@ -30,6 +31,11 @@ def read_workflow(path: Path) -> tuple[Parameters, Draft]:
         ConfigError: the file is not an exported transformation.
     """
     exported = _read(path)
+    with reading.structured(path, HINT):
+        return _parameters(path, exported)
+
+
+def _parameters(path: Path, exported: Mapping[str, Any]) -> tuple[Parameters, Draft]:
     wirings = {str(w.get("workflow_input_name")): w for w in _wirings(exported) if isinstance(w, Mapping)}
     direct: list[Parameter] = []
     columns: dict[str, Definition] = {}

@@ -1,5 +1,6 @@
 """Text that contains other fields: template."""
 
+import re
 import string
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,6 +9,8 @@ from generators.block import Block
 from generators.columns import Column, Joined, Part
 from generators.document import Place
 from generators.kinds.kind import Definition, Kind, KindType
+
+_TOO_WIDE = re.compile(r"[1-9]\d{3}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ def parse_template(pattern: str, place: Place) -> tuple[tuple[str, str | None, s
     for _, name, form, conversion in parsed:
         if name is not None and (not name.isidentifier() or conversion or "{" in form):
             raise place.error(f"'{{{name}}}' is not a field's name", "write {field} or {field:format}")
+        if _TOO_WIDE.search(form):
+            raise place.error(f"the format of '{{{name}}}' is wider than 999 characters", "give a smaller width")
     return tuple((literal, name, form) for literal, name, form, _ in parsed)
 
 

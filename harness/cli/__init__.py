@@ -16,12 +16,13 @@ def main(argv: list[str] | None = None) -> int:
         # Imported here so that a Ctrl-C during the imports is handled like any other.
         from harness.cli import verbs
         from harness.model.errors import ExitCode, PipeswarmError
+        from harness.model.inert import for_output
 
         return verbs.run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
         return 130  # ExitCode.INTERRUPTED, which may not be imported yet
     except PipeswarmError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(for_output(f"error: {error}"), file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
         # The reader of our output (head, less) has exited: not an error.
@@ -30,6 +31,6 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         if error.errno not in _REFUSED:
             raise
-        print(f"error: {error.filename or 'the result'} can't be used: {error.strerror}", file=sys.stderr)
+        print(for_output(f"error: {error.filename or 'the result'} can't be used: {error.strerror}"), file=sys.stderr)
         print("  → check its permissions and the free space", file=sys.stderr)
         return ExitCode.BAD_CONFIG

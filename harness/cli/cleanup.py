@@ -14,6 +14,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
     ways = [str(how) for how in Cleanup if how is not Cleanup.NONE]
     parser.add_argument("run", type=Path, help="a run folder")
+    parser.add_argument("--host", default="", help="platform that the token is for (default: as its tools read it)")
+    parser.add_argument("--target", default="", help="kind of platform, if it is a module of your own")
     parser.add_argument("--how", choices=ways, default="terminate", help="terminate (default): unfinished runs only")
     parser.add_argument("--rate", type=rate_above_0, default="20/s", help="limit on requests (default: 20/s)")
     parser.add_argument("--token-file", default="", help="file with the bearer token (or environment PIPESWARM_TOKEN)")
@@ -27,20 +29,24 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.drive.http_client import HttpClient
     from harness.model.phases import TERMINAL_STATES
     from harness.model.records import Event, Submission
-    from harness.plan.environment import bearer_token
+    from harness.plan.environment import bearer_token, platform_host
     from harness.store.folder import RunFolder
-    from harness.targets.target import find
+    from harness.targets.bearer import token_for_folder
+    from harness.targets.target import find_recorded
 
     folder = RunFolder.open(arguments.run)
     plan = folder.read_plan()
     if plan.simulated:
         raise ConfigError("this run's simulated platform no longer exists", "there is nothing to clean up")
-    target = find(plan.target).from_plan(plan)
+    platform = find_recorded(plan.target, arguments.target)
+    target = platform.from_plan(plan)
     if not isinstance(target, CleansUp):
         raise ConfigError(f"{plan.target} keeps no runs", "there is nothing to clean up")
     ended = {e.object for e in folder.records(Event) if e.kind == "Run" and e.reason in TERMINAL_STATES}
     runs = [(row.run, row.run in ended) for row in folder.records(Submission) if row.run is not None]
-    client = HttpClient(plan.host, bearer_token(arguments.token_file), plan.limits, verify_tls=plan.verify_tls)
+    given_for = arguments.host or platform_host(platform.HOST_VARIABLE)
+    token = token_for_folder(plan.host, given_for, bearer_token(arguments.token_file))
+    client = HttpClient(plan.host, token, plan.limits, verify_tls=plan.verify_tls)
     try:
         cleaned = clean_up(target, runs, Cleanup(arguments.how), client, rate=arguments.rate)
     finally:

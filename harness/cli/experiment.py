@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.cli import printing
 from harness.model.errors import ExitCode
 from harness.model.experiment import Result
+from harness.model.inert import for_output
 from harness.model.units import format_duration
 from harness.planning.experiment_file import read_experiment
 
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         variant = "" if result.point.variant == "default" else f"{result.point.variant}, "
         took = format_duration(result.values[MAKESPAN]) if MAKESPAN in result.values else ""
         met = "" if not plan.slos else ", objectives met" if result.met else ", objectives missed"
-        print(f"{done}: {variant}{result.point.size}: {took}{met}", file=sys.stderr, flush=True)
+        print(for_output(f"{done}: {variant}{result.point.size}: {took}{met}"), file=sys.stderr, flush=True)
 
     results = carry_out(plan, folder, tester(plan, folder, NodePools), progress)
     completed = CompletedExperiment(

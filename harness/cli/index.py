@@ -56,9 +56,9 @@ def write_index(runs_dir: Path) -> Path:
 
 def entries(runs_dir: Path) -> "list[Entry]":
     """The runs below a folder, newest first; runs without a readable report are listed as such."""
-    from harness.store.folder import MANIFEST
+    from harness.store.folder import MANIFEST, RunFolder
 
-    found = [_entry(path) for path in sorted(runs_dir.iterdir()) if (path / MANIFEST).is_file()]
+    found = [_entry(path) for path in sorted(runs_dir.iterdir()) if path.is_dir() and RunFolder(path).has(MANIFEST)]
     return sorted(found, key=lambda entry: (-entry.started_at, entry.folder))
 
 
@@ -68,8 +68,8 @@ def _entry(path: Path) -> "Entry":
     from reports import index
 
     try:
-        report = (path / REPORT).read_bytes()
-    except OSError:
+        report = RunFolder(path).read_bytes(REPORT)
+    except (OSError, ConfigError):
         report = b""
     try:
         plan = RunFolder(path).read_plan()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from harness.cli import printing
 from harness.model.arguments import count, duration, duration_above_0
 from harness.model.errors import ConfigError, ExitCode
+from harness.model.inert import for_output
 from harness.model.units import counted
 
 if TYPE_CHECKING:
@@ -57,7 +58,9 @@ def run(arguments: argparse.Namespace) -> int:
     cluster = NodePools(arguments.kube_context, arguments.namespace)
     exchange = Http("kfp", host, token, Timeouts(10.0, 60.0))
     settings = TrialSettings(arguments.pool, arguments.pipeline, arguments.trial, arguments.settle)
-    trials = NodePoolTrials(settings, cluster, exchange, lambda text: print(text, file=sys.stderr, flush=True))
+    trials = NodePoolTrials(
+        settings, cluster, exchange, lambda text: print(for_output(text), file=sys.stderr, flush=True)
+    )
     trials.settle()
     node, one = trials.node_capacity(), run_requests(trials.package)
     estimated = estimate(node, one) if node else None

@@ -33,8 +33,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--for", dest="length_s", type=duration_above_0, metavar="TIME",
         help="observe for this time, as 30m, into a new run folder",
     )  # fmt: skip
+    parser.add_argument(
+        "--host", default="",
+        help="address of the platform's API (default: as its own tools read it); with --run: the one the token is for",
+    )  # fmt: skip
     alone = parser.add_argument_group("without a load (--for)")
-    alone.add_argument("--host", default="", help="address of the platform's API (default: as its own tools read it)")
     configure_folder(alone)
     for option in OBSERVER:
         option.add_to(alone)
@@ -51,7 +54,7 @@ def configure_folder(parser: "argparse._ArgumentGroup | argparse.ArgumentParser"
     """Options of verbs that make a run folder without a load."""
     from harness.plan.options import named
 
-    parser.add_argument("--target", default="kfp", help="kind of platform (default: kfp)")
+    parser.add_argument("--target", default="kfp", help="kind of platform (default: kfp), or a module of your own")
     parser.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="restricts the runs, as experiment_id=…"
     )
@@ -62,9 +65,10 @@ def configure_folder(parser: "argparse._ArgumentGroup | argparse.ArgumentParser"
 def run(arguments: argparse.Namespace) -> int:
     """Observe until SIGTERM or SIGINT, or until the time is over; without a load, write the report then."""
     from harness.collectors.observer import ObserverSettings, observe
-    from harness.plan.environment import bearer_token, variables
+    from harness.plan.environment import bearer_token, platform_host, variables
     from harness.store.folder import RunFolder
-    from harness.targets.target import find
+    from harness.targets.bearer import token_for_folder
+    from harness.targets.target import find_recorded
 
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -76,9 +80,11 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse_own_options(arguments)
     folder = RunFolder.open(arguments.run)
     plan = folder.read_plan()
-    token = bearer_token(arguments.token_file)
+    platform = find_recorded(plan.target, arguments.target)
+    given_for = arguments.host or platform_host(platform.HOST_VARIABLE)
+    token = token_for_folder(plan.host, given_for, bearer_token(arguments.token_file))
     settings = ObserverSettings.of(plan, token, variables(), arguments.redact_from)
-    observe(folder, find(plan.target).from_plan(plan), settings, stop)
+    observe(folder, platform.from_plan(plan), settings, stop)
     return ExitCode.OK
 
 

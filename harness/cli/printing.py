@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from textwrap import wrap
 
+from harness.model.inert import for_output
+
 _WIDTH = 100  # columns
 
 
@@ -17,9 +19,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def show(arguments: argparse.Namespace, text: Callable[[], str], document: Callable[[], str]) -> None:
     """Print the result as the options ask; only the requested form is computed."""
     if arguments.json:
-        sys.stdout.write(document().rstrip("\n") + "\n")
+        sys.stdout.write(for_output(document()).rstrip("\n") + "\n")
     elif not arguments.quiet:
-        sys.stdout.write(text().rstrip("\n") + "\n")
+        sys.stdout.write(for_output(text()).rstrip("\n") + "\n")
 
 
 def wrapped(text: str, first: str = "", others: str = "  ") -> list[str]:

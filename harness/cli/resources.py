@@ -25,11 +25,11 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.analysis.cost.resources import fits, step_needs
     from harness.cli.simulate import SIMULATED_TIME
     from harness.planning.pipeline_requests import requests_by_task
-    from harness.store.folder import PIPELINE
+    from harness.store.folder import PIPELINE, RunFolder
 
     timeline = timeline_of(arguments.run)
-    pipeline = arguments.run / PIPELINE
-    current = requests_by_task(pipeline.read_bytes()) if pipeline.is_file() else {}
+    folder = RunFolder.open(arguments.run)
+    current = requests_by_task(folder.read_bytes(PIPELINE)) if folder.has(PIPELINE) else {}
     needs = step_needs(timeline, current)
     if not needs:
         simulated = timeline.plan.host.startswith(SIMULATED_TIME)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli import printing
 from harness.model.errors import ExitCode
+from harness.model.inert import for_output, one_line
 from harness.model.live_observer import LiveObserver
 from harness.model.units import format_bytes, format_duration
 
@@ -157,11 +158,12 @@ def _redraw(folder: "RunFolder") -> None:
 def _panel(folder: "RunFolder") -> "RenderableType":
     from rich.panel import Panel
     from rich.table import Table
+    from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
     for label, value in _facts(folder):
-        table.add_row(label, value)
-    return Panel(table, title=folder.path.name, expand=False)
+        table.add_row(Text(label), Text(for_output(value)))
+    return Panel(table, title=Text(one_line(folder.path.name)), expand=False)
 
 
 def _print_plain(folder: "RunFolder") -> None:
@@ -170,7 +172,7 @@ def _print_plain(folder: "RunFolder") -> None:
     while True:
         over, facts = ended(folder), _facts(folder)
         if over or facts[0][1] != stage or time.monotonic() - shown_s >= _PLAIN_EVERY_S:
-            print(_text(facts), end="\n\n", flush=True)
+            print(for_output(_text(facts)), end="\n\n", flush=True)
             shown_s, stage = time.monotonic(), facts[0][1]
         if over:
             return

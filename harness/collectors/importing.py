@@ -6,7 +6,6 @@ pages of a platform's listing of runs (``GET …/runs``), or responses of Promet
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from harness import reading
 from harness.collectors.collector import Observation
 from harness.collectors.kubernetes import pvcs, workflows
 from harness.collectors.kubernetes.events import Events
@@ -27,6 +27,8 @@ from harness.model.records import Sample
 from harness.targets.target import ListsRuns
 
 _ORDER = ("Node", "Pod", "Event", pvcs.KIND, workflows.KIND)  # events refer to pods that must be known
+
+_COMPLETE = "give the complete response"
 
 
 class DumpKind(Enum):
@@ -71,11 +73,11 @@ def import_files(observation: Observation, dumps: Sequence[Dump]) -> Mapping[str
     counts: Counter[str] = Counter()
     known = KnownRuns(observation.plan.target)
     for dump in (each for each in dumps if each.kind is DumpKind.OBJECTS):
-        with _reading(dump.path):
+        with reading.structured(dump.path, _COMPLETE):
             for each in _items(dump):
                 objects[str(each["kind"])].append((dump.path, each))
     for dump in dumps:
-        with _reading(dump.path):
+        with reading.structured(dump.path, _COMPLETE):
             if dump.kind is DumpKind.RUNS:
                 counts["Run"] += _record_runs(observation, dump, known)
             elif dump.kind is DumpKind.SAMPLES:
@@ -84,23 +86,11 @@ def import_files(observation: Observation, dumps: Sequence[Dump]) -> Mapping[str
     return dict(counts) | {kind: len(found) for kind, found in objects.items() if found}
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Errors in here are reported as damage of the file at `path`."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise ConfigError(f"{path} is damaged or truncated: {what}", "give the complete response") from error
-
-
 def _read(path: Path) -> Dump:
     try:
-        document = orjson.loads(path.read_bytes())
+        document = reading.parse_json(reading.read_bytes(path, reading.MOST_TABLE_BYTES), path, "kubectl needs -o json")
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}", "give the path of a readable file") from error
-    except orjson.JSONDecodeError as error:
-        raise ConfigError(f"{path} is not JSON: {error}", "kubectl needs -o json") from error
     if isinstance(document, dict):
         if "items" in document:
             return Dump(path, DumpKind.OBJECTS, document)
@@ -166,6 +156,6 @@ def _record_objects(observation: Observation, objects: Mapping[str, Iterable[tup
     }  # fmt: skip
     for kind in _ORDER:
         for path, each in objects[kind]:
-            with _reading(path):
+            with reading.structured(path, _COMPLETE):
                 see[kind]("ADDED", each)
     events.release(every=True)

@@ -6,7 +6,9 @@ import threading
 import time
 import traceback
 from dataclasses import replace
+from io import TextIOWrapper
 
+from harness import reading
 from harness.collectors.collector import Collector, Observation, ObserverSettings, read_options, sources
 from harness.collectors.journal import Journal
 from harness.model.live_observer import LiveObserver
@@ -59,10 +61,13 @@ def observe(folder: RunFolder, target: Target, settings: ObserverSettings, stop:
 
 def _hidden(folder: RunFolder, settings: ObserverSettings) -> tuple[str, ...]:
     """The values of redacted parameters."""
-    scenarios = settings.redact_from or folder.path / SCENARIOS
-    if not settings.redact or not scenarios.is_file():
+    if not settings.redact or not (settings.redact_from or folder.has(SCENARIOS)):
         return ()
-    with scenarios.open(encoding="utf-8-sig", newline="") as text:
+    if settings.redact_from:
+        file = reading.open_file(settings.redact_from)
+    else:
+        file = folder.open_file(SCENARIOS, reading.MOST_TABLE_BYTES)
+    with TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         return tuple(values_of(settings.redact, csv.DictReader(text)))
 
 

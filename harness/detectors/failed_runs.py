@@ -6,6 +6,7 @@ from harness.detectors.capability import Capability
 from harness.detectors.detector import broke
 from harness.detectors.error_texts import BARE_500, KNOWN, adapter_failures
 from harness.model.findings import Evidence, Finding
+from harness.model.inert import shell_word
 
 NAME = "failures"
 NEEDS = (Capability.RUNS,)
@@ -40,7 +41,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             0.5,
             tuple(facts),
             "Check the logs of the failed steps: the pipeline's own code or its inputs fail.",
-            (f"kubectl get pods -n {timeline.namespace} -l pipeline/runid={example}",),
+            (f"kubectl get pods -n {timeline.namespace} -l pipeline/runid={shell_word(str(example))}",),
             broke(share),
         )
     ]

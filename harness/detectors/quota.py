@@ -6,6 +6,7 @@ from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, broke, slowed
 from harness.detectors.error_texts import QUOTA_EXCEEDED
 from harness.model.findings import Evidence, Finding
+from harness.model.inert import shell_word
 
 NAME = "quota"
 NEEDS = (Capability.RUNS,)
@@ -35,7 +36,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Raise the quota, or run fewer pods at once.",
             (
                 f"kubectl describe resourcequota -n {timeline.namespace}",
-                f"kubectl edit resourcequota {name} -n {timeline.namespace}",
+                f"kubectl edit resourcequota {shell_word(name)} -n {timeline.namespace}",
             ),
             broke(share) if failed else slowed(0.5),
         )

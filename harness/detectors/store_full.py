@@ -13,6 +13,7 @@ from harness.detectors.capability import Capability
 from harness.detectors.detector import DRAIN_OPTIONS, broke, moment
 from harness.detectors.error_texts import STORE_FULL, UNREACHED, UNWRITTEN
 from harness.model.findings import Evidence, Finding
+from harness.model.inert import shell_word
 from harness.model.phases import STORE_AVAILABLE_BYTES, SUCCEEDED
 from harness.model.phases import STORE_FULL as STORE_FULL_REASON
 from harness.model.units import format_bytes, format_duration
@@ -65,16 +66,16 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 def commands(timeline: Timeline, volume: Volume | None) -> tuple[str, ...]:
     """Shell commands that expand the store's volume, with the names of this cluster where they were observed."""
-    namespace = (volume and volume.namespace) or timeline.namespace
+    namespace = shell_word(volume.namespace) if volume and volume.namespace else timeline.namespace
     known = volume is not None and bool(volume.namespace)
     claim = volume.name if known and volume else "minio-pvc" if volume and volume.name == "minio" else "seaweedfs-pvc"
-    store = claim.removesuffix("-pvc").removesuffix("-pv-claim")
+    store = shell_word(claim.removesuffix("-pvc").removesuffix("-pv-claim"))
     patch = f'{{"spec":{{"resources":{{"requests":{{"storage":"{_wanted_gib(timeline, volume)}Gi"}}}}}}}}'
     look = () if known else (f"kubectl get pvc,deployments -n {namespace}  # find the store: seaweedfs or minio",)
     return (
         *look,
         f"kubectl scale deployment {store} -n {namespace} --replicas=0",
-        f"kubectl patch pvc {claim} -n {namespace} -p '{patch}'",
+        f"kubectl patch pvc {shell_word(claim)} -n {namespace} -p '{patch}'",
         f"kubectl scale deployment {store} -n {namespace} --replicas=1",
         f"kubectl rollout status deployment {store} -n {namespace}",
         *_replacement(timeline),
@@ -91,8 +92,8 @@ def _replacement(timeline: Timeline) -> tuple[str, ...]:
     prefix = commonprefix(names)  # noqa: RUF071  # names, not paths: character by character
     alike = {name for name in timeline.nodes["name"] if str(name).startswith(prefix)}
     if len(names) <= _FEW_NODES or alike != set(names):
-        return (f"kubectl drain {' '.join(names)} {DRAIN_OPTIONS}",)
-    return (f"kubectl get nodes -o name | grep '^node/{prefix}' | xargs kubectl drain {DRAIN_OPTIONS}",)
+        return (f"kubectl drain {' '.join(map(shell_word, names))} {DRAIN_OPTIONS}",)
+    return (f"kubectl get nodes -o name | grep {shell_word(f'^node/{prefix}')} | xargs kubectl drain {DRAIN_OPTIONS}",)
 
 
 def _wanted_gib(timeline: Timeline, volume: Volume | None) -> int:

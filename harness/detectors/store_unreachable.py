@@ -9,6 +9,7 @@ from harness.detectors.capability import Capability
 from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke
 from harness.detectors.error_texts import STORE_FULL, UNREACHED, UNWRITTEN
 from harness.model.findings import Evidence, Finding
+from harness.model.inert import shell_word
 from harness.model.units import counted
 
 NAME = "store-unreachable-from-old-nodes"
@@ -65,7 +66,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             )
         )  # fmt: skip
         facts += _age(timeline, bad, good)
-    drain = f"kubectl drain {' '.join(bad.nodes)} {DRAIN_OPTIONS}"
+    drain = f"kubectl drain {' '.join(map(shell_word, bad.nodes))} {DRAIN_OPTIONS}"
     return [
         Finding(
             NAME,

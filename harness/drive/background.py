@@ -8,6 +8,7 @@ import gevent
 from harness.drive import processes
 from harness.model.errors import ConfigError, ExitCode
 from harness.model.phases import GAP
+from harness.model.plan import Plan
 from harness.model.records import Event
 from harness.store.folder import Recorder, RunFolder
 
@@ -26,11 +27,13 @@ class Observer:
     def __init__(
         self,
         folder: RunFolder,
+        plan: Plan,
         recorder: Recorder,
         environment: Mapping[str, str],
         hidden: bytes = b"",
     ) -> None:
         self._folder = folder
+        self._plan = plan
         self._recorder = recorder
         self._environment = environment
         self._hidden = hidden
@@ -47,7 +50,7 @@ class Observer:
         while not self._folder.read_live("observer") and self._process.poll() is None and time.monotonic() < deadline:
             gevent.sleep(0.05)
         if self._process.poll() == ExitCode.BAD_CONFIG:
-            message = (self._folder.path / LOG).read_text(encoding="utf-8", errors="replace").strip()
+            message = self._folder.read_bytes(LOG).decode(errors="replace").strip()
             raise ConfigError(message.removeprefix("error: "))
 
     def restart_if_dead(self) -> None:
@@ -63,7 +66,8 @@ class Observer:
         processes.end(self._process)
 
     def _start(self) -> processes.Process:
-        command = ["observe", "--run", str(self._folder.path)]
+        # Told here, not by the folder, because folders may come from anybody: where the token goes, what is imported.
+        command = ["observe", "--run", str(self._folder.path), "--host", self._plan.host, "--target", self._plan.target]
         if self._hidden:
             command += ["--redact-from", "/dev/stdin"]
         return processes.start_beside(command, self._folder.path / LOG, self._environment, self._hidden)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from harness.drive.console import say
+from harness.model.inert import one_line
 from harness.model.live import LiveLoad
 from harness.model.units import format_duration
 
@@ -40,6 +41,7 @@ class Progress:
             self._width = 0
 
     def _write(self, text: str) -> None:
+        text = one_line(text)
         if self._terminal:
             say("\r" + text.ljust(self._width), self._out)
             self._width = len(text)

@@ -192,6 +192,6 @@ def _start_observer(folder: RunFolder, recorder: Recorder, ready: Ready) -> Obse
     if context.simulator:
         environment["KUBECONFIG"] = context.simulator.kubeconfig
     hidden = column_of(redact[0], ready.test.hidden) if redact else b""
-    observer = Observer(folder, recorder, environment, hidden)
+    observer = Observer(folder, ready.test.plan, recorder, environment, hidden)
     observer.wait_until_observing()
     return observer

@@ -8,10 +8,28 @@ from typing import Any
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
 from harness.model.schedules import in_words
+from harness.model.typed import from_plain
 
 BATCHES = 20
 LEAST_BATCHES = 8  # in both tests
 LEAST_RUNS = 60  # successful ones
+
+
+@dataclass(frozen=True, slots=True)
+class _Validity:
+    verdict: str
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What a baseline needs of a ``report.json``."""
+
+    name: str
+    plan: Mapping[str, object]
+    batches_s: tuple[float | None, ...]
+    ledger: Mapping[str, int]
+    validity: _Validity
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,35 +51,35 @@ class Baseline:
     failed_ratio: float
 
     @classmethod
-    def parse(cls, report: bytes, source: str) -> "Baseline":
-        """The baseline in a ``report.json``; `source` is its path.
+    def parse(cls, report: object, source: str) -> "Baseline":
+        """The baseline in a ``report.json``, given as plain values; `source` is its path.
 
         Raises:
             ConfigError: it is not such a report, its test was invalid, or too few of its runs succeeded.
         """
-        try:
-            raw = json.loads(report)
-            if not isinstance(raw, dict) or "schema_version" not in raw:
-                raise ConfigError(f"the baseline {source} is not a report of Pipeswarm", "give a run's folder")
-            if "batches_s" not in raw:
-                raise ConfigError(
-                    f"the baseline {source} was written by an older version", "rewrite its report: pipeswarm report"
-                )
-            ledger, verdict = raw["ledger"], raw["validity"]
-            failed = ledger["failed"] + ledger["canceled"] + ledger["rejected"]
-            failed_ratio = failed / max(ledger["intended"], 1)
-            found = cls(raw["name"], source, _plan(raw["plan"]), tuple(raw["batches_s"]), failed_ratio)
-        except (ValueError, KeyError, TypeError) as error:
-            raise ConfigError(f"the baseline {source} can't be read: {error!r}", "give a run's folder") from None
-        if verdict["verdict"] != "VALID":
-            why = (verdict["reasons"] or ["unknown"])[0]
-            raise ConfigError(f"the baseline {source} is INVALID: {why}", "give another run")
-        if sum(batch is not None for batch in found.batches_s) < LEAST_BATCHES:
+        if not isinstance(report, Mapping) or "schema_version" not in report:
+            raise ConfigError(f"the baseline {source} is not a report of Pipeswarm", "give a run's folder")
+        if "batches_s" not in report:
             raise ConfigError(
-                f"the baseline {source} is too small: {ledger['succeeded']} of its runs succeeded",
+                f"the baseline {source} was written by an older version", "rewrite its report: pipeswarm report"
+            )
+        try:
+            raw = from_plain(_Report, report)
+            ledger, verdict, plan = raw.ledger, raw.validity, _plan(raw.plan)
+            failed = ledger["failed"] + ledger["canceled"] + ledger["rejected"]
+            succeeded, intended = ledger["succeeded"], ledger["intended"]
+        except (KeyError, TypeError) as error:
+            raise ConfigError(f"the baseline {source} can't be read: {error}", "give a run's folder") from None
+        if verdict.verdict != "VALID":
+            raise ConfigError(
+                f"the baseline {source} is INVALID: {(*verdict.reasons, 'unknown')[0]}", "give another run"
+            )
+        if sum(batch is not None for batch in raw.batches_s) < LEAST_BATCHES:
+            raise ConfigError(
+                f"the baseline {source} is too small: {succeeded} of its runs succeeded",
                 f"give a test with at least {LEAST_RUNS} successful runs",
             )
-        return found
+        return cls(raw.name, source, plan, raw.batches_s, failed / max(intended, 1))
 
     def demand_same_load(self, plan: Plan) -> None:
         """Check that a test with `plan` is comparable.
@@ -101,7 +119,7 @@ def differences(a: Plan, b: Plan) -> tuple[str, ...]:
 
 def _plan(raw: Mapping[str, Any]) -> Plan:
     names = ("target", "host", "schedule", "intended", "seed", "simulated", "digests", "versions", "workers")
-    return Plan(**{name: raw[name] for name in names})
+    return Plan.from_mapping({name: raw[name] for name in names})
 
 
 def _plain(value: Mapping[str, object]) -> object:

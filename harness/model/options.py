@@ -10,6 +10,8 @@ from typing import Any
 
 from harness.model.errors import ConfigError
 
+_WHOLE_NUMBERS = range(-(10**18), 10**18)  # what fits the 64 bits of JSON and of tables
+_SHOWN = 40  # characters of a wrong text
 _MOST_IN_USAGE = 4  # choices; more would not fit the usage line
 
 
@@ -88,12 +90,15 @@ class Option:
         if self.parse is None:
             return text
         try:
-            return self.parse(text)
+            value = self.parse(text)
         except ConfigError as error:
             raise ConfigError(f"{label}: {error.message}", error.hint) from error
         except ValueError:
             number = "a whole number" if self.parse is int else "a number"
-            raise ConfigError(f"{label}: '{text}' is not {number}", "write it in digits") from None
+            raise ConfigError(f"{label}: '{_short(text)}' is not {number}", "write it in digits") from None
+        if type(value) is int and value not in _WHOLE_NUMBERS:
+            raise ConfigError(f"{label}: '{_short(text)}' is too large", "give a number of at most 18 digits")
+        return value
 
     def add_to(self, parser: Any, **more: Any) -> Any:
         """Add it to an argparse parser or group, with `more` keywords; returns argparse's action."""
@@ -105,6 +110,10 @@ class Option:
             kind["metavar"] = None if len(self.choices) <= _MOST_IN_USAGE else self.dest.upper()
         text = self.help.replace("%", "%%")
         return parser.add_argument(f"--{self.name}", **{"default": self.default, "help": text, **kind, **more})
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def with_defaults(options: Iterable[Option], defaults: Mapping[str, str]) -> tuple[Option, ...]:

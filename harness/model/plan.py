@@ -1,8 +1,10 @@
 """Everything needed to repeat a test: the run folder's manifest."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Self
+
+from harness.model.typed import from_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +80,4 @@ class Plan:
         Raises:
             TypeError: a field is missing, or is not of its type.
         """
-        known = _known(cls, raw)
-        observer = _known(ObserverPlan, known.get("observer", {}))
-        pairs = {
-            name: tuple((key, value) for key, value in observer.get(name, ()))
-            for name in ("metrics", "collector_options")
-        }
-        known["observer"] = ObserverPlan(**observer | pairs)
-        return cls(**{**known, "limits": Limits(**_known(Limits, known.get("limits", {})))})
-
-
-def _known(kind: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `kind` in `raw`; lists become tuples."""
-    if not isinstance(raw, Mapping):
-        raise TypeError(f"{raw!r} is not a mapping")
-    known = {each.name: raw[each.name] for each in fields(kind) if each.name in raw}
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
+        return from_plain(cls, raw)

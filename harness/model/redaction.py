@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from harness.model.inert import visible
+
 HIDDEN = "***"
 # Credentials in error messages and in containers' termination messages.
 _CREDENTIALS = re.compile(
@@ -37,12 +39,12 @@ class Redaction:
         )
 
     def clean(self, text: str) -> str:
-        """The text without secrets, cut to 4,000 characters."""
+        """The text without secrets, cut to 4,000 characters, its control characters shown."""
         text = self._without_secrets(text)
         if self._named:
             text = self._named.sub(rf"\1{HIDDEN}", text)
         text = _CREDENTIALS.sub(rf"\1{HIDDEN}", text)
-        return _URL_CREDENTIALS.sub(HIDDEN, text)[:_LONGEST_MESSAGE]
+        return visible(_URL_CREDENTIALS.sub(HIDDEN, text)[:_LONGEST_MESSAGE])
 
     def clean_tree(self, node: Any) -> Any:
         """A JSON or YAML document without the secrets in its texts."""

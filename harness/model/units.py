@@ -25,7 +25,9 @@ def parse_duration(text: str | float) -> float:
     compact = str(text).replace(" ", "")
     parts = _DURATION_PART.findall(compact)
     if parts and "".join(number + unit for number, unit in parts) == compact:
-        return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+        seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+        if isfinite(seconds):
+            return seconds
     return _bare(text, "a duration", "write it as 90s, 10m, 1h30m or a number of seconds")
 
 
@@ -35,7 +37,7 @@ def parse_rate(text: str | float) -> float:
     Raises:
         ConfigError: the text is not a rate.
     """
-    if match := _RATE.fullmatch(str(text).strip()):
+    if (match := _RATE.fullmatch(str(text).strip())) and isfinite(float(match[1])):
         return float(match[1]) / _SECONDS[match[2]]
     return _bare(text, "a rate", "write it as 2/s, 120/m or 500/h")
 
@@ -55,7 +57,7 @@ def parse_quantity(text: str | float) -> float:
 def _bare(text: str | float, what: str, hint: str) -> float:
     try:
         value = float(text)
-    except ValueError:
+    except (OverflowError, TypeError, ValueError):
         value = -1.0
     if not (isfinite(value) and value >= 0):
         raise ConfigError(f"'{text}' is not {what}", hint)

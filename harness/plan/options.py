@@ -15,7 +15,7 @@ from harness.model.errors import ConfigError
 from harness.model.options import Option, parse_pair, with_defaults
 from harness.model.plan import Limits, ObserverPlan
 from harness.model.redaction import without_credentials
-from harness.model.schedules import Concurrency, Schedule, find_kind, kinds, schedule_options
+from harness.model.schedules import Concurrency, Schedule, due_times, find_kind, kinds, schedule_options
 from harness.model.schedules.schedule import DEFAULT, RUNS
 from harness.model.slo import parse_share, parse_slo
 from harness.model.units import parse_duration
@@ -167,7 +167,7 @@ class Settings:
         schedule = self.schedule_for(scenarios)
         if isinstance(schedule, Concurrency):
             return schedule.runs or 0
-        return sum(1 for _ in schedule.offsets(self.seed))
+        return len(due_times(schedule, self.seed))
 
 
 def settings(options: argparse.Namespace, host: str, platform: Platform) -> Settings:

@@ -9,7 +9,7 @@ from harness.model.plan import ObserverPlan, Plan
 from harness.model.redaction import values_of, without_credentials
 from harness.model.run_name import run_name
 from harness.model.scenario import Scenario
-from harness.model.schedules import Concurrency, Schedule, to_mapping
+from harness.model.schedules import Concurrency, Schedule, due_times, to_mapping
 from harness.plan.validate import Checked, guard, scenarios_for, versions
 from harness.store.folder import schedule_digest
 from harness.targets.scenarios import Input, as_cell
@@ -73,7 +73,7 @@ def plan_arrivals(checked: Checked, plan: Plan, inputs: tuple[Input, ...]) -> Pl
     settings = checked.settings
     scenarios, table = scenarios_for(checked, inputs)
     schedule = settings.schedule_for(len(scenarios))
-    offsets = array("d", () if isinstance(schedule, Concurrency) else schedule.offsets(settings.seed))
+    offsets = array("d") if isinstance(schedule, Concurrency) else due_times(schedule, settings.seed)
     if isinstance(schedule, Concurrency):
         intended = schedule.runs or 0
     elif offsets:

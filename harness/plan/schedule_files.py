@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import yaml
-
+from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.schedules import Concurrency, Document, Schedule, find_kind
 from harness.store.folder import RunFolder
@@ -35,13 +34,12 @@ def read_document(path: Path, file: str) -> Document:
 
 def _read_yaml(path: Path) -> object:
     try:
-        return yaml.load(path.read_text(encoding="utf-8-sig"), Loader=yaml.CSafeLoader)  # the safe loader, in C
+        documents = reading.parse_yaml(reading.read_text(path), path)
     except FileNotFoundError:
         raise ConfigError(f"there is no schedule file {path}", _HINT) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} can't be read: {error}", "give a readable UTF-8 file") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {error}", _HINT) from error
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}", "give a readable UTF-8 file") from error
+    return documents[0] if documents else None
 
 
 def _read_arrivals(path: Path) -> object:

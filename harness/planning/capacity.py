@@ -113,7 +113,7 @@ def _simulator(sources: Sequence[Path], profile: str) -> "CalibratedSimulator":
     from harness.planning.simulated_burst import package
     from harness.planning.simulated_capacity import calibrate
     from harness.simulator.profile.file import load_profile
-    from harness.store.folder import PIPELINE
+    from harness.store.folder import PIPELINE, RunFolder
 
     folders = [path for path in sources if path.is_dir()]
     if len(folders) != 1:
@@ -122,9 +122,10 @@ def _simulator(sources: Sequence[Path], profile: str) -> "CalibratedSimulator":
     whole = [o for o in recorded(timeline).observations if not o.steady]
     if not whole:
         raise ConfigError(f"{folders[0]} has no complete test to calibrate on", "give the run folder of a burst")
-    pipeline = folders[0] / PIPELINE
+    folder = RunFolder.open(folders[0])
+    pipeline = folder.read_bytes(PIPELINE) if folder.has(PIPELINE) else package(None)
     try:
-        return calibrate(timeline, whole[0], load_profile(profile), package(pipeline if pipeline.is_file() else None))
+        return calibrate(timeline, whole[0], load_profile(profile), pipeline)
     except ValueError as error:
         raise ConfigError(f"{folders[0]} can't calibrate a simulator: {error}", "observe the cluster too") from error
 

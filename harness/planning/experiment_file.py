@@ -1,12 +1,15 @@
 """The experiment's YAML file: read and checked; errors name the key."""
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from string import Formatter
 from typing import Any, TypeVar
 
+from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.experiment import Experiment, Question, RunOrder
 from harness.model.slo import parse_slo
@@ -18,7 +21,10 @@ _KEYS = {
     "locustfile", "options", "hooks",
 }  # fmt: skip
 _HOOKS = ("set_nodes", "before", "cool_down", "timeout", "pool")
+_PLACEHOLDERS = ("nodes", "load", "variant", "repetition")
+_FOLDER_NAME = re.compile(r"[^\W_.-][\w .-]{0,99}")
 _MOST_STEPS = 10_000
+_MOST = 10_000_000  # of a whole number
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +81,11 @@ def read_experiment(path: Path) -> ExperimentFile:
     Raises:
         ConfigError: it can't be read, or a key is invalid.
     """
-    import yaml
-
     try:
-        text = path.read_bytes()
-        given = yaml.load(text, Loader=yaml.CSafeLoader)
+        text = reading.read_bytes(path)
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}", "give the experiment's YAML file") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {error}", "fix the YAML there") from error
+    given = next(iter(reading.parse_yaml(text, path)), None)
     if not isinstance(given, dict):
         raise ConfigError(f"{path} is not a mapping", f"keys are: {', '.join(sorted(_KEYS))}")
     unknown = sorted(set(map(str, given)) - _KEYS)
@@ -102,7 +104,7 @@ def read_experiment(path: Path) -> ExperimentFile:
         raise ConfigError(f"{path}: a search needs 'slos'", "for example ['max(run.duration) < 30m']")
     pipeline = given.get("pipeline")
     return ExperimentFile(
-        name=str(given.get("name") or path.stem),
+        name=_name(path, given.get("name") or path.stem),
         experiment=experiment,
         slos=slos,
         simulate=str(given.get("simulate") or ""),
@@ -113,6 +115,16 @@ def read_experiment(path: Path) -> ExperimentFile:
         hooks=_hooks(path, _mapping(path, "hooks", given.get("hooks") or {})),
         digest=hashlib.sha256(text).hexdigest(),
     )
+
+
+def _name(path: Path, given: object) -> str:
+    """The experiment's name, which becomes that of a folder."""
+    name = str(given)
+    if not _FOLDER_NAME.fullmatch(name):
+        raise ConfigError(
+            f"{path}, key 'name': '{name[:100]}' can't be a folder's name", "use letters, digits, - and _"
+        )
+    return name
 
 
 def _texts(path: Path, key: str, value: object) -> tuple[str, ...]:
@@ -135,7 +147,7 @@ def _experiment(path: Path, given: Mapping[str, Any], variants: tuple[str, ...])
     order = _choice(path, "order", given, RunOrder.INTERLEAVED)
     repetitions = _whole(path, "repetitions", given.get("repetitions", 3))
     seed = given.get("seed", 0)
-    if not isinstance(seed, int):
+    if not isinstance(seed, int) or isinstance(seed, bool):
         raise ConfigError(f"{path}, key 'seed': '{seed}' is not a whole number", "for example 7")
     return Experiment(
         question, variants, _axis(path, "loads", given), _axis(path, "nodes", given), repetitions, order, seed
@@ -148,7 +160,7 @@ def _choice(path: Path, key: str, given: Mapping[str, Any], default: _Choice) ->
         return kind(str(given.get(key, default)))
     except ValueError:
         raise ConfigError(
-            f"{path}, key '{key}': there is no '{given[key]}'", f"choose from {', '.join(kind)}"
+            f"{path}, key '{key}': there is no '{str(given[key])[:100]}'", f"choose from {', '.join(kind)}"
         ) from None
 
 
@@ -163,7 +175,7 @@ def _axis(path: Path, key: str, given: Mapping[str, Any]) -> tuple[int, ...]:
         found = range(_whole(path, key, low), _whole(path, key, high) + 1, _whole(path, key, step or 1))
         if 0 < len(found) <= _MOST_STEPS:
             return tuple(found)
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         return (_whole(path, key, value),)
     raise ConfigError(f"{path}, key '{key}': '{value}' is not an axis", "write it as 200, [50, 100] or 2..20")
 
@@ -173,8 +185,9 @@ def _whole(path: Path, key: str, value: object) -> int:
         number = int(str(value))
     except ValueError:
         number = 0
-    if number < 1:
-        raise ConfigError(f"{path}, key '{key}': '{value}' is not a whole number above 0", "for example 3")
+    if not 1 <= number <= _MOST:
+        what = f"'{str(value)[:100]}' is not a whole number from 1 to {_MOST:,}"
+        raise ConfigError(f"{path}, key '{key}': {what}", "for example 3")
     return number
 
 
@@ -185,18 +198,29 @@ def _duration(path: Path, key: str, value: str | float) -> float:
         raise ConfigError(f"{path}, key '{key}': {error.message}", error.hint) from error
 
 
+def _check_placeholders(path: Path, name: str, command: str) -> None:
+    """Only plain placeholders: a format such as ``{load:>9999999999}`` would fill the memory."""
+    try:
+        found = [
+            (each, form, conversion) for _, each, form, conversion in Formatter().parse(command) if each is not None
+        ]
+    except ValueError as error:
+        raise ConfigError(f"{path}, key 'hooks.{name}': {error}", "double a brace that is meant as text: {{") from None
+    for each, form, conversion in found:
+        if each not in _PLACEHOLDERS or form or conversion:
+            shown = f"{each}{f'!{conversion}' if conversion else ''}{f':{form}' if form else ''}"
+            raise ConfigError(
+                f"{path}, key 'hooks.{name}': {{{shown[:100]}}} can't be filled in",
+                f"placeholders are {' '.join(f'{{{each}}}' for each in _PLACEHOLDERS)}",
+            )
+
+
 def _hooks(path: Path, given: Mapping[str, Any]) -> Hooks:
     unknown = sorted(set(map(str, given)) - set(_HOOKS))
     if unknown:
         raise ConfigError(f"{path}, key 'hooks': there is no '{unknown[0]}'", f"hooks are: {', '.join(_HOOKS)}")
     for name in ("set_nodes", "before"):
-        try:
-            str(given.get(name, "")).format(nodes=1, load=1, variant="", repetition=0)
-        except (KeyError, IndexError, ValueError) as error:
-            raise ConfigError(
-                f"{path}, key 'hooks.{name}': {error} can't be filled in",
-                "placeholders are {nodes} {load} {variant} {repetition}",
-            ) from None
+        _check_placeholders(path, name, str(given.get(name, "")))
     if given.get("set_nodes") and given.get("pool"):
         raise ConfigError(f"{path}, key 'hooks': both set_nodes and pool set the nodes", "give one of them")
     return Hooks(

@@ -5,12 +5,15 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.experiment import Experiment, Point, Result
+from harness.model.typed import from_plain
 from harness.planning.experiment import next_point
 from harness.planning.experiment_file import ExperimentFile
 
 MAKESPAN = "makespan (s)"
+_AGAIN = "give another --folder"
 RESULTS, _DIGEST = "results.jsonl", "experiment.sha256"
 
 
@@ -20,7 +23,7 @@ def carry_out(
     """Test point after point until the question is answered; `report` gets each result and how many there are.
 
     Raises:
-        ConfigError: the folder can't be written, or holds another experiment.
+        ConfigError: the folder can't be written, is damaged, or holds another experiment.
     """
     results = _resume(folder, plan.digest)
     while (point := next_point(plan.experiment, results)) is not None:
@@ -36,9 +39,9 @@ def _resume(folder: Path, digest: str) -> list[Result]:
     """The results of an interrupted call; an incomplete last line is dropped."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        kept = (folder / RESULTS).read_bytes() if (folder / RESULTS).exists() else b""
+        kept = reading.read_bytes(folder / RESULTS) if (folder / RESULTS).exists() else b""
         whole = kept[: kept.rfind(b"\n") + 1]
-        if whole and (folder / _DIGEST).read_text() != digest:
+        if whole and reading.read_text(folder / _DIGEST) != digest:
             raise ConfigError(
                 f"{folder} holds the results of another plan", "give another --folder, or restore the plan"
             )
@@ -47,8 +50,14 @@ def _resume(folder: Path, digest: str) -> list[Result]:
             (folder / RESULTS).write_bytes(whole)
     except OSError as error:
         raise ConfigError(f"{folder} can't be written: {error.strerror}", "give another --folder") from error
-    rows = [json.loads(line) for line in whole.splitlines()]
-    return [Result(Point(**row["point"]), row["met"], row["values"], row.get("run", "")) for row in rows]
+    results = []
+    for number, line in enumerate(whole.splitlines(), 1):
+        where = f"{folder / RESULTS}, line {number}"
+        try:
+            results.append(from_plain(Result, reading.parse_json(line, where, _AGAIN)))
+        except TypeError as error:
+            raise ConfigError(f"{where}: {error}", _AGAIN) from error
+    return results
 
 
 def write_observations(folder: Path, experiment: Experiment, results: list[Result]) -> None:

@@ -16,6 +16,7 @@ from harness.planning import simulated_burst
 from harness.planning.cordon import Cordoning, set_nodes
 from harness.planning.experiment_file import ExperimentFile, Hooks
 from harness.planning.observations import timeline_of
+from harness.store.folder import safe_name
 
 if TYPE_CHECKING:
     from harness.simulator.profile import Profile
@@ -123,7 +124,7 @@ def _load_test(plan: ExperimentFile, folder: Path, connect: Callable[[], Cordoni
     Raises:
         PipeswarmError: there is no valid result.
     """
-    name = f"{point.variant}-{point.load}-{point.nodes}-{point.repetition}"
+    name = safe_name(f"{point.variant}-{point.load}-{point.nodes}-{point.repetition}")
     for _ in range(_ATTEMPTS):
         _prepare(plan.hooks, connect, point)
         done = subprocess.run(_command(plan, folder, point, name), check=False)  # noqa: S603  # the user's own load

@@ -5,10 +5,13 @@ from collections.abc import Iterator, Mapping
 from graphlib import TopologicalSorter
 from typing import Any
 
+from harness import reading
 from harness.analysis.cost.resources import Resources
+from harness.model.errors import ConfigError
 from harness.model.units import parse_quantity
 from harness.planning.jobs_per_node import RunRequests
 
+_PACKAGE = "the pipeline"
 _DRIVER = (0.1, 64 * 2**20)  # what KFP requests for a driver pod: cores, bytes
 # Field of `Resources`: name since KFP 2.7 (a Kubernetes quantity), name before (a number), and that number's unit.
 _KEYS = {
@@ -23,18 +26,23 @@ def requests_by_task(package: bytes) -> dict[str, Resources]:
     """Requests and limits by task.
 
     Raises:
-        ConfigError: a quantity can't be parsed.
+        ConfigError: it is not compiled IR, or a quantity in it can't be parsed.
     """
-    return _by_task(_spec(package))
+    with reading.structured(_PACKAGE):
+        return _by_task(_spec(package))
 
 
 def run_requests(package: bytes) -> RunRequests:
     """The most that one run requests at once: tasks that depend on as many others, one after the other, overlap.
 
     Raises:
-        ConfigError: a quantity can't be parsed.
+        ConfigError: it is not compiled IR, or a quantity in it can't be parsed.
     """
-    spec = _spec(package)
+    with reading.structured(_PACKAGE):
+        return _run_requests(_spec(package))
+
+
+def _run_requests(spec: Mapping[str, Any]) -> RunRequests:
     requested = _by_task(spec)
     tasks: dict[str, Any] = spec.get("root", {}).get("dag", {}).get("tasks", {})
     dependencies = {name: task.get("dependentTasks", ()) for name, task in tasks.items()}
@@ -55,9 +63,9 @@ def run_requests(package: bytes) -> RunRequests:
 
 
 def _spec(package: bytes) -> dict[str, Any]:
-    import yaml
-
-    spec: dict[str, Any] = next(yaml.load_all(package, Loader=yaml.CSafeLoader))
+    spec = next(iter(reading.parse_yaml(package, _PACKAGE)), None)
+    if not isinstance(spec, dict):
+        raise ConfigError(f"{_PACKAGE} is not compiled", "give its IR YAML")
     return spec
 
 

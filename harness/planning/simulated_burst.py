@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness import reading
 from harness.model.errors import ConfigError
 from harness.simulator.faults import inject
 from harness.simulator.kfp.errors import RpcError
@@ -35,7 +36,7 @@ def package(path: Path | None) -> bytes:
     if path is None:
         return kfp.EXAMPLE.read_bytes()
     try:
-        return path.read_bytes()
+        return reading.read_bytes(path)
     except OSError as error:
         raise ConfigError(f"the pipeline {path} can't be read: {error.strerror}", "give its compiled YAML") from error
 

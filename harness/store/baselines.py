@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from harness import reading
 from harness.model.baseline import Baseline
 from harness.model.errors import ConfigError
 from harness.store.folder import REPORT, RunFolder
@@ -17,12 +18,12 @@ def find_baseline(path: Path) -> tuple[Baseline, bytes]:
     """
     file = path / REPORT if path.is_dir() else path
     try:
-        content = file.read_bytes()
+        content = RunFolder(path).read_bytes(REPORT) if path.is_dir() else reading.read_bytes(path)
     except FileNotFoundError:
         raise ConfigError(f"the baseline {path} has no {REPORT}", "create it with pipeswarm report RUN") from None
     except OSError as error:
         raise ConfigError(f"the baseline {file} can't be read: {error.strerror}", "give a run's folder") from error
-    return Baseline.parse(content, str(path)), content
+    return _parsed(content, str(path)), content
 
 
 def keep_baseline(folder: RunFolder, content: bytes) -> None:
@@ -36,5 +37,10 @@ def kept_baseline(folder: RunFolder) -> Baseline | None:
     Raises:
         ConfigError: it is damaged.
     """
-    file = folder.path / _KEPT
-    return find_baseline(file)[0] if file.is_file() else None
+    if not folder.has(_KEPT):
+        return None
+    return _parsed(folder.read_bytes(_KEPT), str(folder.path / _KEPT))
+
+
+def _parsed(content: bytes, source: str) -> Baseline:
+    return Baseline.parse(reading.parse_json(content, f"the baseline {source}", "give a run's folder"), source)

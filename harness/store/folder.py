@@ -4,7 +4,6 @@ Records are JSON lines, one unbuffered `write` each, on a descriptor opened for 
 survives ``kill -9``, and two processes may append to the same file. Every reader drops a torn last line.
 """
 
-import csv
 import hashlib
 import os
 import re
@@ -12,16 +11,18 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from enum import Enum
+from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, get_origin, get_type_hints
+from typing import Any, BinaryIO, Generic, Self, TypeVar, get_origin, get_type_hints
 
 import orjson
 
+from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
 from harness.model.records import Event, Node, Sample, Span, Submission
-from harness.store import files
+from harness.store import checks, files, manifest
 
 # The kinds of records and the file of each.
 KINDS: Mapping[type, str] = {
@@ -49,6 +50,10 @@ REPORT, REPORT_HTML, REPORT_MARKDOWN, JUNIT = "report.json", "report.html", "rep
 INDEX = "index.html"  # of a folder of runs
 TABLES = "tables"
 
+MOST_RECORDS = 2**33  # bytes of a file
+_CHUNK = 2**20
+DAMAGED = "the folder may be damaged, or from another tool"
+
 R = TypeVar("R")
 
 
@@ -68,7 +73,7 @@ class RunFolder:
         Raises:
             ConfigError: the folder can't be created or written.
         """
-        safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
+        safe = safe_name(name)
         for k in range(1, 10_000):
             path = runs_dir / (safe if k == 1 else f"{safe}-{k}")
             try:
@@ -96,7 +101,7 @@ class RunFolder:
         """
         if not path.is_dir():
             raise ConfigError(f"there is no run folder at {path}", "give a folder below runs/")
-        if not (path / MANIFEST).is_file():
+        if not cls(path).has(MANIFEST):
             raise ConfigError(f"{path} is not a run folder: it has no {MANIFEST}", "give a folder below runs/")
         return cls(path)
 
@@ -104,27 +109,25 @@ class RunFolder:
 
     def write_plan(self, plan: Plan) -> None:
         """Write the manifest: before anything else, and atomically."""
-        self.replace(MANIFEST, orjson.dumps(plan, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n")
+        self.replace(MANIFEST, manifest.written(plan))
 
     def read_plan(self) -> Plan:
-        """The manifest as a Plan; fields of a newer version are ignored.
+        """The manifest as a Plan; see `harness.store.manifest.parsed`.
 
         Raises:
             ConfigError: the manifest is not readable.
         """
+        file = self.path / MANIFEST
         try:
-            return Plan.from_mapping(orjson.loads((self.path / MANIFEST).read_bytes()))
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise ConfigError(
-                f"{self.path / MANIFEST} can't be read: {error}",
-                "the folder may be damaged, or from another tool",
-            ) from error
+            return manifest.parsed(self.read_bytes(MANIFEST), file)
+        except OSError as error:
+            raise ConfigError(f"{file} can't be read: {error.strerror}", "the folder may be damaged") from error
 
     def write_schedule(self, offsets: Iterable[float]) -> tuple[int, str]:
         """Write ``seq,due_s`` and return the count of arrivals and the file's SHA-256."""
         digest = hashlib.sha256()
         count = -1  # the first line is the header
-        with (self.path / SCHEDULE).open("wb") as out:
+        with files.replacing(self.path, SCHEDULE) as out:
             for line in _schedule_lines(offsets):
                 digest.update(line)
                 out.write(line)
@@ -132,11 +135,26 @@ class RunFolder:
         return count, digest.hexdigest()
 
     def read_schedule(self) -> list[float]:
-        """The due times, seconds after t0, by seq."""
-        with (self.path / SCHEDULE).open(encoding="ascii", newline="") as text:
-            rows = csv.reader(text)
-            next(rows, None)
-            return [float(row[1]) for row in rows if len(row) == 2]
+        """The due times, seconds after t0, by seq.
+
+        Raises:
+            OSError: there is no schedule.
+            ConfigError: it is damaged.
+        """
+        with (
+            reading.structured(self.path / SCHEDULE),
+            TextIOWrapper(self.open_file(SCHEDULE, MOST_RECORDS), encoding="ascii", newline="") as text,
+        ):
+            lines = iter(text)
+            next(lines, None)
+            return [float(due_s) for _, due_s in (line.split(",") for line in lines)]
+
+    def count_arrivals(self) -> int | None:
+        """How many arrivals the schedule has; None where there is no schedule."""
+        if not self.has(SCHEDULE):
+            return None
+        with self.open_file(SCHEDULE, MOST_RECORDS) as lines:
+            return sum(chunk.count(b"\n") for chunk in iter(lambda: lines.read(_CHUNK), b"")) - 1
 
     def keep(self, name: str, content: bytes) -> str:
         """Copy an input of the test (scenarios, pipeline) into the folder and return its SHA-256."""
@@ -167,7 +185,7 @@ class RunFolder:
         Raises:
             OSError: the folder can't be written.
         """
-        with files.locked(self.path / _LIVE_LOCK):
+        with files.locked(self.path, _LIVE_LOCK):
             states = self._read_live() | {part: {"at": time.time_ns(), **values}}
             self.replace(LIVE, orjson.dumps(states))
 
@@ -177,16 +195,36 @@ class RunFolder:
 
     def _read_live(self) -> dict[str, dict[str, Any]]:
         try:
-            live: dict[str, dict[str, Any]] = orjson.loads((self.path / LIVE).read_bytes())
-        except (OSError, ValueError):
+            live = reading.parse_json(self.read_bytes(LIVE), LIVE)
+        except (OSError, ConfigError):
             return {}
-        return live
+        return (
+            {part: state for part, state in live.items() if isinstance(state, dict)} if isinstance(live, dict) else {}
+        )
 
     # --- documents ----------------------------------------------------------------------------------------------
 
+    def open_file(self, name: str, most: int = reading.MOST_BYTES) -> BinaryIO:
+        """A file of the folder, opened for reading.
+
+        Raises:
+            OSError: it can't be opened.
+            ConfigError: it is a link, no file, or larger than `most` bytes.
+        """
+        return files.open_file(self.path, name, most)
+
+    def read_bytes(self, name: str, most: int = reading.MOST_BYTES) -> bytes:
+        """The content of a file of the folder; raises as `open_file` does."""
+        with self.open_file(name, most) as file:
+            return file.read()
+
+    def has(self, name: str) -> bool:
+        """Whether the folder has a file of that name."""
+        return files.size_of(self.path, name) is not None
+
     def replace(self, name: str, content: bytes) -> Path:
         """Write a file of the folder as a whole or not at all, and return its path."""
-        return files.replace(self.path / name, content)
+        return files.replace(self.path, name, content)
 
 
 class Recorder:
@@ -204,8 +242,8 @@ class Recorder:
         """Append lines made by `encode`, here or in another process."""
         descriptor = self._descriptors.get(kind)
         if descriptor is None:
-            name = self._path / f"{KINDS[kind]}.jsonl"
-            descriptor = os.open(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            name = f"{KINDS[kind]}.jsonl"
+            descriptor = files.descriptor(self._path, name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             self._descriptors[kind] = descriptor
         view = memoryview(lines)
         while view:
@@ -237,7 +275,7 @@ class Tail(Generic[R]):
     def read(self) -> list[R]:
         """The records appended since the last call."""
         try:
-            with self._path.open("rb") as lines:
+            with files.open_file(self._path.parent, self._path.name, MOST_RECORDS) as lines:
                 lines.seek(self._offset)
                 new = lines.read()
         except FileNotFoundError:
@@ -252,7 +290,14 @@ class Tail(Generic[R]):
                 raw = orjson.loads(line)
             except ValueError:
                 continue  # a writer was killed within a line, and another one appended to it
+            if problem := checks.problem(self._kind, raw):
+                raise ConfigError(f"{self._path}: {problem}: {line[:200].decode(errors='replace')}", DAMAGED)
             yield decode(self._kind, raw)
+
+
+def safe_name(name: str) -> str:
+    """The name of a folder for a run called `name`: it is one part of a path, without special characters."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
 
 
 def encode(record: object) -> bytes:

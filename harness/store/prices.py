@@ -6,6 +6,7 @@ from math import isfinite
 
 import pandas as pd
 
+from harness import reading
 from harness.model.errors import ConfigError
 from harness.store.folder import RunFolder
 
@@ -53,13 +54,13 @@ def kept_prices(folder: RunFolder) -> dict[str, float]:
     Raises:
         ConfigError: the file is damaged.
     """
-    file = folder.path / _KEPT
-    if not file.is_file():
+    if not folder.has(_KEPT):
         return {}
-    try:
-        return {str(pool): float(price) for pool, price in json.loads(file.read_bytes()).items()}
-    except (AttributeError, TypeError, ValueError) as error:
-        raise ConfigError(f"{file} can't be read", "delete it and give --price again") from error
+    file, hint = folder.path / _KEPT, "delete it and give --price again"
+    prices = reading.parse_json(folder.read_bytes(_KEPT), file, hint)
+    if not isinstance(prices, dict) or not all(type(price) in {int, float} and price >= 0 for price in prices.values()):
+        raise ConfigError(f"{file} can't be read: it is not a mapping of pools to prices", hint)
+    return {pool: float(price) for pool, price in prices.items()}
 
 
 def priced(nodes: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataFrame:

@@ -4,13 +4,8 @@ Sealing twice gives the same bytes as once. The JSON lines stay: they are the re
 """
 
 import io
-import os
-from collections.abc import Mapping
-from dataclasses import fields
-from enum import Enum
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import UnionType
-from typing import Any, get_args, get_type_hints
 
 import orjson
 import pandas as pd
@@ -20,9 +15,13 @@ import pyarrow.parquet as pq
 
 from harness.model.errors import ConfigError
 from harness.model.records import Event, Node, Sample, Span, Submission
-from harness.store import spans
-from harness.store.folder import KINDS, TABLES, RunFolder
+from harness.store import files, spans
+from harness.store.checks import problem
+from harness.store.folder import DAMAGED, KINDS, MANIFEST, MOST_RECORDS, SCHEDULE, TABLES, RunFolder
+from harness.store.parquet import batches, check, damaged, read_table, schema
 from harness.store.prices import kept_prices, priced
+
+__all__ = ["STEPS", "load", "read", "schema", "seal"]
 
 # Of records with the same key the last one counts, and rows are sorted by key; kinds without a key keep every record.
 _KEYS: Mapping[type, tuple[str, ...]] = {
@@ -35,26 +34,6 @@ _LINES_SIZE = b"pipeswarm.lines_size"  # of a table: bytes of the lines that it 
 _SORT: Mapping[type, tuple[str, ...]] = {Sample: ("at", "metric", "labels"), Event: ("at", "kind", "object", "reason")}
 
 
-def schema(kind: type) -> pa.Schema:
-    """The table's schema: one column per field, in their order; a mapping is a JSON string."""
-    hints = get_type_hints(kind)
-    return pa.schema([pa.field(f.name, _arrow_type(hints[f.name])) for f in fields(kind)])
-
-
-def _arrow_type(hint: Any) -> pa.DataType:
-    if isinstance(hint, UnionType):
-        hint = next(arg for arg in get_args(hint) if arg is not type(None))
-    if hint is bool:
-        return pa.bool_()
-    if hint is int:
-        return pa.int64()
-    if hint is float:
-        return pa.float64()
-    if hint is str or (isinstance(hint, type) and issubclass(hint, Enum)) or not isinstance(hint, type):
-        return pa.string()
-    raise TypeError(f"a record's field can't have the type {hint}")
-
-
 def seal(folder: RunFolder) -> Mapping[str, int]:
     """Write ``tables/*.parquet`` and return the number of dropped torn lines by kind.
 
@@ -63,24 +42,30 @@ def seal(folder: RunFolder) -> Mapping[str, int]:
     Raises:
         ConfigError: the folder can't be written.
     """
-    directory = folder.path / TABLES
     try:
-        directory.mkdir(exist_ok=True)
+        files.make_folder(folder.path, TABLES)
+        torn: dict[str, int] = {}
+        for kind, name in KINDS.items():
+            if _is_sealed(folder, kind):
+                continue
+            size = files.size_of(folder.path, _lines(kind))
+            frame, torn[name] = _read_lines(folder, kind)
+            rows = pa.Table.from_pandas(frame, schema=schema(kind), preserve_index=False)
+            rows = rows.replace_schema_metadata({_LINES_SIZE: str(size)})
+            with files.replacing(folder.path, _table(kind)) as out:
+                pq.write_table(rows, out, compression="zstd")
     except OSError as error:
-        raise ConfigError(f"{directory} can't be created: {error.strerror}", "give a writable run folder") from error
-    torn: dict[str, int] = {}
-    for kind, name in KINDS.items():
-        if _sealed(folder, kind) is not None:
-            continue
-        size = _lines_size(folder, kind)
-        target = directory / f"{name}.parquet"
-        frame, torn[name] = _read_lines(folder, kind)
-        partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-        table = pa.Table.from_pandas(frame, schema=schema(kind), preserve_index=False)
-        table = table.replace_schema_metadata({_LINES_SIZE: str(size)})
-        pq.write_table(table, partial, compression="zstd")
-        partial.replace(target)
+        what = f"{folder.path / TABLES} can't be written: {error.strerror}"
+        raise ConfigError(what, "give a writable run folder") from error
     return torn
+
+
+def _lines(kind: type) -> str:
+    return f"{KINDS[kind]}.jsonl"
+
+
+def _table(kind: type) -> str:
+    return f"{TABLES}/{KINDS[kind]}.parquet"
 
 
 def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
@@ -98,59 +83,78 @@ def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
             frames[name], frames[STEPS] = _spans(folder)
         else:
             frames[name] = read(folder, kind)
+    _check_arrivals(folder, frames[KINDS[Submission]])
     frames["nodes"] = priced(frames["nodes"], kept_prices(folder))
     pa.system_memory_pool().release_unused()  # intermediate tables are larger than the result
     return frames
 
 
+def _check_arrivals(folder: RunFolder, submissions: pd.DataFrame) -> None:
+    """The manifest, the schedule and the ledger agree on the number of arrivals.
+
+    Raises:
+        ConfigError: they don't, so that shares of the intended arrivals would mean nothing.
+    """
+    scheduled = folder.count_arrivals()
+    if scheduled is None:
+        return
+    plan = folder.read_plan()
+    if plan.schedule.get("model") == "closed":
+        return  # its schedule is written when the test is over
+    if scheduled != plan.intended:
+        what = f"'intended' is {plan.intended:,}, but {SCHEDULE} has {scheduled:,} arrivals"
+        raise ConfigError(f"{folder.path / MANIFEST}: {what}", DAMAGED)
+    seq = int(submissions["seq"].max()) if len(submissions) else -1
+    if seq >= scheduled:
+        raise ConfigError(f"{folder.path}: arrival {seq:,} was recorded, but only {scheduled:,} were due", DAMAGED)
+
+
 def read(folder: RunFolder, kind: type) -> pd.DataFrame:
-    """The records of one kind, from the sealed table or from the lines."""
-    sealed = _sealed(folder, kind)
-    return _frame(pq.read_table(sealed)) if sealed is not None else _read_lines(folder, kind)[0]
+    """The records of one kind, from the sealed table or from the lines.
+
+    Raises:
+        ConfigError: they are damaged, or no such records.
+    """
+    if _is_sealed(folder, kind):
+        return _frame(read_table(folder, _table(kind), kind))
+    return _read_lines(folder, kind)[0]
 
 
-def _sealed(folder: RunFolder, kind: type) -> Path | None:
-    """The table of a kind, if it was made of the lines that are there now, or if there are none.
+def _is_sealed(folder: RunFolder, kind: type) -> bool:
+    """Whether the kind's table was made of the lines that are there now, or there is a table and no lines.
 
     Lines are only appended: their size tells. Modification times don't, once a clock was set back.
     """
-    table = folder.path / TABLES / f"{KINDS[kind]}.parquet"
-    if not table.is_file():
-        return None
-    size = _lines_size(folder, kind)
+    if not folder.has(_table(kind)):
+        return False
+    size = files.size_of(folder.path, _lines(kind))
     if size is None:
-        return table
+        return True
     try:
-        made_of = (pq.read_schema(table).metadata or {}).get(_LINES_SIZE)
+        with folder.open_file(_table(kind), MOST_RECORDS) as source:
+            made_of = (pq.read_schema(source).metadata or {}).get(_LINES_SIZE)
     except (OSError, pa.ArrowException):  # damaged: the lines are the records
-        return None
-    return table if made_of == str(size).encode() else None
-
-
-def _lines_size(folder: RunFolder, kind: type) -> int | None:
-    lines = folder.path / f"{KINDS[kind]}.jsonl"
-    return lines.stat().st_size if lines.is_file() else None
+        return False
+    return bool(made_of == str(size).encode())
 
 
 def _spans(folder: RunFolder) -> tuple[pd.DataFrame, pd.DataFrame]:
-    sealed = _sealed(folder, Span)
-    if sealed is not None:
-        with pq.ParquetFile(sealed, read_dictionary=spans.DICTIONARIES) as table:
-            batches = table.iter_batches(spans.ROWS, columns=list(spans.COLUMNS))
-            return spans.numbered(batches, table.metadata.num_rows)
+    if _is_sealed(folder, Span):
+        with batches(folder, _table(Span), Span, list(spans.COLUMNS), spans.DICTIONARIES) as (found, count):
+            return spans.numbered(found, count)
     frame, _ = _read_lines(folder, Span)
-    batches = pa.Table.from_pandas(frame, schema=schema(Span), preserve_index=False).to_batches()
-    return spans.numbered(batches, len(frame))
+    rows = pa.Table.from_pandas(frame, schema=schema(Span), preserve_index=False).to_batches()
+    return spans.numbered(rows, len(frame))
 
 
 def _read_lines(folder: RunFolder, kind: type) -> tuple[pd.DataFrame, int]:
     """All records of a kind as a frame, deduplicated and in canonical order, and the number of dropped lines."""
-    path = folder.path / f"{KINDS[kind]}.jsonl"
-    lines = path.read_bytes() if path.is_file() else b""
+    path = folder.path / _lines(kind)
+    lines = folder.read_bytes(_lines(kind), MOST_RECORDS) if folder.has(_lines(kind)) else b""
     whole = lines.rfind(b"\n") + 1
     torn = int(whole < len(lines))
-    table, bad = _parse(lines[:whole], schema(kind))
-    frame = _frame(table)
+    table, bad = _parse(lines[:whole], kind, path)
+    frame = _frame(check(table, kind, path))
     if kind in _KEYS:
         key = list(_KEYS[kind])
         frame = frame.drop_duplicates(key, keep="last").sort_values(key, kind="stable", ignore_index=True)
@@ -159,27 +163,44 @@ def _read_lines(folder: RunFolder, kind: type) -> tuple[pd.DataFrame, int]:
     return frame, torn + bad
 
 
-def _parse(lines: bytes, columns: pa.Schema) -> tuple[pa.Table, int]:
+def _parse(lines: bytes, kind: type, path: Path) -> tuple[pa.Table, int]:
+    """The rows of whole lines, and the number of dropped ones.
+
+    Raises:
+        ConfigError: naming the first line whose values are not a record's.
+    """
+    columns = schema(kind)
     if not lines:
         return columns.empty_table(), 0
-    options = pj.ParseOptions(explicit_schema=columns, unexpected_field_behavior="ignore")
     try:
-        return pj.read_json(io.BytesIO(lines), parse_options=options).select(columns.names), 0
+        return _read_json(lines, columns), 0
     except pa.ArrowInvalid:
         # A writer was killed within a line, and another one appended to it: keep the lines that parse.
-        good = [line for line in lines.splitlines() if _is_whole(line)]
+        good = list(_whole(lines, kind, path))
         bad = lines.count(b"\n") - len(good)
-        if not good:
-            return columns.empty_table(), bad
-        table = pj.read_json(io.BytesIO(b"\n".join(good) + b"\n"), parse_options=options)
-        return table.select(columns.names), bad
-
-
-def _is_whole(line: bytes) -> bool:
+    if not good:
+        return columns.empty_table(), bad
     try:
-        return isinstance(orjson.loads(line), dict)
-    except ValueError:
-        return False
+        return _read_json(b"\n".join(good) + b"\n", columns), bad
+    except pa.ArrowInvalid as error:
+        raise damaged(path, error) from error
+
+
+def _read_json(lines: bytes, columns: pa.Schema) -> pa.Table:
+    options = pj.ParseOptions(explicit_schema=columns, unexpected_field_behavior="ignore")
+    blocks = pj.ReadOptions(block_size=min(max(2**20, len(lines)), 2**30))  # a line has to fit into a block
+    return pj.read_json(io.BytesIO(lines), read_options=blocks, parse_options=options).select(columns.names)
+
+
+def _whole(lines: bytes, kind: type, path: Path) -> Iterator[bytes]:
+    for number, line in enumerate(lines.split(b"\n"), 1):
+        try:
+            raw = orjson.loads(line)
+        except ValueError:
+            continue
+        if wrong := problem(kind, raw):
+            raise ConfigError(f"{path}, line {number}: {wrong}", DAMAGED)
+        yield line
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

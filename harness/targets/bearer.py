@@ -18,6 +18,20 @@ def token_for(host: str, given_for: str, read: Callable[[], str]) -> str:
     return read() if same_origin(host, given_for) else ""
 
 
+def token_for_folder(host: str, given_for: str, token: str) -> str:
+    """The token for the `host` that a run folder names.
+
+    Raises:
+        ConfigError: the token was given for another one: the folder may come from anybody.
+    """
+    if token and not same_origin(host, given_for):
+        raise ConfigError(
+            f"the token is not sent to {host}, which only the run folder names",
+            f"if it is your platform, add --host {host}",
+        )
+    return token
+
+
 def same_origin(one: str, other: str) -> bool:
     """Whether two addresses share scheme, host and port (RFC 6454); False if either is not an address."""
     origin = _origin(one)

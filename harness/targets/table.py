@@ -2,9 +2,11 @@
 
 import csv
 from collections.abc import Iterator, Sequence
+from io import TextIOWrapper
 from itertools import zip_longest
 from pathlib import Path
 
+from harness import reading
 from harness.model.errors import ConfigError
 
 _MAX_CELL = 2**31 - 1  # the platform limits the length of a value; the standard library would at 128 KiB
@@ -22,7 +24,7 @@ def rows_of(path: Path, hint: str) -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(_MAX_CELL)
     last = 0
     try:
-        with path.open(encoding="utf-8-sig", newline="") as text:
+        with TextIOWrapper(reading.open_file(path), encoding="utf-8-sig", newline="") as text:
             rows = csv.reader(text, strict=True)
             for cells in rows:
                 number, last = last + 1, rows.line_num

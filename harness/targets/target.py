@@ -250,21 +250,44 @@ class Platform(Protocol):
 
 
 def find(name: str) -> Platform:
-    """The platform called `name`: an entry point, a module of this package, or any importable module.
+    """The platform that the user calls `name`: an entry point, a module of this package, or any importable module.
 
     Raises:
         ConfigError: there is no such target.
     """
+    found = _registered(name) or _platform_in(name)
+    if found is None:
+        raise ConfigError(f"unknown target '{name}'", f"targets are: {', '.join(names())}, or a module of your own")
+    return found
+
+
+def find_recorded(name: str, named: str = "") -> Platform:
+    """The platform that a run folder names, which is not allowed to have any other module imported than `named`.
+
+    Raises:
+        ConfigError: it is neither registered nor the one that the user named.
+    """
+    if name and name == named:
+        return find(name)
+    found = _registered(name)
+    if found is None:
+        raise ConfigError(
+            f"the run folder names the target '{name}', which is not registered", f"if it is yours, add --target {name}"
+        )
+    return found
+
+
+def _registered(name: str) -> Platform | None:
+    """The platform of an entry point, or of a module of this package."""
     for entry in entry_points(group="pipeswarm.targets"):
         if entry.name == name:
             return cast("Platform", entry.load())
-    for module in (f"{__package__}.{name}", name):
-        if (found := _platform_in(module)) is not None:
-            return found
-    raise ConfigError(f"unknown target '{name}'", f"targets are: {', '.join(names())}, or a module of your own")
+    return _platform_in(f"{__package__}.{name}") if "." not in name else None
 
 
 def _platform_in(module: str) -> Platform | None:
+    if not all(part.isidentifier() for part in module.split(".")):
+        return None
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as missing:

@@ -4,13 +4,18 @@ Colours are names of the page's CSS variables ("--good"); the page resolves them
 their own.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from html import unescape
 from math import isfinite
 from typing import Any
 
 from harness.analysis.result import Floats, Ints
+from harness.model.inert import visible
 from reports.document import tidy
+
+_MARKUP = re.compile("<(?!/?extra>)")  # but for what our own templates of hover texts have
 
 FEW = 10  # runs: with fewer, their axis gets one tick each
 Trace = dict[str, Any]
@@ -32,7 +37,7 @@ class Figure:
         if self.spec["layout"].get("showlegend") is False:
             return []
         named = ((t["name"], t.get("marker", t.get("line", {})).get("color")) for t in self.spec["data"])
-        return [(name, of) for name, of in named if of]
+        return [(unescape(name), of) for name, of in named if of]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,5 +118,14 @@ def figure(
     key: str, title: str, caption: str, traces: list[Trace], layout: dict[str, Any], *, height: int = 340
 ) -> Figure:
     """A figure whose numbers are rounded, so that the page has the same bytes on every machine."""
-    spec = tidy({"data": traces, "layout": layout})
+    spec = _inert(tidy({"data": traces, "layout": layout}))
     return Figure(key, title, caption, spec, height)
+
+
+def _inert(value: Any) -> Any:
+    """Plotly reads links and other markup out of any text; names of a platform are only text."""
+    if isinstance(value, str):
+        return _MARKUP.sub("&lt;", visible(value))
+    if isinstance(value, dict):
+        return {key: _inert(item) for key, item in value.items()}
+    return [_inert(item) for item in value] if isinstance(value, list) else value

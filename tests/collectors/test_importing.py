@@ -78,7 +78,7 @@ def test_a_list_of_one_kind_needs_no_kind_in_its_items(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "says"),
     [
-        ("not json", "is not JSON"),
+        ("not json", "not JSON"),
         ({"a": 1}, "neither Kubernetes objects"),
         ([1], "neither Kubernetes objects"),
         ({"kind": "List", "items": [{"kind": "Secret", "metadata": {}}]}, r"items\[0\] is a Secret"),

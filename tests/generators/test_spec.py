@@ -61,7 +61,7 @@ def complaint(text):
         ("fields:\n  x: {json: {$repeat: {of: 1, min: 5}}}\n", "fields.x.value.$repeat: min 5 and max 3"),
         ("fields:\n  x: [\n", "not valid YAML"),
         ("fields:\n  x: uuid\n  x: uuid\n", "test.yaml:3: duplicate key 'x'"),
-        ("a: &a [*a]\n", "an alias refers to itself"),
+        ("a: &a [*a]\n", "the alias 'a' refers to itself"),
         ("", "test.yaml is empty"),
         ("fields:\n  x: {sequence: 99999999999999999999}\n", "an integer beyond 64 bits"),
     ],

@@ -49,7 +49,7 @@ def test_levels_of_a_closed_schedule(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "text", "expected"),
     [
-        ("stages", "a: [", "is not YAML"),
+        ("stages", "a: [", "not valid YAML"),
         ("stages", "", "is not a list of stages"),
         ("stages", "schedule: burst", "is not a list of stages"),
         ("stages", "- {runs: 5}", "stage 1: it names no schedule"),

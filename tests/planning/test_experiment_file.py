@@ -21,7 +21,7 @@ from harness.planning.experiment_file import read_experiment
         ("loads: 1\nnodes: 1\nslos: 5", "key 'slos'"),
         ("[]", "not a mapping"),
         ("loads: 1\nnodes: 1\nhooks: {cool_down: soon}", "key 'hooks.cool_down'"),
-        ("a: [", "is not YAML"),
+        ("a: [", "not valid YAML"),
     ],
 )
 def test_an_invalid_plan_is_rejected_with_its_key(tmp_path, text, message):

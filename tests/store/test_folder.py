@@ -250,7 +250,7 @@ def test_a_killed_writer_of_the_live_state_blocks_nobody(tmp_path):
 
 def test_a_hanging_writer_of_the_live_state_blocks_for_at_most_a_second(tmp_path):
     folder = RunFolder.create(tmp_path, "a")
-    with files.locked(folder.path / ".live.lock"), pytest.raises(OSError, match="timed out"):
+    with files.locked(folder.path, ".live.lock"), pytest.raises(OSError, match="timed out"):
         folder.write_live("load", {})
 
 

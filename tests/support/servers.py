@@ -51,6 +51,8 @@ class Served:
                 self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 self.do_GET()
 
+            do_POST = do_DELETE = do_PUT  # noqa: N815  # the standard library's names
+
             def _stream(self, events: Any) -> None:
                 """Send events as chunks and end the watch properly, or, at ``"DROP"``, by closing the connection."""
                 self.send_response(200)

@@ -15,6 +15,7 @@ from harness.analysis.timeline.clocks import ahead
 from harness.analysis.timeline.columns import Bools, Floats, Ints, beginnings, distinct, floats, position, shifted
 from harness.analysis.timeline.joining import joined_pods, joined_runs, observed_runs
 from harness.analysis.timeline.memory import remembered
+from harness.model.inert import shell_word
 from harness.model.phases import COMPUTING, POD_PHASES, RUN
 from harness.model.plan import Plan
 from harness.model.records import Outcome
@@ -130,8 +131,8 @@ class Timeline:
 
     @property
     def namespace(self) -> str:
-        """The runs' namespace; KFP's default when the plan does not name one."""
-        return str(self.plan.target_options.get("namespace") or "kubeflow")
+        """The runs' namespace as a word of a command; KFP's default when the plan does not name one."""
+        return shell_word(str(self.plan.target_options.get("namespace") or "kubeflow"))
 
     @property
     @remembered

@@ -19,8 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from harness import reading
 from harness.model.errors import ConfigError
 
 _FOLDER = Path(__file__).with_name("profiles")
@@ -119,15 +118,13 @@ def load(name: str, namespaces: tuple[str, ...] = ()) -> Profile:
     """
     path = Path(name) if name.endswith((".yaml", ".yml")) else _FOLDER / f"{name}.yaml"
     try:
-        text = path.read_text(encoding="utf-8")
+        text = reading.read_text(path)
     except OSError as error:
         raise ConfigError(
             f"there is no metric profile '{name}'", f"profiles are: {', '.join(names())}, or a .yaml file"
         ) from error
-    try:
-        document = yaml.safe_load(text.replace("$platform", "|".join(map(re.escape, namespaces)) or ".*"))
-    except yaml.YAMLError as error:
-        raise ConfigError(f"the metric profile {path} is not YAML: {error}", "correct the file") from error
+    text = text.replace("$platform", "|".join(map(re.escape, namespaces)) or ".*")
+    document = next(iter(reading.parse_yaml(text, f"the metric profile {path}")), None)
     if not isinstance(document, dict) or not isinstance(document.get("metrics"), list):
         raise ConfigError(f"the metric profile {path} has no list 'metrics'", "take a built-in profile as an example")
     metrics = tuple(_metric(each, f"{path}: metrics[{k}]") for k, each in enumerate(document["metrics"]))

@@ -7,9 +7,11 @@ from harness.model.schedules.poisson import Poisson
 from harness.model.schedules.ramp import Ramp
 from harness.model.schedules.replay import Replay
 from harness.model.schedules.schedule import (
+    MOST_ARRIVALS,
     Document,
     Kind,
     Schedule,
+    due_times,
     find_kind,
     from_mapping,
     in_words,
@@ -21,6 +23,7 @@ from harness.model.schedules.spread import Spread
 from harness.model.schedules.stages import Stages
 
 __all__ = [
+    "MOST_ARRIVALS",
     "Burst",
     "Concurrency",
     "Constant",
@@ -33,6 +36,7 @@ __all__ = [
     "Schedule",
     "Spread",
     "Stages",
+    "due_times",
     "find_kind",
     "from_mapping",
     "in_words",

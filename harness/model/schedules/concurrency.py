@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from harness.model.errors import ConfigError
 from harness.model.options import Option
-from harness.model.schedules.schedule import Document
+from harness.model.schedules.schedule import MOST_ARRIVALS, Document
 from harness.model.units import parse_duration
 
 
@@ -42,6 +42,8 @@ class Concurrency:
     def __post_init__(self) -> None:
         if not self.levels or any(level.users < 0 for level in self.levels) or not self.most_in_flight:
             raise ConfigError("no run would be in flight", "give a number of users above 0, as -u 10")
+        if self.most_in_flight > MOST_ARRIVALS:
+            raise ConfigError(f"{self.most_in_flight:,} runs would be in flight", f"give at most {MOST_ARRIVALS:,}")
         if not self.spawn_rate > 0:
             raise ConfigError(f"the spawn rate is {self.spawn_rate:g}", "give a rate above 0, as -r 2")
         if self.runs is not None and self.runs < 1:

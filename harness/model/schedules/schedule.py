@@ -6,10 +6,12 @@ A schedule owns no clock: it is a sequence of offsets, so its tests are tables. 
 
 import importlib
 import pkgutil
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast
 
 from harness.model.errors import ConfigError
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from harness.model.schedules.stages import Stages
 
 DEFAULT = "spread"
+MOST_ARRIVALS = 10_000_000  # of one test
+_LONGEST_S = 1e9
 RATE = Option("rate", "1/s", "arrival rate, as 2/s, 120/m or 500/h", parse_rate)
 FOR = Option("for", "1m", "duration", parse_duration)
 RUNS = Option("runs", "", "number of runs (default: one per scenario, or 60)", int)
@@ -126,6 +130,20 @@ def positive(**values: float) -> None:
             raise ConfigError(f"'{name}' is {value:g}", "it must be above 0")
 
 
+def due_times(schedule: Schedule, seed: int) -> "array[float]":
+    """All due times of a schedule, in seconds after t0.
+
+    Raises:
+        ConfigError: there are more than ten million, or one is later than in 30 years.
+    """
+    found = array("d", islice(schedule.offsets(seed), MOST_ARRIVALS + 1))
+    if len(found) > MOST_ARRIVALS:
+        raise ConfigError(f"the schedule has more than {MOST_ARRIVALS:,} arrivals", "give fewer runs, or a lower rate")
+    if found and not 0 <= found[-1] <= _LONGEST_S:
+        raise ConfigError(f"its last arrival is due after {found[-1]:g} s", "give a shorter time")
+    return found
+
+
 # --- kinds ------------------------------------------------------------------------------------------------------------
 
 
@@ -194,7 +212,7 @@ def from_mapping(values: Mapping[str, Any]) -> "Schedule | Concurrency":
 
 def in_words(values: Mapping[str, Any]) -> str:
     """A schedule's plain values for people: ``burst, runs 200``; "observed" where there is none."""
-    if "parts" in values:
+    if isinstance(values.get("parts"), list):
         return " then ".join(map(in_words, values["parts"]))
     # A length of 0 and a single burst go without saying.
     shown = {k: v for k, v in sorted(values.items()) if k != "name" and v and (k, v) != ("times", 1)}

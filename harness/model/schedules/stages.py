@@ -63,9 +63,9 @@ class Stages(OpenSchedule):
 
 def _stage(where: str, stage: Any) -> Schedule:
     known = {name: kind for name, kind in kinds().items() if not any(option.file for option in kind.OPTIONS)}
-    if not isinstance(stage, dict) or stage.get("schedule") not in known:
+    name = stage.get("schedule") if isinstance(stage, dict) else None
+    if not isinstance(name, str) or name not in known:
         raise ConfigError(f"{where}: it names no schedule", f"give schedule: one of {', '.join(known)}")
-    name = stage["schedule"]
     values = _values(name, known[name], stage, where)
     try:
         return cast("Schedule", known[name].parse(values))

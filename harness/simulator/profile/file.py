@@ -12,6 +12,7 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_h
 
 import yaml
 
+from harness import reading
 from harness.model.errors import ConfigError
 from harness.simulator.engine.distributions import FORMS, Amount, parse_amount
 from harness.simulator.profile.settings import Profile, Scalar
@@ -38,7 +39,7 @@ def load_profile(name: str) -> Profile:
     path = Path(name)
     if path.suffix in {".yaml", ".yml"} or "/" in name:
         try:
-            return parse_profile(path.read_text(encoding="utf-8"), name, path.stem)
+            return parse_profile(reading.read_text(path), name, path.stem)
         except OSError as error:
             raise ConfigError(
                 f"the profile {name} can't be read: {error.strerror}", "give the path of a YAML file"
@@ -60,10 +61,11 @@ def parse_profile(text: str, where: str, name: str) -> Profile:
     Raises:
         ConfigError: not YAML, an unknown key, or an invalid value.
     """
+    reading.check_yaml(text, where)
     try:
         node = yaml.compose(text, Loader=yaml.CSafeLoader)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{where} is not YAML: {error}", "see the built-in profiles for examples") from error
+        raise reading.not_yaml(error, where) from error
     if node is None:
         return Profile(name=name)
     return cast("Profile", _Reader(where).dataclass(Profile, node, "", {"name": name}))

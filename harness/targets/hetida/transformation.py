@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.redaction import HIDDEN, Redaction
 from harness.targets.scenarios import Input, InputType, as_cell, typed
@@ -92,11 +93,9 @@ def read_json(path: Path, what: str, hint: str = HINT) -> Any:
         ConfigError: the file does not exist, or is not JSON; names the line.
     """
     try:
-        return orjson.loads(path.read_bytes())
+        return reading.parse_json(reading.read_bytes(path), path, hint)
     except OSError as error:
         raise ConfigError(f"the {what} {path} can't be read: {error.strerror}", hint) from error
-    except orjson.JSONDecodeError as error:
-        raise ConfigError(f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}", hint) from error
 
 
 def parse_transformation(raw: Any, where: str, wiring: Wiring | None = None) -> Transformation:
@@ -109,6 +108,11 @@ def parse_transformation(raw: Any, where: str, wiring: Wiring | None = None) -> 
         raw = raw[0]  # an export of several transformations is a list
     if not isinstance(raw, Mapping):
         raise ConfigError(f"{where} is not a transformation", HINT)
+    with reading.structured(where, HINT):
+        return _parsed(raw, where, wiring)
+
+
+def _parsed(raw: Mapping[str, Any], where: str, wiring: Wiring | None) -> Transformation:
     if isinstance(raw.get("workflow"), Mapping):
         workflow = raw["workflow"]
         found = Transformation(

@@ -8,11 +8,12 @@ from typing import Any
 
 import yaml
 
+from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.redaction import HIDDEN, Redaction
 from harness.targets.scenarios import Input, InputType
 
-_COMPILE = "kfp dsl compile"
+_HINT = "compile the pipeline with kfp 2: kfp dsl compile --py pipeline.py --output pipeline.yaml"
 _PARAMETERS = frozenset({"parameters", "parameterValues"})
 # Keys that distinguish a parameter's declaration, or the source of its value, from a value that is itself a struct.
 _IR_KEYS = frozenset({"parameterType", "runtimeValue", "componentInputParameter", "taskOutputParameter"})
@@ -44,14 +45,15 @@ def read_pipeline(path: Path, *, keep_caching: bool = False) -> Pipeline:
     """
     text, documents = read_ir(path)
     spec = documents[0]
-    if not keep_caching and _disable_caching(spec):
-        text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=True).encode()
-    return Pipeline(
-        name=str(spec["pipelineInfo"]["name"]),
-        inputs=inputs_of(str(path), spec),
-        package=text,
-        steps=len(spec["root"].get("dag", {}).get("tasks", {})),
-    )
+    with reading.structured(path, _HINT):
+        if not keep_caching and _disable_caching(spec):
+            text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=True).encode()
+        return Pipeline(
+            name=str(spec["pipelineInfo"]["name"]),
+            inputs=inputs_of(str(path), spec),
+            package=text,
+            steps=len(spec["root"].get("dag", {}).get("tasks", {})),
+        )
 
 
 def read_ir(path: Path) -> tuple[bytes, list[dict[str, Any]]]:
@@ -60,25 +62,22 @@ def read_ir(path: Path) -> tuple[bytes, list[dict[str, Any]]]:
     Raises:
         ConfigError: no such file, or not compiled IR.
     """
-    hint = f"compile the pipeline with kfp 2: {_COMPILE} --py pipeline.py --output pipeline.yaml"
     try:
-        text = path.read_bytes()
+        text = reading.read_bytes(path)
     except FileNotFoundError:
-        raise ConfigError(f"the pipeline file {path} does not exist", hint) from None
+        raise ConfigError(f"the pipeline file {path} does not exist", _HINT) from None
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}", "give a readable IR YAML file") from error
     if path.suffix == ".py":
-        raise ConfigError(f"{path} is Python source, not a compiled pipeline", hint)
+        raise ConfigError(f"{path} is Python source, not a compiled pipeline", _HINT)
     try:
-        documents = [d for d in yaml.load_all(text, Loader=yaml.CSafeLoader) if d is not None]  # safe C loader
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", None)
-        where = f"{path}:{line + 1}" if line is not None else str(path)
-        raise ConfigError(f"{where}: not valid YAML, so not a compiled pipeline", hint) from error
+        documents = [each for each in reading.parse_yaml(text, path) if each is not None]
+    except ConfigError as error:
+        raise ConfigError(f"{error.message}, so not a compiled pipeline", _HINT) from error
     spec = documents[0] if documents else None
     if not _is_ir(spec):
         found = " (it is an Argo Workflow, the output of KFP v1)" if _is_argo(spec) else ""
-        raise ConfigError(f"{path} is not a compiled pipeline{found}", hint)
+        raise ConfigError(f"{path} is not a compiled pipeline{found}", _HINT)
     return text, documents
 
 
@@ -118,7 +117,7 @@ def _parameters(definitions: Mapping[str, Any]) -> Iterator[Input]:
 
 def without_values(document: bytes, redaction: Redaction) -> bytes:
     """Compiled IR without the values of hidden parameters: neither their defaults nor constants passed to tasks."""
-    documents = [redaction.clean_tree(each) for each in yaml.load_all(document, Loader=yaml.CSafeLoader)]  # safe, in C
+    documents = [redaction.clean_tree(each) for each in reading.parse_yaml(document, "the pipeline")]
     for each in documents:
         _hide_parameters(each, redaction.names)
     return yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=True).encode()

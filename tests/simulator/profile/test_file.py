@@ -55,7 +55,7 @@ def test_durations_quantities_and_distributions_are_read() -> None:
         ("store: {capacity: -1Gi}", "x.yaml:1: store.capacity", "below 0", "0 or more"),
         ("scheduler: {packing: 1}", "x.yaml:1: scheduler.packing", "not true or false", "true"),
         ("- a", "x.yaml:1: the profile", "not a mapping", "keys: "),
-        ("a: [", "x.yaml", "not YAML", "built-in"),
+        ("a: [", "x.yaml:2", "not valid YAML", "fix the YAML"),
     ],
 )
 def test_errors_name_line_and_key(text: str, where: str, what: str, hint: str) -> None:

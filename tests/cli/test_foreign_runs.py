@@ -1,0 +1,105 @@
+"""A run folder from somebody else decides neither where a token goes nor which code is imported."""
+
+import signal
+import sys
+import threading
+
+import pytest
+
+from harness.cli import main
+from harness.model import Outcome, Plan, Submission
+from harness.store import RunFolder
+from tests.support.servers import Served
+
+OPTIONS = {"experiment": "", "experiment_id": "", "namespace": ""}
+SENT = Submission(0, "s", "r", 1, 1, 2, Outcome.ACCEPTED, "run-0", 0, 200, None)
+
+
+def folder_of(tmp_path, host, target="kfp"):
+    folder = RunFolder.create(tmp_path, "a")
+    folder.write_schedule([0.0])
+    folder.write_plan(Plan(target, host, {"name": "burst"}, 1, 7, simulated=False, target_options=OPTIONS))
+    with folder.recorder() as recorder:
+        recorder.write(SENT)
+    return str(folder.path)
+
+
+@pytest.fixture
+def server():
+    with Served(lambda path, query: (200, {"runs": []})) as served:
+        yield served
+
+
+@pytest.fixture
+def token(monkeypatch):
+    monkeypatch.setenv("PIPESWARM_TOKEN", "secret")
+    monkeypatch.delenv("KF_PIPELINES_ENDPOINT", raising=False)
+
+
+def observed(*arguments):
+    """The exit code of an observation that is ended as soon as it has begun."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    ended = threading.Timer(1.0, signal.raise_signal, (signal.SIGTERM,))
+    ended.start()
+    try:
+        return main(["observe", "--run", *arguments])
+    finally:
+        ended.join()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("token")
+@pytest.mark.parametrize("given", [(), ("--host", "http://127.0.0.1:1"), ("--host", "https://127.0.0.1")])
+@pytest.mark.parametrize("verb", [("cleanup",), ("observe", "--run")])
+def test_the_token_is_not_sent_where_only_the_folder_says(verb, given, server, tmp_path, capsys):
+    assert main([*verb, folder_of(tmp_path, server.url), *given]) == 2
+    assert f"the token is not sent to {server.url}, which only the run folder names" in capsys.readouterr().err
+    assert server.asked == []
+
+
+@pytest.mark.usefixtures("token")
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_the_token_is_sent_where_the_user_says(by_variable, server, tmp_path, monkeypatch):
+    given = () if by_variable else ("--host", server.url + "/")
+    if by_variable:
+        monkeypatch.setenv("KF_PIPELINES_ENDPOINT", server.url)
+    assert main(["cleanup", folder_of(tmp_path, server.url), *given, "--quiet"]) == 0
+    assert server.tokens == ["Bearer secret"]
+
+
+@pytest.mark.usefixtures("token")
+def test_the_observer_of_a_test_is_told_the_host(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", "/dev/null")
+    assert observed(folder_of(tmp_path, server.url), "--host", server.url) == 0
+    assert set(server.tokens) == {"Bearer secret"}
+
+
+@pytest.mark.parametrize("verb", [("cleanup",), ("observe", "--run")])
+@pytest.mark.parametrize(
+    "target", ["evil_module", "evil.module", "..", "", ".", "os", "bearer", "kfp.api", "a b", "../x"]
+)
+def test_a_folder_can_not_have_a_module_imported(verb, target, tmp_path, capsys, monkeypatch):
+    (tmp_path / "evil_module.py").write_text("raise SystemExit(99)")
+    (tmp_path / "evil").mkdir()
+    (tmp_path / "evil/module.py").write_text("raise SystemExit(99)")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main([*verb, folder_of(tmp_path, "http://127.0.0.1:1", target)]) == 2
+    assert f"the run folder names the target '{target}', which is not registered" in capsys.readouterr().err
+    assert "evil_module" not in sys.modules
+
+
+def test_a_module_that_the_user_names_too_is_imported(tmp_path, capsys, monkeypatch):
+    (tmp_path / "mine_of_the_test.py").write_text(
+        "HOST_VARIABLE = 'MINE'\nclass Keeps: pass\ndef from_plan(plan, package=None): return Keeps()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = folder_of(tmp_path, "http://127.0.0.1:1", "mine_of_the_test")
+    assert main(["cleanup", folder, "--target", "mine_of_the_test"]) == 2
+    assert "mine_of_the_test keeps no runs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["..", "", ".", "a b", "kfp..", "../kfp"])
+def test_a_target_that_is_no_name_is_unknown(target, tmp_path, capsys):
+    assert main(["observe", "--for", "1s", "--host", "http://127.0.0.1:1", "--target", target]) == 2
+    assert f"unknown target '{target}'" in capsys.readouterr().err
