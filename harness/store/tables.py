@@ -133,7 +133,7 @@ def _is_sealed(folder: RunFolder, kind: type) -> bool:
     try:
         with folder.open_file(_table(kind), MOST_RECORDS) as source:
             made_of = (pq.read_schema(source).metadata or {}).get(_LINES_SIZE)
-    except (OSError, pa.ArrowException):  # damaged: the lines are the records
+    except (OSError, ConfigError, pa.ArrowException):  # a link, or damaged: the lines are the records
         return False
     return bool(made_of == str(size).encode())
 
