@@ -1,0 +1,89 @@
+// The form of Locust's page: proves that requests come from this page, and offers the files that a field may name.
+"use strict";
+(() => {
+  const TOKEN = document.currentScript.dataset.token, PATH = "./pipeline-runs/form", EVERY_MS = 300;
+  const HEADER = "X-Pipeswarm-Token";
+  const send = window.fetch.bind(window);
+  let choices = null;
+
+  window.fetch = async (input, init) => {
+    const request = new Request(input, init);
+    const ours = new URL(request.url).origin === location.origin;
+    if (!ours || request.method === "GET" || request.method === "HEAD") return send(request);
+    request.headers.set(HEADER, TOKEN);
+    const answer = await send(request);
+    // Locust's form shows only the messages of answers with status 200.
+    const refused = answer.status >= 400 && (answer.headers.get("content-type") || "").startsWith("application/json");
+    return refused ? new Response(await answer.blob(), { status: 200, headers: answer.headers }) : answer;
+  };
+
+  const inputs = () => [...document.querySelectorAll("form input[name]")].filter((input) => choices && input.name in choices);
+
+  function offer(input) {
+    let list = document.getElementById(`files-${input.name}`);
+    if (!list) {
+      list = document.createElement("datalist");
+      list.id = `files-${input.name}`;
+      document.body.append(list);
+    }
+    list.replaceChildren(...choices[input.name].map((name) => new Option(name, name)));
+    input.setAttribute("list", list.id);
+    input.autocomplete = "off";
+  }
+
+  // React keeps a field's value itself: it must see the change as if it were typed.
+  function enter(input, text) {
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(input, text);
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  async function upload(input, file, told) {
+    told.textContent = `uploading ${file.name} …`;
+    try {
+      const answer = await window.fetch(`${PATH}/${encodeURIComponent(file.name)}`, { method: "POST", body: file });
+      const { success, name, message } = await answer.json();
+      told.textContent = success ? "" : message;
+      if (success) enter(input, name);
+    } catch {
+      told.textContent = "not uploaded: Locust does not answer";
+    }
+    refresh();
+  }
+
+  function addUpload(input) {
+    const place = input.closest(".MuiFormControl-root");
+    if (!place || place.querySelector(".pipeline-runs-upload")) return;
+    const row = document.createElement("div"), button = document.createElement("button");
+    const told = document.createElement("span"), chooser = document.createElement("input");
+    row.className = "pipeline-runs-upload";
+    chooser.type = "file";
+    chooser.hidden = true;
+    button.type = "button";
+    button.textContent = "Upload a file";
+    button.setAttribute("aria-label", `Upload a file for ${input.name.replaceAll("_", " ")}`);
+    told.setAttribute("role", "status");
+    button.addEventListener("click", () => chooser.click());
+    chooser.addEventListener("change", () => {
+      if (chooser.files.length) upload(input, chooser.files[0], told);
+      chooser.value = "";
+    });
+    row.append(button, chooser, told);
+    place.append(row);
+    input.addEventListener("focus", refresh);
+  }
+
+  async function refresh() {
+    try {
+      const answer = await send(PATH);
+      if (!answer.ok) return;
+      choices = await answer.json();
+      inputs().forEach(offer);
+    } catch { /* the process is gone: keep the last list */ }
+  }
+
+  setInterval(() => inputs().forEach((input) => {
+    if (!input.hasAttribute("list")) offer(input);
+    addUpload(input);
+  }), EVERY_MS);
+  refresh();
+})();
