@@ -17,16 +17,19 @@
     return refused ? new Response(await answer.blob(), { status: 200, headers: answer.headers }) : answer;
   };
 
-  const inputs = () => [...document.querySelectorAll("form input[name]")].filter((input) => choices && input.name in choices);
+  // Locust's page names the inputs in camel case.
+  const field = (input) => input.name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const inputs = () => [...document.querySelectorAll("form input[name]")].filter((input) => choices && field(input) in choices);
 
   function offer(input) {
-    let list = document.getElementById(`files-${input.name}`);
+    const id = `files-${field(input)}`;
+    let list = document.getElementById(id);
     if (!list) {
       list = document.createElement("datalist");
-      list.id = `files-${input.name}`;
+      list.id = id;
       document.body.append(list);
     }
-    list.replaceChildren(...choices[input.name].map((name) => new Option(name, name)));
+    list.replaceChildren(...choices[field(input)].map((name) => new Option(name, name)));
     input.setAttribute("list", list.id);
     input.autocomplete = "off";
   }
@@ -43,11 +46,12 @@
       const answer = await window.fetch(`${PATH}/${encodeURIComponent(file.name)}`, { method: "POST", body: file });
       const { success, name, message } = await answer.json();
       told.textContent = success ? "" : message;
-      if (success) enter(input, name);
+      if (!success) return;
+      await refresh();
+      enter(input, name);
     } catch {
       told.textContent = "not uploaded: Locust does not answer";
     }
-    refresh();
   }
 
   function addUpload(input) {
@@ -60,7 +64,7 @@
     chooser.hidden = true;
     button.type = "button";
     button.textContent = "Upload a file";
-    button.setAttribute("aria-label", `Upload a file for ${input.name.replaceAll("_", " ")}`);
+    button.setAttribute("aria-label", `Upload a file for ${field(input).replaceAll("_", " ")}`);
     told.setAttribute("role", "status");
     button.addEventListener("click", () => chooser.click());
     chooser.addEventListener("change", () => {
