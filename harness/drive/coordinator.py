@@ -1,5 +1,6 @@
 """The Locust process that controls tests: the only one, or the master. One test at a time."""
 
+import traceback
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -151,12 +152,12 @@ class Coordinator:
         """The page must not show what is in files that its form names; see `Form.discreet`. The terminal may."""
         try:
             yield
-        except PipeswarmError as error:
+        except Exception as error:
             told = self.form.discreet(error, options) if self.form is not None else error
             if told is error:
                 raise
-            say(f"error: {error}\n")
-            raise told from error
+            say(f"error: {error}\n" if isinstance(error, PipeswarmError) else traceback.format_exc())
+            raise told from None  # Locust's page shows its log, also tracebacks
 
     def _check(self) -> Checked:
         return check(self._settings(), self._target, self._platform)

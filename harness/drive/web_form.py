@@ -45,7 +45,6 @@ def add(web_ui: Any, form: Form, guard: Guard) -> None:
 
 def _check_requests(app: Any, form: Form, guard: Guard) -> None:
     from flask import request
-    from werkzeug.datastructures import ImmutableMultiDict
 
     @app.before_request  # type: ignore[untyped-decorator]  # Flask's app comes untyped through Locust
     def check() -> Any:
@@ -59,7 +58,7 @@ def _check_requests(app: Any, form: Form, guard: Guard) -> None:
             except ConfigError as error:
                 return _refused(str(error), 400)
             fields = [(name, accepted.get(name, text)) for name, text in request.form.items(multi=True)]
-            request.form = ImmutableMultiDict(each for each in fields if each[0] in accepted)
+            request.form = type(request.form)(each for each in fields if each[0] in accepted)
         return None
 
     @app.after_request  # type: ignore[untyped-decorator]  # as above

@@ -67,7 +67,7 @@ class Form:
         """Save an uploaded file; returns the name to enter in a field. See `FormFiles.save`."""
         return self._files.save(name, content)
 
-    def discreet(self, error: PipeswarmError, options: Collection[str] | None = None) -> PipeswarmError:
+    def discreet(self, error: Exception, options: Collection[str] | None = None) -> Exception:
         """The error for the page: it says nothing of what files hold that the form named, only where it is wrong.
 
         Args:
@@ -77,12 +77,14 @@ class Form:
         named = {name: each for name, each in self._named.items() if options is None or name in options}
         if not named or isinstance(error, TargetUnreachableError | OverLimitError):
             return error
-        blamed = {name: each for name, each in named.items() if each[1] in error.message} or named
-        files = " and ".join(f"--{name} {text}" for name, (text, _) in blamed.items())
-        found = _PLACES.findall(error.message)
+        text = str(error)
+        blamed = {name: each for name, each in named.items() if each[1] in text} or named
+        files = " and ".join(f"--{name} {given}" for name, (given, _) in blamed.items())
+        found = _PLACES.findall(text)
         places = ", ".join(dict.fromkeys(f"{kind or 'line'} {number or line}" for kind, number, line in found))
         where = f": see {places}" if places else ""
-        return type(error)(
+        kind = type(error) if isinstance(error, PipeswarmError) else ConfigError
+        return kind(
             f"the test can't start with {files}{where}", "the terminal in which Locust runs shows what is wrong there"
         )
 

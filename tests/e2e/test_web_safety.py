@@ -174,3 +174,25 @@ def test_a_page_from_elsewhere_in_the_users_browser_gets_nothing(locust, page, l
     assert "history" not in state
     assert ui.json("/stats/requests")["state"] == "ready"
     assert (at_own, at_theirs) == ([], [])
+
+
+HOSTILE = "<img src=x onerror=window.run=1>\x1b]0;owned\x07 \u202egnp.exe"
+
+
+def test_the_tab_shows_what_a_platform_says_as_text(locust, page):
+    ui = start_web_ui(locust, "--host", NOBODY, "--pipeline", PIPELINE)
+    finding = {"name": HOSTILE, "title": HOSTILE, "confidence": 0.9, "evidence": [HOSTILE], "knob": HOSTILE}
+    state = ui.state() | {
+        "load": {"stage": HOSTILE, "load": HOSTILE, "intended": 1}, "observer": {"store_free_bytes": {HOSTILE: 1}},
+        "findings": [finding], "warning": HOSTILE, "verdict": f"two\nlines\t{HOSTILE}",
+    }  # fmt: skip
+    page.route("**/pipeline-runs/state", lambda route: route.fulfill(json=state))
+    page.goto(ui.address)
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("tab", name="Pipeline runs").click()
+    page.get_by_label("Verdict").wait_for()
+    text = page.get_by_role("region", name="Pipeline runs").text_content()
+    assert text.count(r"<img src=x onerror=window.run=1>\u{1b}]0;owned\u{7} \u{202e}gnp.exe") == 9
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)
+    assert "two\nlines\t<img" in text, "line ends stay"
+    assert page.evaluate("window.run") is None

@@ -204,6 +204,15 @@ def test_only_the_file_at_fault_is_named(page, tmp_path):
     assert "--pipeline b.yaml" in asked.form.discreet(ConfigError("they don't fit")).message
 
 
+def test_an_unexpected_error_tells_as_little(page, tmp_path):
+    (tmp_path / "a.csv").touch()
+    asked = page()
+    asked.send(scenarios="a.csv")
+    told = asked.form.discreet(ValueError("invalid literal: 'hunter2'"))
+    assert isinstance(told, ConfigError)
+    assert told.message == "the test can't start with --scenarios a.csv"
+
+
 def test_a_file_is_forgotten_when_the_field_is_emptied(page, tmp_path):
     (tmp_path / "a.csv").touch()
     asked = page()

@@ -1,8 +1,11 @@
 """The web form reaches files in its folder, and no others."""
 
 import os
+from contextlib import suppress
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from harness.model.errors import ConfigError
 from harness.plan.form_files import FormFiles
@@ -26,6 +29,21 @@ def place(tmp_path):
     (folder / "inside.csv").symlink_to(folder / "a.csv")
     os.mkfifo(folder / "pipe.csv")
     return folder
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.sampled_from(["..", ".", "", "a.csv", "up", "sub", "out.csv", ".kube", "config.yaml", "~", "/etc", "\0"])
+        | st.text(max_size=5)
+    )
+)
+def test_no_name_leads_out_of_the_folder(place, parts):
+    with suppress(ConfigError):
+        found = FormFiles.of(str(place)).find("/".join(parts), {"csv", "yaml"})
+        assert found.is_relative_to(place)
+        assert not found.is_symlink()
+        assert not any(part.startswith(".") for part in found.relative_to(place).parts)
 
 
 def run_in(place):

@@ -13,13 +13,14 @@
     request.headers.set(HEADER, TOKEN);
     const answer = await send(request);
     // Locust's form shows only the messages of answers with status 200.
-    const refused = answer.status >= 400 && (answer.headers.get("content-type") || "").startsWith("application/json");
-    return refused ? new Response(await answer.blob(), { status: 200, headers: answer.headers }) : answer;
+    const refused = answer.status === 400 || answer.status === 403;
+    return refused && request.url.endsWith("/swarm") ? new Response(await answer.blob(), { status: 200, headers: answer.headers }) : answer;
   };
 
   // Locust's page names the inputs in camel case.
   const field = (input) => input.name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const inputs = () => [...document.querySelectorAll("form input[name]")].filter((input) => choices && field(input) in choices);
+  const row = (input) => input.closest(".MuiFormControl-root")?.querySelector(".pipeline-runs-upload");
 
   function offer(input) {
     const id = `files-${field(input)}`;
@@ -30,8 +31,10 @@
       document.body.append(list);
     }
     list.replaceChildren(...choices[field(input)].map((name) => new Option(name, name)));
-    input.setAttribute("list", list.id);
+    input.setAttribute("list", id);
     input.autocomplete = "off";
+    const count = choices[field(input)].length;
+    row(input)?.querySelector("span").replaceChildren(count ? `or choose one of ${count} in the field` : "");
   }
 
   // React keeps a field's value itself: it must see the change as if it were typed.
@@ -55,24 +58,17 @@
   }
 
   function addUpload(input) {
-    const place = input.closest(".MuiFormControl-root");
-    if (!place || place.querySelector(".pipeline-runs-upload")) return;
-    const row = document.createElement("div"), button = document.createElement("button");
-    const told = document.createElement("span"), chooser = document.createElement("input");
-    row.className = "pipeline-runs-upload";
-    chooser.type = "file";
-    chooser.hidden = true;
-    button.type = "button";
-    button.textContent = "Upload a file";
+    const added = document.createElement("div");
+    added.className = "pipeline-runs-upload";
+    added.innerHTML = `<button type="button">Upload a file</button><input type="file" hidden><span></span><b role="status"></b>`;
+    const [button, chooser, , told] = added.children;
     button.setAttribute("aria-label", `Upload a file for ${field(input).replaceAll("_", " ")}`);
-    told.setAttribute("role", "status");
     button.addEventListener("click", () => chooser.click());
     chooser.addEventListener("change", () => {
       if (chooser.files.length) upload(input, chooser.files[0], told);
       chooser.value = "";
     });
-    row.append(button, chooser, told);
-    place.append(row);
+    input.closest(".MuiFormControl-root")?.append(added);
     input.addEventListener("focus", refresh);
   }
 
@@ -86,8 +82,10 @@
   }
 
   setInterval(() => inputs().forEach((input) => {
-    if (!input.hasAttribute("list")) offer(input);
+    if (input.dataset.files) return;
+    input.dataset.files = "offered";
     addUpload(input);
+    offer(input);
   }), EVERY_MS);
   refresh();
 })();
