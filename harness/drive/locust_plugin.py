@@ -64,7 +64,7 @@ class LocustPlugin:
         if self._coordinator is None and self._endpoint is None:
             interrupts.exit_quietly()
         register(parser, self._platform)
-        _bind_to_loopback(parser)
+        parser.set_defaults(web_host=_LOOPBACK)  # Locust's default is all interfaces
 
     def open(self, environment: Any, runner: Any, web_ui: Any, **_: object) -> None:
         """`init`: become a worker or the coordinator, which checks the configuration before anything is started."""
@@ -135,10 +135,3 @@ class LocustPlugin:
         """`quit`: Locust has printed its tables."""
         if self._coordinator is not None:
             self._coordinator.quit(exit_code)
-
-
-def _bind_to_loopback(parser: Any) -> None:
-    """The default of Locust's ``--web-host`` is all interfaces."""
-    (action,) = (each for each in parser._actions if each.dest == "web_host")  # noqa: SLF001  # argparse has no other way
-    action.default = _LOOPBACK
-    action.help = f"Host to bind the web interface to, as 0.0.0.0 for all interfaces. Defaults to {_LOOPBACK}"

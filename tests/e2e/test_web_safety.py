@@ -107,8 +107,11 @@ def test_only_this_machine_reaches_the_web_ui_unless_asked_for_and_then_it_says_
     port = int(ui.address.rpartition(":")[2])
     with pytest.raises(ConnectionRefusedError):  # all of 127/8 is this machine; the server has one address of it
         socket.create_connection(("127.0.0.2", port), 5)
-    open_to_all = start_web_ui(locust, "--host", NOBODY, "--pipeline", PIPELINE, "--web-host", "0.0.0.0")
+    arguments = ("--host", NOBODY, "--pipeline", PIPELINE, "--web-host", "0.0.0.0", "--web-host-name", "load.example")
+    open_to_all = start_web_ui(locust, *arguments)
     socket.create_connection(("127.0.0.2", int(open_to_all.address.rpartition(":")[2])), 5).close()
+    assert status(open_to_all, "/", Host="load.example") == 200
+    assert status(open_to_all, "/", Host="other.example") == 403
     open_to_all.process.terminate()
     told = locust.finish(open_to_all.process).err
     assert "the web UI has no login" in told
