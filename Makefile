@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check bench audit licences clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -21,7 +21,7 @@ demo: $(VENV)/.installed  ## load the built-in simulated platform, whose artifac
 	  --pipeline $(DEMO)/training.yaml --scenarios $(DEMO)/scenarios.csv --slo 'failed_ratio < 0.01' || test $$? -eq 3
 
 test: $(VENV)/.installed-dev  ## the tests
-	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
 
 check: $(VENV)/.installed-dev  ## lint, types, layer contracts
 	$(BIN)/ruff check .
@@ -34,6 +34,14 @@ bench: $(VENV)/.installed-dev  ## benchmarks, as tables of ratios within one run
 
 bench-%: $(VENV)/.installed-dev  # one of them: make bench-capacity, make bench-drive ARGS=--long, …
 	$(BIN)/python benchmarks/$*.py $(ARGS)
+
+audit: $(VENV)/.installed-dev  ## known vulnerabilities of the locked packages; needs the network
+	@# In an environment of its own: the audit's packages must not mix with the audited ones.
+	test -x build/audit/bin/pip-audit || { $(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet pip-audit; }
+	build/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+
+licences: $(VENV)/.installed-dev  ## write docs/licences.md
+	$(BIN)/python -m tests.support.licences
 
 clean:  ## remove what these targets made, but no run
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -15,7 +15,7 @@ settings.load_profile("any machine")
 
 
 _USUAL, _POLITE = os.nice(0), 10
-_LOADS = ("whole-load-tests", "more-load-tests")
+_LOADS = ("whole-load-tests", "more-load-tests", "demo")
 _MORE = (  # half of the time
     "test_docs.py", "contracts/test_plugins.py", "e2e/test_hetida*.py", "e2e/test_closed.py", "e2e/test_interrupts.py",
 )  # fmt: skip
@@ -25,8 +25,9 @@ _MORE = (  # half of the time
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups for `make test`: a group stays in one process.
 
-    Whole load tests mostly wait: two at a time, more would load each other. One real control plane serves all tests
-    that need it; of the others each file is a group, so that its fixtures are made once. The long groups begin first.
+    Whole load tests mostly wait: two at a time, more would load each other; the demo mostly installs. One real control
+    plane serves all tests that need it; of the others each file is a group, so that its fixtures are made once. The
+    long groups begin first.
     """
     order = {name: rank for rank, name in enumerate((*_LOADS, "real-kubernetes"))}
     ranks = {}
@@ -35,6 +36,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             group = "real-kubernetes"
         elif any(item.path.match(f"tests/{name}") for name in _MORE):
             group = "more-load-tests"
+        elif item.path.match("tests/e2e/test_demo.py"):
+            group = "demo"
         elif item.path.match("tests/e2e/*.py"):
             group = "whole-load-tests"
         else:

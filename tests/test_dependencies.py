@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import licences
+
 ROOT = Path(__file__).parent.parent
 ROOMS = ("pipeswarm", "harness", "generators", "reports", "locustfiles", "examples")
 OWN = {*ROOMS, "pipeswarm_jobs"}
-BROUGHT = {"flask", "configargparse", "markupsafe"}  # parts of the interfaces of locust and jinja2
 
 
 def imported(path: Path) -> set[str]:
@@ -24,7 +25,7 @@ def imported(path: Path) -> set[str]:
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
             found.add(node.module.partition(".")[0])
-    return found - sys.stdlib_module_names - OWN - BROUGHT
+    return found - sys.stdlib_module_names - OWN
 
 
 def declared() -> set[str]:
@@ -48,3 +49,8 @@ def test_every_import_is_a_declared_dependency(room):
         if users.isdisjoint(map(_plain, known.get(name, ())))
     }
     assert not missing
+
+
+def test_the_page_of_licences_is_that_of_the_installed_packages():
+    assert licences.PAGE.read_text(encoding="utf-8") == licences.page(), "run: make licences"
+    assert "UNKNOWN" not in licences.page()

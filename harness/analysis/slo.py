@@ -1,6 +1,6 @@
 """Were the SLOs met? Grammar and parsing: `harness.model.slo`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from harness.analysis.waits.waits import waits
 from harness.model.records import Outcome
 from harness.model.slo import (
     PHASE_QUANTITIES,
+    REJECTED_RATIO,
     RUN_DURATION,
     SUBMIT_LAG,
     SUBMIT_LATENCY,
@@ -41,12 +42,24 @@ class SloResult:
 
 
 def judge(timeline: Timeline) -> tuple[SloResult, ...]:
-    """Judge every SLO of the plan.
+    """Judge every SLO of the plan, and the plan's limit on rejected submissions where it is exceeded.
 
     Raises:
         ConfigError: an SLO can't be parsed.
     """
-    return tuple(_judge(timeline, parse_slo(text)) for text in timeline.plan.slos)
+    given = tuple(_judge(timeline, parse_slo(text)) for text in timeline.plan.slos)
+    return (*given, *_too_many_errors(timeline, given))
+
+
+def _too_many_errors(timeline: Timeline, given: tuple[SloResult, ...]) -> tuple[SloResult, ...]:
+    """Without any SLO too, a test does not pass while the platform rejects its submissions."""
+    most = timeline.plan.limits.max_error_ratio
+    counts = ledger(timeline)
+    missed = any(result.slo.measure == REJECTED_RATIO and result.met is False for result in given)
+    if missed or counts.share(counts.rejected) <= most:
+        return ()
+    slo = parse_slo(f"{REJECTED_RATIO} <= {most:.6g}")
+    return (_judge(timeline, replace(slo, text=f"{slo.text} (--max-error-ratio)")),)
 
 
 def _judge(timeline: Timeline, slo: Slo) -> SloResult:
@@ -61,7 +74,7 @@ def _judge(timeline: Timeline, slo: Slo) -> SloResult:
     counts = ledger(timeline)
     count = {
         "failed_ratio": counts.lost,
-        "rejected_ratio": counts.rejected,
+        REJECTED_RATIO: counts.rejected,
         "missed_ratio": counts.missed,
         "censored_ratio": counts.in_flight,
         "succeeded_ratio": counts.succeeded,

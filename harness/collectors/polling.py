@@ -42,12 +42,13 @@ class Polling:
 
     def attempt(self) -> float:
         """Ask once; returns the seconds to wait before the next attempt."""
+        asked_at = self._health.now()
         try:
             self._ask()
         except UnreachableError as error:
-            return max(self._health.failed(error), self._every_s)
+            return max(self._health.failed(error, asked_at), self._every_s)
         else:
-            self._health.answered(missed=not self._remembers)
+            self._health.answered(missed=not self._remembers, asked_at=asked_at)
         finally:
             self.looked = True
         return self._every_s

@@ -8,6 +8,7 @@ NOT_REACHABLE = "NotReachable"
 RETRY = "Retry"
 RESUMED = "Resumed"
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 30.0
+_SILENT_S = 10.0  # a source that takes longer to respond was not observed meanwhile
 
 
 class UnreachableError(Exception):
@@ -19,11 +20,15 @@ class UnreachableError(Exception):
 
 
 class SourceHealth:
-    """The reachability of one source, called `name` in records. Used by one thread."""
+    """The reachability of one source, called `name` in records. Used by one thread.
 
-    def __init__(self, name: str, journal: Journal) -> None:
+    An outage of at most `brief_s` seconds is recorded, but is no gap.
+    """
+
+    def __init__(self, name: str, journal: Journal, *, brief_s: float = 0.0) -> None:
         self.name = name
         self._journal = journal
+        self._brief_s = brief_s
         self._ever_answered = False
         self._lost_at: int | None = None
         self._why = ""
@@ -34,22 +39,29 @@ class SourceHealth:
         """It is unreachable at present."""
         return self._lost_at is not None
 
-    def answered(self, *, missed: bool = True) -> None:
-        """The source responded. If it was unreachable before, that time is recorded.
+    def now(self) -> int:
+        """The current time in UTC nanoseconds, to tell when the source was asked."""
+        return self._journal.now()
+
+    def answered(self, *, missed: bool = True, asked_at: int | None = None) -> None:
+        """The source responded. If it was unreachable before, or silent since `asked_at`, that time is recorded.
 
         As a gap, unless nothing was `missed` because the source reports afterwards what had happened.
         """
+        if asked_at is not None and self._lost_at is None and self._seconds_since(asked_at) > _SILENT_S:
+            self._lost_at, self._why = asked_at, "no response"
         self._ever_answered = True
         self._failures = 0
         if self._lost_at is not None:
-            self._note_gap(GAP if missed else RESUMED)
+            brief = self._seconds_since(self._lost_at) <= self._brief_s
+            self._note_gap(GAP if missed and not brief else RESUMED)
             self._lost_at = None
 
-    def failed(self, error: Exception) -> float:
+    def failed(self, error: Exception, asked_at: int | None = None) -> float:
         """The source did not respond; returns the seconds to wait before the next attempt: 1, 2, 4 … 30."""
         why = str(error) or type(error).__name__
         if self._lost_at is None:
-            self._lost_at, self._why = self._journal.now(), why
+            self._lost_at, self._why = asked_at or self._journal.now(), why
         if self._ever_answered:
             self._journal.note(RETRY, self.name, why)
         elif not self._failures or why != self._why:
@@ -66,6 +78,8 @@ class SourceHealth:
 
     def _note_gap(self, reason: str, until: str = "") -> None:
         assert self._lost_at is not None
-        length_s = (self._journal.now() - self._lost_at) / 1e9
-        text = f"unreachable for {format_duration(length_s)}{until}: {self._why}"
+        text = f"unreachable for {format_duration(self._seconds_since(self._lost_at))}{until}: {self._why}"
         self._journal.note(reason, self.name, text, at=self._lost_at)
+
+    def _seconds_since(self, at: int) -> float:
+        return (self._journal.now() - at) / 1e9

@@ -3,6 +3,7 @@
 from harness.analysis.capacity.autoscaling import scale_ups
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.detectors import node_waits
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.detectors.node_waits import SHARE, certainty, waiting_evidence
@@ -19,18 +20,26 @@ def detect(timeline: Timeline) -> list[Finding]:
     if wait.share < SHARE or not (wait.at_max and wait.grew) or wait.provisioning > wait.unschedulable:
         return []
     decisions = scale_ups(timeline)
-    group, limit = decisions[-1].group, decisions[-1].limit
     return [
         Finding(
             NAME,
-            f"The autoscaler is at its maximum of {limit} nodes: runs spent {wait.share:.0%} of their time "
-            "waiting for a node",
+            f"The autoscaler is at its maximum{f' of {decisions[-1].limit} nodes' if decisions else ''}: runs spent "
+            f"{wait.share:.0%} of their time waiting for a node",
             certainty(0.9, wait),
             waiting_evidence(timeline, wait),
-            f"Raise the maximum of {group} (az aks nodepool update --update-cluster-autoscaler --min-count "
-            "--max-count, gcloud container clusters update --enable-autoscaling --node-pool --max-nodes, eksctl scale "
-            "nodegroup --nodes-max), or lower the steps' requests.",
-            ("kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml",),
+            _fix(decisions[-1].group) if decisions else _KARPENTER,
+            node_waits.status_commands(timeline),
             slowed(wait.share * wait.working),
         )
     ]
+
+
+_KARPENTER = "Raise the NodePool's spec.limits (kubectl edit nodepool), or lower the steps' requests."
+
+
+def _fix(group: str) -> str:
+    return (
+        f"Raise the maximum of {group} (az aks nodepool update --update-cluster-autoscaler --min-count --max-count, "
+        "gcloud container clusters update --enable-autoscaling --node-pool --max-nodes, eksctl scale nodegroup "
+        "--nodes-max), or lower the steps' requests."
+    )

@@ -2,6 +2,7 @@
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.scheduling_wait import scheduling_wait
+from harness.detectors import node_waits
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.detectors.node_waits import SHARE, waiting_evidence
@@ -25,7 +26,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             (Evidence(f"autoscaler: “{wait.refused}”", None, "", "events"), *waiting_evidence(timeline, wait)),
             "Raise the cloud quota, choose a machine type or zone with capacity, or let the autoscaler fall back to "
             "another pool.",
-            ("kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml",),
+            node_waits.status_commands(timeline),
             slowed(wait.share),
         )
     ]

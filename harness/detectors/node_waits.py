@@ -8,12 +8,21 @@ from harness.model.phases import UNSCHEDULABLE
 
 # Below this share of the runs' time, waiting for a node is not the bottleneck.
 SHARE = 0.15
+_OF_KARPENTER = ("Nominated", "InsufficientCapacityError", "Launched", "Registered", "Initialized")
 _WORKING = 0.6  # of the time that pods have a node
 
 
 def decisions_observed(timeline: Timeline) -> bool:
     """Whether the autoscaler's decisions were observable: it reports them in events of the pods that wait."""
     return bool((timeline.events["kind"] == "Pod").any())
+
+
+def status_commands(timeline: Timeline) -> tuple[str, ...]:
+    """Commands that show why the autoscaler adds no node: Karpenter's if it was seen, else cluster-autoscaler's."""
+    reasons = timeline.events["reason"]
+    if reasons.isin(_OF_KARPENTER).any():
+        return ("kubectl get nodepools,nodeclaims", "kubectl describe nodepools")
+    return ("kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml",)
 
 
 def certainty(confidence: float, wait: SchedulingWait) -> float:

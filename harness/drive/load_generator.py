@@ -12,6 +12,7 @@ from typing import Protocol
 import gevent
 import gevent.queue
 
+from harness.drive import descriptors
 from harness.drive.dispatch import Clock, Dispatcher, Record, most_at_once
 from harness.drive.http_client import HttpClient
 from harness.drive.session_messages import Due
@@ -64,8 +65,8 @@ class Worker:
         self._client = HttpClient(plan.host, token, plan.limits, verify_tls=plan.verify_tls)
         target = find(plan.target).from_plan(plan)
         self._dispatcher = Dispatcher(
-            target, self._client, self._book, worker=assignment.index, max_in_flight=plan.limits.max_in_flight,
-            clock=Clock(assignment.ahead_ns), source=plan.target,
+            target, self._client, self._book, worker=assignment.index,
+            max_in_flight=descriptors.open_requests(plan.limits), clock=Clock(assignment.ahead_ns), source=plan.target,
         )  # fmt: skip
 
     def run(self) -> None:

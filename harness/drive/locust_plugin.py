@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.drive import interrupts, web_form, web_tab
+from harness.drive import descriptors, interrupts, web_form, web_tab
 from harness.drive.bound_token import BoundToken
 from harness.drive.conclusion import fail_on_listener_error, refuse
 from harness.drive.console import say
@@ -63,6 +63,7 @@ class LocustPlugin:
         """`init_command_line_parser`: add Pipeswarm's options, also to the form of the web UI."""
         if self._coordinator is None and self._endpoint is None:
             interrupts.exit_quietly()
+            descriptors.raise_limit()
         register(parser, self._platform)
         parser.set_defaults(web_host=_LOOPBACK)  # Locust's default is all interfaces
 

@@ -7,7 +7,7 @@ import time
 from array import array
 from dataclasses import dataclass, replace
 
-from harness.drive import processes
+from harness.drive import descriptors, processes
 from harness.drive.background import Observer
 from harness.drive.http_client import HttpClient
 from harness.drive.ledger import Ledger
@@ -90,7 +90,9 @@ def get_ready(checked: Checked, context: RunContext) -> Ready:
         TargetUnreachableError: the platform does not respond as expected.
     """
     plan, inputs = _set_up(checked, context)
-    return Ready(checked, context, plan_arrivals(checked, plan, inputs))
+    test = plan_arrivals(checked, plan, inputs)
+    descriptors.demand(test.offsets, plan.limits, context.workers)
+    return Ready(checked, context, test)
 
 
 def open_test(ready: Ready) -> LoadTest:

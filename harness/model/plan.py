@@ -13,6 +13,7 @@ class Limits:
     max_in_flight: int = 10_000  # open requests per worker; arrivals beyond it are missed
     connect_timeout_s: float = 10.0
     answer_timeout_s: float = 60.0
+    max_error_ratio: float = 0.05  # of the submissions; with more rejected ones no test counts as passed
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ SUBMIT_SERVICE = "submit.service"  # from sent to response
 SUBMIT_LAG = "submit.lag"  # from due to sent
 PHASE_QUANTITIES = {f"phase.{name.replace(' ', '_')}": name for name in RUN_PHASES}
 QUANTITIES = (RUN_DURATION, SUBMIT_LATENCY, SUBMIT_SERVICE, SUBMIT_LAG, *PHASE_QUANTITIES)
-RATIOS = ("failed_ratio", "rejected_ratio", "missed_ratio", "censored_ratio", "succeeded_ratio")
+REJECTED_RATIO = "rejected_ratio"
+RATIOS = ("failed_ratio", REJECTED_RATIO, "missed_ratio", "censored_ratio", "succeeded_ratio")
 THROUGHPUT = "throughput"  # successful runs per second
 
 _OBJECTIVE = re.compile(r"\s*([a-z0-9._]+)\s*(?:\(\s*([a-z._ ]+?)\s*\))?\s*(<=|>=|<|>)\s*(\S.*?)\s*", re.IGNORECASE)
@@ -97,12 +98,17 @@ def _whole_run(text: str, measure: str, operator: str, limit: str) -> Slo:
     if measure == THROUGHPUT:
         return Slo(text.strip(), measure, "", None, operator, _limit(text, parse_rate, limit))
     if measure in RATIOS:
-        return Slo(text.strip(), measure, "", None, operator, _limit(text, _share, limit))
+        return Slo(text.strip(), measure, "", None, operator, _limit(text, parse_share, limit))
     names = ", ".join((*RATIOS, THROUGHPUT))
     raise ConfigError(f"the SLO '{text}': there is no measure '{measure}'", f"{_HINT}; measures: {names}")
 
 
-def _share(text: str) -> float:
+def parse_share(text: str) -> float:
+    """A share from 0 to 1: ``0.05`` or ``5%``.
+
+    Raises:
+        ConfigError: it is none.
+    """
     try:
         share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:

@@ -18,7 +18,7 @@ from harness.model.plan import Limits, ObserverPlan
 from harness.model.redaction import without_credentials
 from harness.model.schedules import Concurrency, Schedule, find_kind, kinds, schedule_options
 from harness.model.schedules.schedule import DEFAULT, RUNS
-from harness.model.slo import parse_slo
+from harness.model.slo import parse_share, parse_slo
 from harness.model.units import parse_duration
 from harness.plan.schedule_files import read_document
 from harness.targets.scenarios import ParamMode
@@ -45,6 +45,10 @@ LOAD: tuple[Option, ...] = (
     ),
     Option("seed", "7", "seed of the schedule, the generated scenarios and the simulated platform", int),
     Option("slo", "", "objective, as 'p95(run.duration) < 20m'; repeatable", parse_slo, repeatable=True),
+    Option(
+        "max-error-ratio", "5%", "share of rejected submissions above which the test fails, with or without an --slo",
+        parse_share,
+    ),
     Option(
         "baseline", "", "earlier run of the same load, or its report.json; exit code 3 if significantly slower", Path,
         file="report",
@@ -233,7 +237,12 @@ def settings(options: argparse.Namespace, host: str, platform: Platform) -> Sett
     return Settings(
         host=host,
         schedule=_schedule(given["schedule"], values),
-        limits=Limits(given["drain"], given["max-in-flight"], answer_timeout_s=given["answer-timeout"]),
+        limits=Limits(
+            drain_s=given["drain"],
+            max_in_flight=given["max-in-flight"],
+            answer_timeout_s=given["answer-timeout"],
+            max_error_ratio=given["max-error-ratio"],
+        ),
         most_runs=None if given["yes"] or not host else given["max-runs"],
         verify_tls=not given["insecure"],
         observer=observer_plan(given),

@@ -31,6 +31,7 @@ _KEYS: Mapping[type, tuple[str, ...]] = {
     Node: ("name",),
 }
 STEPS = "steps"  # of `load`
+_LINES_SIZE = b"pipeswarm.lines_size"  # of a table: bytes of the lines that it was made of
 _SORT: Mapping[type, tuple[str, ...]] = {Sample: ("at", "metric", "labels"), Event: ("at", "kind", "object", "reason")}
 
 
@@ -57,7 +58,7 @@ def _arrow_type(hint: Any) -> pa.DataType:
 def seal(folder: RunFolder) -> Mapping[str, int]:
     """Write ``tables/*.parquet`` and return the number of dropped torn lines by kind.
 
-    A table that is newer than its lines, or whose lines are gone, is left alone.
+    A table made of the lines that are there now, or whose lines are gone, is left alone.
 
     Raises:
         ConfigError: the folder can't be written.
@@ -69,12 +70,14 @@ def seal(folder: RunFolder) -> Mapping[str, int]:
         raise ConfigError(f"{directory} can't be created: {error.strerror}", "give a writable run folder") from error
     torn: dict[str, int] = {}
     for kind, name in KINDS.items():
-        lines, target = folder.path / f"{name}.jsonl", directory / f"{name}.parquet"
-        if target.exists() and (not lines.exists() or lines.stat().st_mtime_ns < target.stat().st_mtime_ns):
+        if _sealed(folder, kind) is not None:
             continue
+        size = _lines_size(folder, kind)
+        target = directory / f"{name}.parquet"
         frame, torn[name] = _read_lines(folder, kind)
         partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-        table = pa.Table.from_pandas(frame, schema=schema(kind), preserve_index=False).replace_schema_metadata(None)
+        table = pa.Table.from_pandas(frame, schema=schema(kind), preserve_index=False)
+        table = table.replace_schema_metadata({_LINES_SIZE: str(size)})
         pq.write_table(table, partial, compression="zstd")
         partial.replace(target)
     return torn
@@ -92,7 +95,7 @@ def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
     frames: dict[str, pd.DataFrame] = {}
     for kind, name in KINDS.items():
         if kind is Span:
-            frames[name], frames[STEPS] = _spans(folder, folder.path / TABLES / f"{name}.parquet")
+            frames[name], frames[STEPS] = _spans(folder)
         else:
             frames[name] = read(folder, kind)
     frames["nodes"] = priced(frames["nodes"], kept_prices(folder))
@@ -102,12 +105,36 @@ def load(folder: RunFolder) -> dict[str, pd.DataFrame]:
 
 def read(folder: RunFolder, kind: type) -> pd.DataFrame:
     """The records of one kind, from the sealed table or from the lines."""
-    sealed = folder.path / TABLES / f"{KINDS[kind]}.parquet"
-    return _frame(pq.read_table(sealed)) if sealed.is_file() else _read_lines(folder, kind)[0]
+    sealed = _sealed(folder, kind)
+    return _frame(pq.read_table(sealed)) if sealed is not None else _read_lines(folder, kind)[0]
 
 
-def _spans(folder: RunFolder, sealed: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    if sealed.is_file():
+def _sealed(folder: RunFolder, kind: type) -> Path | None:
+    """The table of a kind, if it was made of the lines that are there now, or if there are none.
+
+    Lines are only appended: their size tells. Modification times don't, once a clock was set back.
+    """
+    table = folder.path / TABLES / f"{KINDS[kind]}.parquet"
+    if not table.is_file():
+        return None
+    size = _lines_size(folder, kind)
+    if size is None:
+        return table
+    try:
+        made_of = (pq.read_schema(table).metadata or {}).get(_LINES_SIZE)
+    except (OSError, pa.ArrowException):  # damaged: the lines are the records
+        return None
+    return table if made_of == str(size).encode() else None
+
+
+def _lines_size(folder: RunFolder, kind: type) -> int | None:
+    lines = folder.path / f"{KINDS[kind]}.jsonl"
+    return lines.stat().st_size if lines.is_file() else None
+
+
+def _spans(folder: RunFolder) -> tuple[pd.DataFrame, pd.DataFrame]:
+    sealed = _sealed(folder, Span)
+    if sealed is not None:
         with pq.ParquetFile(sealed, read_dictionary=spans.DICTIONARIES) as table:
             batches = table.iter_batches(spans.ROWS, columns=list(spans.COLUMNS))
             return spans.numbered(batches, table.metadata.num_rows)

@@ -4,9 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.analysis.result import analyse
 from harness.analysis.slo import judge
+from harness.detectors import diagnose
 from harness.model import ConfigError, Outcome
+from harness.model.errors import ExitCode
 from harness.model.phases import CANCELED, FAILED, SUCCEEDED, UNSCHEDULABLE
+from harness.model.plan import Limits
 from harness.model.slo import QUANTITIES, RATIOS, parse_slo
 from tests.support.timelines import Story
 
@@ -103,9 +107,45 @@ def test_rejected_and_canceled_runs_count_as_failed(tmp_path):
 def test_an_unobserved_quantity_is_not_judged(tmp_path):
     story = Story(intended=1, slos=("p95(run.duration) < 1s",))
     story.submit(0, outcome=Outcome.REJECTED, status=503, error="busy")
-    (result,) = judge(story.timeline(tmp_path))
+    result, _ = judge(story.timeline(tmp_path))
     assert result.met is None
     assert "no run.duration was observed" in result.why
+
+
+def rejected(count, *slos, intended=100, **limits):
+    story = Story(intended=intended, slos=slos, limits=Limits(**limits))
+    for seq in range(intended):
+        if seq < count:
+            story.submit(seq, outcome=Outcome.REJECTED, status=502, error="<html>bad gateway</html>")
+        else:
+            story.run(story.submit(seq), 0.0, 1.0, SUCCEEDED)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("count", "slos", "limits", "found"),
+    [
+        (5, (), {}, []),
+        (6, (), {}, [("rejected_ratio <= 0.05 (--max-error-ratio)", False)]),
+        (
+            6,
+            ("throughput > 1/h",),
+            {},
+            [("throughput > 1/h", True), ("rejected_ratio <= 0.05 (--max-error-ratio)", False)],
+        ),
+        (6, ("rejected_ratio < 1%",), {}, [("rejected_ratio < 1%", False)]),
+        (6, (), {"max_error_ratio": 0.06}, []),
+        (100, (), {"max_error_ratio": 1.0}, []),
+    ],
+)
+def test_a_test_with_many_rejected_submissions_fails_without_an_slo_too(tmp_path, count, slos, limits, found):
+    results = judge(rejected(count, *slos, **limits).timeline(tmp_path))
+    assert [(each.slo.text, each.met) for each in results] == found
+
+
+def test_a_test_whose_only_submission_was_rejected_does_not_pass(tmp_path):
+    timeline = rejected(1, intended=1).timeline(tmp_path)
+    assert analyse(timeline, diagnose(timeline)).exit_code == ExitCode.SLO_FAILED
 
 
 def test_a_ratio_has_a_binomial_interval_and_may_be_undecided(tmp_path):

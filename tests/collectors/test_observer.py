@@ -291,6 +291,28 @@ def test_constant_network_failures_lose_no_run_and_no_pod(simulator: Simulator, 
     assert "Retry" in {event.reason for event in folder.records(Event) if event.kind == "Observer"}
 
 
+@pytest.mark.soak
+def test_a_cluster_that_is_silent_for_25_s_leaves_a_gap(simulator: Simulator, tmp_path: Path) -> None:
+    port = urlsplit(simulator.url).port
+    assert port is not None
+    with proxied(port) as proxy:
+        folder, _ = prepared(simulator, tmp_path, "silent")
+        with observing(folder, kubeconfig(tmp_path / "config", f"http://127.0.0.1:{proxy.port}")):
+            until(lambda: folder.records(Node), "the nodes", 60)
+            proxy.flows.clear()
+            time.sleep(25)
+            proxy.flows.set()
+            until(lambda: gaps(folder), "the gap", 30)
+    assert "kubernetes" in gaps(folder)
+    assert all(5 < seconds < 35 for seconds in gaps(folder).values())
+
+
+def gaps(folder: RunFolder) -> dict[str, float]:
+    """Seconds of each gap, by source."""
+    found = [event for event in folder.records(Event) if event.kind == "Observer" and event.reason == GAP]
+    return {event.object: float(event.message.split()[2]) for event in found}
+
+
 def _torment(proxy: Proxy, folder: RunFolder, count: int) -> None:
     """Cut all connections twice a second, and refuse new ones every now and then, until the runs are over."""
     cuts = 0

@@ -39,6 +39,20 @@ def test_an_abort_rule_ends_the_test(locust, platform):
     assert len(finished.rows()) == 3000
 
 
+@pytest.mark.parametrize(("hard", "enough"), [(256, False), (4096, True)])
+def test_a_burst_needs_an_open_file_per_request_and_is_refused_before_it_starts_without(locust, platform, hard, enough):
+    finished = locust.headless(
+        "--host", platform.url, "--pipeline", PIPELINE, "--schedule", "burst", "--runs", "600", "--drain", "1s",
+        within=("bash", "-c", f"ulimit -Sn 256 && ulimit -Hn {hard} && exec \"$@\"", "bash"),
+    )  # fmt: skip
+    if enough:
+        assert [row["outcome"] for row in finished.rows()] == ["accepted"] * 600, finished.err
+    else:
+        assert finished.code == 2, finished.err
+        assert "600 requests at once need 664 open files, and this process may have 256" in finished.err
+        assert not runs_on(platform)
+
+
 def test_nothing_more_is_sent_when_it_can_not_be_recorded(locust, platform):
     """No file may grow beyond 8 KiB, as on a full disk: that is some 25 rows of the ledger."""
     (locust.place / "two.csv").write_text("id,scenario_name\n1,a\n2,b\n")

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import time
@@ -138,6 +139,34 @@ def test_sealing_is_idempotent_and_changes_no_record(tmp_path):
             .where(frame.notna(), None)
             .equals(after[name].astype(object).where(after[name].notna(), None))
         ), name
+
+
+@pytest.mark.parametrize("age_s", [0, 3600, -3600])
+def test_a_record_appended_after_sealing_counts_whatever_the_clock_says(tmp_path, age_s):
+    folder = RunFolder.create(tmp_path, "x")
+    with folder.recorder() as recorder:
+        recorder.write(Event(1, "Run", "a", "SUCCEEDED"))
+        seal(folder)
+        recorder.write(Event(2, "Run", "b", "SUCCEEDED"))
+    at = time.time() - age_s
+    os.utime(folder.path / "events.jsonl", (at, at))
+    assert [*load(folder)["events"]["object"]] == ["a", "b"]
+    seal(folder)
+    (folder.path / "events.jsonl").unlink()
+    assert [*load(folder)["events"]["object"]] == ["a", "b"]
+
+
+def test_a_damaged_table_is_made_again_from_its_records(tmp_path):
+    folder = RunFolder.create(tmp_path, "x")
+    with folder.recorder() as recorder:
+        recorder.write(Event(1, "Run", "a", "SUCCEEDED"))
+    seal(folder)
+    table = folder.path / "tables/events.parquet"
+    whole = table.read_bytes()
+    table.write_bytes(whole[:-5])
+    assert [*load(folder)["events"]["object"]] == ["a"]
+    seal(folder)
+    assert table.read_bytes() == whole
 
 
 def test_a_torn_last_line_is_dropped_and_counted(tmp_path):

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,8 +70,9 @@ class Locust:
         self.locustfile = ROOT / "locustfiles/kfp.py"
         self.processes: list[subprocess.Popen] = []
 
-    def start(self, *arguments: str, **environment: str) -> subprocess.Popen:
-        command = [BIN / "locust", "-f", self.locustfile, "--only-summary", *arguments]
+    def start(self, *arguments: str, within: Sequence[str] = (), **environment: str) -> subprocess.Popen:
+        """Start Locust; `within` is a command that gets Locust's as its arguments, as `env` or a shell."""
+        command = [*within, BIN / "locust", "-f", self.locustfile, "--only-summary", *arguments]
         if "--worker" not in arguments:
             command += ["--runs-dir", self.place / "runs"]
         process = subprocess.Popen(
@@ -90,7 +92,9 @@ class Locust:
         folders = sorted((self.place / "runs").glob("*")) if (self.place / "runs").is_dir() else []
         return Finished(process.returncode, out, err, folders[-1] if folders else None)
 
-    def headless(self, *arguments: str, timeout: float = 120, **environment: str) -> Finished:
+    def headless(
+        self, *arguments: str, timeout: float = 120, within: Sequence[str] = (), **environment: str
+    ) -> Finished:
         """Run to the end. A test that is INVALID only because this machine is too busy is repeated, up to twice.
 
         That verdict is right, but not what is tested here: load, platform and other tests share two cores.
@@ -100,7 +104,7 @@ class Locust:
             if "--processes" in arguments:
                 port = str(free_port())
                 ports = ("--master-bind-port", port, "--master-port", port)
-            finished = self.finish(self.start("--headless", *arguments, *ports, **environment), timeout)
+            finished = self.finish(self.start("--headless", *arguments, *ports, within=within, **environment), timeout)
             if not finished.was_late():
                 break
             if left < 2:

@@ -105,7 +105,7 @@ def kubeconfig(
 
 
 class Proxy:
-    """A TCP proxy to `port` that can cut its connections and refuse new ones."""
+    """A TCP proxy to `port` that can cut its connections, refuse new ones, and hold back what is sent (unless it `flows`)."""
 
     def __init__(self, port: int) -> None:
         self._to = port
@@ -114,6 +114,8 @@ class Proxy:
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._lock = threading.Lock()
         self.refuses = False
+        self.flows = threading.Event()
+        self.flows.set()
         self.accepted = 0
 
     def cut(self) -> None:
@@ -139,18 +141,20 @@ class Proxy:
             with self._lock:
                 self._pairs.append((client, server))
             for one, other in ((client, server), (server, client)):
-                threading.Thread(target=_pump, args=(one, other), daemon=True).start()
+                threading.Thread(target=_pump, args=(one, other, self.flows), daemon=True).start()
 
     def close(self) -> None:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.cut()
+        self.flows.set()
 
 
-def _pump(source: socket.socket, sink: socket.socket) -> None:
+def _pump(source: socket.socket, sink: socket.socket, flows: threading.Event) -> None:
     with suppress(OSError):
         while data := source.recv(2**16):
+            flows.wait()
             sink.sendall(data)
     for each in (source, sink):
         with suppress(OSError):

@@ -21,6 +21,7 @@ from harness.model.phases import (
     SUCCEEDED,
     UNSCHEDULABLE,
 )
+from harness.model.plan import Limits
 from harness.store import RunFolder
 from harness.store.tables import load, seal
 
@@ -44,6 +45,7 @@ class Story:
     intended: int = 0
     records: list[object] = field(default_factory=list)
     slos: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
     schedule: Mapping[str, object] = field(default_factory=lambda: {"name": "burst"})
     started: bool = True
     target: str = "kfp"
@@ -114,6 +116,7 @@ class Story:
             seed=7,
             simulated=True,
             slos=self.slos,
+            limits=self.limits,
             target_options={"namespace": "kubeflow", "pipeline": "training.yaml"},
             digests={"schedule": "00"},
             versions={"pipeswarm": "0.1.0"},

@@ -1,4 +1,4 @@
-"""What the cluster autoscaler decided, and how long it took to provision nodes."""
+"""What the autoscaler decided (cluster-autoscaler or Karpenter), and how long it took to provision nodes."""
 
 import re
 from dataclasses import dataclass
@@ -11,11 +11,16 @@ from harness.analysis.timeline.memory import remembered
 
 TRIGGERED_SCALE_UP = "TriggeredScaleUp"
 NOT_TRIGGERED_SCALE_UP = "NotTriggerScaleUp"
-# What clouds announce on a node that they reclaim (AKS, the node termination handlers of EKS and GKE).
-TAKEN_BACK = ("PreemptScheduled", "SpotInterruption", "PreemptionScheduled", "TerminationNotice")
+# What is announced on a node that its cloud reclaims (AKS, the node termination handlers of EKS and GKE, Karpenter).
+TAKEN_BACK = (
+    "PreemptScheduled", "SpotInterruption", "PreemptionScheduled", "TerminationNotice", "SpotInterrupted",
+    "TerminatingOnInterruption",
+)  # fmt: skip
 
 # As the autoscaler words it: pod triggered scale-up: [{pool-a 3->5 (max: 12)} {pool-b 0->1 (max: 4)}]
 _DECISION = re.compile(r"\{(\S+) (\d+)->(\d+) \(max: (\d+)\)\}")
+# As Karpenter words it, of a machine that it has requested: Pod should schedule on: nodeclaim/default-tn8fg
+_NOMINATED, _REQUESTED = "Nominated", re.compile(r"nodeclaim/([a-z0-9.-]+)")
 # A machine that is not ready after this time will not come.
 LONGEST_PROVISIONING_S = 1800.0
 
@@ -43,6 +48,18 @@ def scale_ups(timeline: Timeline) -> tuple[ScaleUp, ...]:
     return tuple(decisions.values())
 
 
+@remembered
+def requests(timeline: Timeline) -> Floats:
+    """When the autoscaler asked for a machine, s: once per machine, in order of time."""
+    events = timeline.events[timeline.events["reason"] == _NOMINATED]
+    claimed: dict[str, float] = {}
+    for at_s, message in sorted(zip(floats(events, "at_s").tolist(), events["message"].fillna(""), strict=True)):
+        for name in _REQUESTED.findall(message):  # one machine is announced to each pod that it is for
+            claimed.setdefault(name, at_s)
+    asked = [decision.at_s for decision in scale_ups(timeline) for _ in range(decision.after - decision.before)]
+    return np.sort(np.array([*asked, *claimed.values()], dtype=np.float64))
+
+
 def provisioning(timeline: Timeline) -> tuple[Floats, Floats]:
     """The disjoint intervals in which a node was being provisioned: from the decision until ready.
 
@@ -55,7 +72,7 @@ def provisioning(timeline: Timeline) -> tuple[Floats, Floats]:
     created, ready = created[came], ready[came]
     order = np.argsort(created, kind="stable")
     created, ready = created[order], np.where(np.isfinite(ready[order]), ready[order], timeline.end_s)
-    asked = np.array([d.at_s for d in scale_ups(timeline) for _ in range(d.after - d.before)], dtype=np.float64)
+    asked = requests(timeline)
     matched = min(asked.size, created.size)
     starts, ends = created.copy(), ready
     starts[:matched] = np.minimum(starts[:matched], asked[:matched])
@@ -71,6 +88,6 @@ def provisioning_times(timeline: Timeline) -> Floats:
     came = np.isfinite(ready) & (created > 0)
     order = np.argsort(created[came], kind="stable")
     ready = ready[came][order]
-    asked = np.array([d.at_s for d in scale_ups(timeline) for _ in range(d.after - d.before)], dtype=np.float64)
+    asked = requests(timeline)
     matched = min(asked.size, ready.size)
     return np.asarray(ready[:matched] - asked[:matched], dtype=np.float64)

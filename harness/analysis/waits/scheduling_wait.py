@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.analysis.capacity.autoscaling import NOT_TRIGGERED_SCALE_UP, provisioning_times, scale_ups
+from harness.analysis.capacity.autoscaling import NOT_TRIGGERED_SCALE_UP, provisioning_times, requests, scale_ups
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import waits_so_far
@@ -20,10 +20,17 @@ from harness.model.phases import (
 )
 
 FAILED_SCHEDULING = "FailedScheduling"
-_FAILED_SCALE_UP = frozenset({"FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut", "FailedScaleUp"})
-# Messages of cluster-autoscaler and Karpenter.
+# Reasons and messages of cluster-autoscaler (its scale-up events, and its reasons for skipping a node group) and of
+# Karpenter (events of pods and of NodeClaims), as their public sources word them.
+_FAILED_SCALE_UP = frozenset(
+    {"FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut", "FailedScaleUp", "InsufficientCapacityError"}
+)
+_MAY_SAY_MAX = frozenset({NOT_TRIGGERED_SCALE_UP, FAILED_SCHEDULING, "MaxNodesTotalReached"})
+_BACKS_OFF = re.compile(r"in backoff after failed scale-up")
 _AT_MAX = re.compile(
     r"max(?:imum)? (?:node group |cluster |nodes? |limit |size )*(?:size |limit )?reached"
+    r"|max cluster [\w., /-]+ limit reached"
+    r"|max total nodes in cluster reached|max node total count already reached"
     r"|exceeds? (?:the )?limits? for (?:nodepool|provisioner)",
     re.IGNORECASE,
 )
@@ -76,19 +83,20 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
     events = timeline.events
     reasons = events["reason"]
     not_triggered = events[reasons == NOT_TRIGGERED_SCALE_UP]
-    failed = events[reasons.isin(_FAILED_SCALE_UP)]
+    failed = [str(message) for message in events["message"][reasons.isin(_FAILED_SCALE_UP)].fillna("")]
+    failed += [str(message) for message in not_triggered["message"].fillna("") if _BACKS_OFF.search(message)]
     coming = provisioning_times(timeline)
-    decisions = scale_ups(timeline)
+    requested = requests(timeline)
     on_node = {phase: _seconds(timeline, phase) for phase in (PULLING, STARTING, RUNNING, STORING)}
     held = max(sum(on_node.values()), 1e-9)
     return SchedulingWait(
         unschedulable=shares[UNSCHEDULABLE],
         provisioning=shares[PROVISIONING],
         lacks=_lacks(timeline),
-        scaled=bool(len(decisions) or len(not_triggered) or len(failed)),
+        scaled=bool(requested.size or len(not_triggered) or failed),
         at_max=_at_max(timeline),
-        grew=bool(decisions),
-        refused=str(failed["message"].iloc[0]) if len(failed) else "",
+        grew=bool(requested.size),
+        refused=failed[0] if failed else "",
         pulling=on_node[PULLING] / held,
         storing=on_node[STORING] / held,
         coming_s=float(np.median(coming)) if coming.size else None,
@@ -113,7 +121,7 @@ def _lacks(timeline: Timeline) -> tuple[tuple[str, int], ...]:
 
 def _at_max(timeline: Timeline) -> str:
     """Evidence that the autoscaler was at its maximum: its own message, or its last decision; "" without any."""
-    events = timeline.events[timeline.events["reason"].isin({NOT_TRIGGERED_SCALE_UP, FAILED_SCHEDULING})]
+    events = timeline.events[timeline.events["reason"].isin(_MAY_SAY_MAX)]
     for message in events["message"].fillna(""):
         if _AT_MAX.search(message):
             return str(message)

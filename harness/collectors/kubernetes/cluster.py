@@ -13,14 +13,17 @@ from harness.collectors.kubernetes.pvcs import Claims
 from harness.collectors.kubernetes.reflector import OnChange, Reflector
 from harness.collectors.kubernetes.workflows import KIND as WORKFLOW_KIND
 from harness.collectors.kubernetes.workflows import Workflows
+from harness.collectors.polling import Polling
 from harness.collectors.source_health import NOT_REACHABLE, SourceHealth, UnreachableError
 from harness.model.live_observer import LiveObserver
 from harness.model.records import Event, Node
 
 _NOT_FOUND, _FORBIDDEN = 404, 403
+_VERSION = "/version"
 _ARGO = "/apis/argoproj.io/v1alpha1"
 _CLUSTER_EVENTS = "default"  # the namespace of events of nodes
 _TICK_S = 0.5
+_HEARTBEAT_S, _BRIEF_S = 5.0, 10.0
 
 
 class Cluster:
@@ -31,7 +34,8 @@ class Cluster:
         self._journal = journal = observation.journal
         since = observation.plan.started_at
         self._api = KubeApi(observation.settings, journal)
-        self._health = SourceHealth("kubernetes", journal)
+        # Watches resume after a short outage, and say so themselves.
+        self._health = SourceHealth("kubernetes", journal, brief_s=_BRIEF_S)
         self._nodes = Nodes(journal, {node.name: node for node in observation.folder.records(Node)}.values())
         self._pods = Pods(journal, since)
         recorded = observation.folder.records(Event)
@@ -55,6 +59,14 @@ class Cluster:
             self._health.answered()
             self._follow(stop)
 
+    def _heartbeat(self) -> Polling:
+        """A watch says nothing while nothing happens; whether the API server still responds has to be asked."""
+
+        def ask() -> None:
+            self._api.get(_VERSION)
+
+        return Polling(self._health, ask, _HEARTBEAT_S)
+
     def live(self) -> LiveObserver | None:
         """See `Collector`."""
         if not self._reflectors:
@@ -64,9 +76,10 @@ class Cluster:
         return LiveObserver(ready_nodes=self._nodes.ready, nodes=len(self._nodes), pods=self._pods.phases())
 
     def _follow(self, stop: threading.Event) -> None:
+        followed: tuple[Reflector | Polling, ...] = (*self._reflectors, self._heartbeat())
         threads = [
             threading.Thread(target=each.follow, args=(stop,), name=f"watch-{k}", daemon=True)
-            for k, each in enumerate(self._reflectors)
+            for k, each in enumerate(followed)
         ]
         for thread in threads:
             thread.start()
@@ -92,7 +105,7 @@ class Cluster:
         Raises:
             UnreachableError: no API server responds.
         """
-        self._api.get("/version")
+        self._api.get(_VERSION)
         settings = self._observation.settings
         platform = settings.platform_namespaces
         own = settings.namespace or self._api.context_namespace

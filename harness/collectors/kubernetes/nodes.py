@@ -26,6 +26,8 @@ _SPOT_LABELS = frozenset(
     }
 )  # fmt: skip
 GPUS = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi")
+# Nodes that are no machines, with their pools' names: a cloud runs each of their pods somewhere else.
+_VIRTUAL = {("type", "virtual-kubelet"): "virtual-node", ("eks.amazonaws.com/compute-type", "fargate"): "fargate"}
 _NO_POOL = "default"
 
 
@@ -38,7 +40,7 @@ def node_of(manifest: Mapping[str, Any], before: Node | None = None) -> Node:
     ready = ready_since(manifest)
     return Node(
         name=str(metadata["name"]),
-        pool=next((labels[name] for name in _POOL_LABELS if labels.get(name)), _NO_POOL),
+        pool=_pool(labels),
         created_at=created.at if created else 0,
         ready_at=before.ready_at if before and before.ready_at is not None else ready,
         gone_at=None,
@@ -48,6 +50,12 @@ def node_of(manifest: Mapping[str, Any], before: Node | None = None) -> Node:
         pods=int(parse_quantity(allocatable.get("pods", 110))),
         spot=any((name.lower(), value.lower()) in _SPOT_LABELS for name, value in labels.items()),
     )
+
+
+def _pool(labels: Mapping[str, str]) -> str:
+    virtual = (pool for (name, value), pool in _VIRTUAL.items() if labels.get(name) == value)
+    named = (labels[name] for name in _POOL_LABELS if labels.get(name))
+    return next(virtual, None) or next(named, _NO_POOL)
 
 
 def ready_since(manifest: Mapping[str, Any]) -> int | None:

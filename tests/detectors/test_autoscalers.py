@@ -1,0 +1,101 @@
+"""What autoscalers say of pods that wait, in their own words, and what is made of it.
+
+Sources: cluster-autoscaler's events of scale-ups and its reasons for skipping a node group (public source, and events
+quoted in its issues); Karpenter's events of pods, NodeClaims and nodes (public source and documentation).
+"""
+
+import pytest
+
+from harness.analysis.capacity.autoscaling import provisioning_times, requests
+from harness.detectors import diagnose
+from tests.support.injected import autoscaled, spot, steady
+
+GREW = ("Pod", "p", "TriggeredScaleUp", "pod triggered scale-up: [{steps 6->7 (max: 20)}]")
+NOMINATED = ("Pod", "p", "Nominated", "Pod should schedule on: nodeclaim/default-tn8fg")
+SKIPPED = "pod didn't trigger scale-up: "
+
+
+def waiting(*events, ready=12.0):
+    """Pods wait from 1 s to 40 s; a new node is ready at `ready`, and these events are observed."""
+    story = autoscaled("", reason="Ignored", ready=ready)
+    for second, event in enumerate(events, 2):
+        story.event(float(second), *event)
+    return story
+
+
+AT_MAX = [
+    (GREW, ("Pod", "q", "NotTriggerScaleUp", f"{SKIPPED}2 max node group size reached")),
+    (GREW, ("Pod", "q", "NotTriggerScaleUp", f"{SKIPPED}1 node(s) had untolerated taint(s), 3 max node group size reached")),
+    (GREW, ("Pod", "q", "NotTriggerScaleUp", f"{SKIPPED}1 max cluster cpu limit reached")),
+    (GREW, ("Pod", "q", "NotTriggerScaleUp", f"{SKIPPED}1 max cluster cpu, memory limit reached")),
+    (GREW, ("Pod", "q", "NotTriggerScaleUp", f"{SKIPPED}max total nodes in cluster reached")),
+    (GREW, ("ConfigMap", "cluster-autoscaler-status", "MaxNodesTotalReached", "Max total nodes in cluster reached: 7")),
+    (NOMINATED, ("Pod", "q", "FailedScheduling", "Failed to schedule pod, all available instance types exceed limits for nodepool (NodePool=default)")),
+    (NOMINATED, ("Pod", "q", "FailedScheduling", 'Failed to schedule pod, all available instance types exceed limits for nodepool: "default"')),
+]  # fmt: skip
+FAILING = [
+    (GREW, ("Pod", "q", "NotTriggerScaleUp", f"{SKIPPED}1 in backoff after failed scale-up")),
+    (GREW, ("ConfigMap", "cluster-autoscaler-status", "FailedToScaleUpGroup", "Scale-up failed for group steps: quota exceeded")),
+    (NOMINATED, ("NodeClaim", "default-tn8fg", "InsufficientCapacityError", "NodeClaim default-tn8fg event: insufficient capacity")),
+]  # fmt: skip
+OTHERS = [
+    (GREW, ("Pod", "q", "NotTriggerScaleUp", f"{SKIPPED}1 node(s) didn't match Pod's node affinity")),
+    (NOMINATED,),
+]
+
+
+@pytest.mark.parametrize("events", AT_MAX, ids=lambda events: events[-1][-1][-40:])
+def test_a_maximum_is_understood(events, tmp_path):
+    found = [finding.name for finding in diagnose(waiting(*events).timeline(tmp_path)).findings]
+    assert found[0] == "autoscaler-at-max", found
+
+
+@pytest.mark.parametrize("events", FAILING, ids=lambda events: events[-1][-1][-40:])
+def test_a_machine_that_can_not_be_had_is_understood(events, tmp_path):
+    findings = diagnose(waiting(*events).timeline(tmp_path)).findings
+    assert findings[0].name == "autoscaler-failing", [each.name for each in findings]
+    assert events[-1][-1] in findings[0].evidence[0].statement
+
+
+@pytest.mark.parametrize("events", OTHERS, ids=lambda events: events[-1][-1][-40:])
+def test_other_words_accuse_no_limit(events, tmp_path):
+    found = {finding.name for finding in diagnose(waiting(*events).timeline(tmp_path)).findings}
+    assert found.isdisjoint({"autoscaler-at-max", "autoscaler-failing"})
+
+
+def test_karpenters_commands_are_shown_for_karpenter(tmp_path):
+    (first, *_) = diagnose(waiting(*AT_MAX[-1]).timeline(tmp_path)).findings
+    assert "NodePool" in first.fix
+    assert first.commands == ("kubectl get nodepools,nodeclaims", "kubectl describe nodepools")
+    (first, *_) = diagnose(waiting(*AT_MAX[0]).timeline(tmp_path)).findings
+    assert "cluster-autoscaler-status" in first.commands[0]
+
+
+def test_a_machine_is_on_its_way_from_its_first_nomination(tmp_path):
+    story = steady(10)
+    for at_s, name in ((20.0, "default-a"), (22.0, "default-a"), (25.0, "default-b")):
+        story.event(at_s, "Pod", f"p{at_s}", "Nominated", f"Pod should schedule on: nodeclaim/{name}")
+    story.event(26.0, "Pod", "p", "Nominated", "Pod should schedule on: node/steps-0")  # it exists
+    story.node("new-0", 40.0, 62.0)  # the node object appears before it is ready
+    story.node("new-1", 45.0, 70.0)
+    timeline = story.timeline(tmp_path)
+    assert requests(timeline).tolist() == [20.0, 25.0]
+    assert provisioning_times(timeline).tolist() == [42.0, 45.0]
+    slow = diagnose(waiting(NOMINATED, ready=40.0).timeline(tmp_path / "slow")).findings
+    assert slow[0].name == "autoscaler-slow"
+
+
+@pytest.mark.parametrize(
+    "reason", ["PreemptScheduled", "SpotInterruption", "SpotInterrupted", "TerminatingOnInterruption"]
+)
+def test_a_node_that_its_cloud_announces_to_take_back_counts_as_spot(reason, tmp_path):
+    story = spot()
+    story.records = [
+        type(each)(**{**{name: getattr(each, name) for name in each.__slots__}, "spot": False})
+        if hasattr(each, "spot") else each
+        for each in story.records
+    ]  # fmt: skip
+    for node in {each.name for each in story.records if getattr(each, "gone_at", None) is not None}:
+        story.event(55.0, "Node", node, reason, "Spot interruption warning was triggered")
+    (first, *_) = diagnose(story.timeline(tmp_path)).findings
+    assert (first.name, first.confidence) == ("spot-evictions", 0.95)
