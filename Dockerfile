@@ -19,4 +19,5 @@ COPY --chown=pipeswarm harness/targets/training.yaml training.yaml
 # By number: a cluster that asks for non-root users can't look up names in an image.
 USER 10001
 RUN mkdir runs
-CMD ["locust", "-f", "locustfiles/kfp.py"]
+# Inside of a container loopback reaches nobody; who reaches the web UI is decided by what is published.
+CMD ["locust", "-f", "locustfiles/kfp.py", "--web-host", "0.0.0.0"]

@@ -42,12 +42,12 @@ def _sections(targets: Iterable[str]) -> Sections:
     """Options by their headings; a single target's defaults apply."""
     from harness.model.options import with_defaults
     from harness.model.schedules import schedule_options
-    from harness.plan.options import LOAD, OBSERVER, SCHEDULE
+    from harness.plan.options import LOAD, OBSERVER, SCHEDULE, WEB
     from harness.targets.target import find
 
     platforms = {name: find(name) for name in targets}
     defaults = next(iter(platforms.values())).DEFAULTS if len(platforms) == 1 else {}
-    ours = {"Schedule": (SCHEDULE, *schedule_options()), "Load": LOAD, "Observer": OBSERVER}
+    ours = {"Schedule": (SCHEDULE, *schedule_options()), "Load": LOAD, "Observer": OBSERVER, "Web UI": WEB}
     return {
         **{heading: with_defaults(options, defaults) for heading, options in ours.items()},
         **{f"Target {name}": tuple(platform.OPTIONS) for name, platform in platforms.items()},

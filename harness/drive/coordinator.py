@@ -1,5 +1,8 @@
 """The Locust process that controls tests: the only one, or the master. One test at a time."""
 
+import traceback
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +21,11 @@ from harness.drive.run_setup import LoadTest, Ready, RunContext, get_ready
 from harness.drive.runner import SessionRunner
 from harness.drive.session_messages import INTERRUPTED, Cut, Stop
 from harness.drive.status_reporter import StatusReporter
+from harness.model.errors import PipeswarmError
 from harness.model.live import Stage
 from harness.plan.environment import platform_host
-from harness.plan.options import settings
+from harness.plan.form import Form
+from harness.plan.options import Settings, check_texts, files_of_schedules, settings
 from harness.plan.validate import Checked, check
 from harness.targets.target import Platform
 
@@ -30,7 +35,10 @@ _CLOCK_NOTE_S = 0.01  # a worker's clock that is off by more is noted
 
 
 class Coordinator:
-    """Starts, stops and concludes the tests of `target` in this process. `reporter` shows them."""
+    """Starts, stops and concludes the tests of `target` in this process.
+
+    `reporter` shows them; `form` is that of the web UI, if there is one.
+    """
 
     def __init__(
         self, target: str, platform: Platform, environment: Any, token: BoundToken, statistics: Statistics
@@ -49,6 +57,7 @@ class Coordinator:
         self._stopping = False  # `stop` waits for the end of the test
         self._closing = False
         self.reporter = StatusReporter()
+        self.form: Form | None = None
         if isinstance(environment.runner, MasterRunner):
             self._cluster = Cluster(environment.runner, Path(environment.parsed_options.runs_dir))
             self._cluster.recover_leftovers()
@@ -128,20 +137,38 @@ class Coordinator:
                 self._environment.runner.stop()
 
     def _prepare(self) -> Ready:
-        checked = self._check()
-        say(checked.settings.ignored_options())
-        context = self._context(checked)
-        assert self._runner is not None
-        self.reporter.follow(self._runner)
-        return get_ready(checked, context)
+        check_texts(self._environment.parsed_options, self._platform)
+        with self._discreet(files_of_schedules()):
+            given = self._settings()
+        with self._discreet():
+            checked = check(given, self._target, self._platform)
+            say(given.ignored_options())
+            context = self._context(checked)
+            assert self._runner is not None
+            self.reporter.follow(self._runner)
+            return get_ready(checked, context)
+
+    @contextmanager
+    def _discreet(self, options: Collection[str] | None = None) -> Iterator[None]:
+        """The page must not show what is in files that its form names; see `Form.discreet`. The terminal may."""
+        try:
+            yield
+        except Exception as error:
+            told = self.form.discreet(error, options) if self.form is not None else error
+            if told is error:
+                raise
+            say(f"error: {error}\n" if isinstance(error, PipeswarmError) else traceback.format_exc())
+            raise told from None  # Locust's page shows its log, also tracebacks
 
     def _check(self) -> Checked:
+        return check(self._settings(), self._target, self._platform)
+
+    def _settings(self) -> Settings:
         host = self._environment.host or ""
         if host == self._simulator.url:
             host = ""
         host = host or platform_host(self._platform.HOST_VARIABLE)
-        given = settings(self._environment.parsed_options, host, self._platform)
-        return check(given, self._target, self._platform)
+        return settings(self._environment.parsed_options, host, self._platform)
 
     def _context(self, checked: Checked) -> RunContext:
         simulator = None

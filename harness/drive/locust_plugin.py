@@ -2,22 +2,28 @@
 
 from typing import Any
 
-from harness.drive import cluster_secret, descriptors, interrupts, web_tab
+from harness.drive import cluster_secret, descriptors, interrupts, web_form, web_tab
 from harness.drive.bound_token import BoundToken
 from harness.drive.conclusion import fail_on_listener_error, refuse
 from harness.drive.console import say
 from harness.drive.coordinator import Coordinator
 from harness.drive.locust_statistics import Statistics
+from harness.drive.web_guard import Guard, is_loopback
 from harness.drive.worker_orders import WorkerEndpoint
 from harness.model.errors import ConfigError, PipeswarmError
 from harness.plan.environment import platform_host
-from harness.plan.options import register
+from harness.plan.options import WEB_HOST_NAME, register
 from harness.targets.target import find
 
 from locust import events
 from locust.runners import WorkerRunner
 
 _FAREWELL_S = 10.0
+_LOOPBACK = "127.0.0.1"
+_OPEN = (
+    "the web UI has no login: whoever reaches port {} of this machine can start tests and read their results\n"
+    "  → leave --web-host out, or add --web-login"
+)
 
 
 def connect(target: str) -> None:
@@ -60,6 +66,7 @@ class LocustPlugin:
             descriptors.raise_limit()
         register(parser, self._platform)
         cluster_secret.configure(parser)
+        parser.set_defaults(web_host=_LOOPBACK)  # Locust's default is all interfaces
 
     def open(self, environment: Any, runner: Any, web_ui: Any, **_: object) -> None:
         """`init`: become a worker or the coordinator, which checks the configuration before anything is started."""
@@ -83,10 +90,9 @@ class LocustPlugin:
     def _check(self, coordinator: Coordinator, web_ui: Any, *, headless: bool) -> None:
         if web_ui is not None:
             try:
-                web_tab.check_address(web_ui.host, web_ui.port)
+                self._serve(coordinator, web_ui)
             except ConfigError as error:
                 refuse(error)
-            web_tab.add(web_ui, coordinator.reporter)
         try:
             coordinator.check()
         except PipeswarmError as error:
@@ -95,6 +101,21 @@ class LocustPlugin:
             warning = f"the test can't start with the present options: {error}"
             coordinator.reporter.refuse(warning)
             say(f"warning: {warning}\n")
+
+    def _serve(self, coordinator: Coordinator, web_ui: Any) -> None:
+        """Extend the web UI.
+
+        Raises:
+            ConfigError: it can't be served like this.
+        """
+        options = web_ui.environment.parsed_options
+        web_tab.check_address(web_ui.host, web_ui.port)
+        coordinator.form = web_form.form_of(self._platform, options, options.web_files)
+        names = WEB_HOST_NAME.read(options.web_host_name)
+        web_form.add(web_ui, coordinator.form, Guard((*names, options.web_host)))
+        web_tab.add(web_ui, coordinator.reporter)
+        if not (is_loopback(web_ui.host) or web_ui.web_login):
+            say(f"warning: {_OPEN.format(web_ui.port)}\n")
 
     def start_test(self, **_: object) -> None:
         """`test_start`: start a test, unless this is a worker, where Locust may fire this even before `init`."""

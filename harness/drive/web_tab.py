@@ -15,6 +15,8 @@ _FILES = Path(__file__).with_name("web")
 _ENTRY = f'<link rel="stylesheet" href="./{_KEY}/tab.css"><script defer src="./{_KEY}/tab.js"></script>'
 _JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
 
+_SANDBOX = "sandbox allow-scripts allow-popups allow-downloads; frame-ancestors 'none'"
+
 
 class Source(Protocol):
     """What the tab shows: the latest test of this process."""
@@ -80,7 +82,10 @@ def add(web_ui: Any, source: Source) -> None:
         path = source.document("report.html")
         if path is None:
             return "No report yet: it is written when the test is over.", 404
-        return send_file(path.resolve())
+        response = send_file(path.resolve())
+        # Its texts come from the platform: whatever runs in them must not act as this page.
+        response.headers["Content-Security-Policy"] = _SANDBOX
+        return response
 
     @pages.route(f"/{_KEY}/<any('tab.js', 'tab.css'):name>")
     def file(name: str) -> Any:

@@ -42,7 +42,10 @@ class Option:
         choices: the only texts allowed; none allows any.
         repeatable: may be given several times; its value is a tuple.
         in_form: whether the web form shows it.
-        file: format of the file that the text names, "yaml" or "arrivals"; "" where it names none.
+        file: format of the file that the text names: "yaml", "json", "csv", "arrivals" (CSV or run folder) or "report"
+            (report.json or run folder); "" where it names none. The web form takes files of these formats only, and
+            only from the folder that it may use.
+        is_name: of an option that takes a file or a name, whether a text is a name, such as an id.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Option:
     repeatable: bool = False
     in_form: bool = True
     file: str = ""
+    is_name: Callable[[str], bool] | None = None
 
     @property
     def dest(self) -> str:

@@ -4,6 +4,7 @@ Command line, ``locust.conf``, environment, Locust's web form and docs/options.m
 """
 
 import argparse
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from harness.targets.scenarios import ParamMode
 from harness.targets.target import Cleanup, Platform
 
 _DEFAULT_RUNS = 60
+_BUILT_IN = re.compile(r"[\w-]+")  # a profile's name; anything else is a path
 
 
 def _parse_page(text: str) -> tuple[str, str]:
@@ -34,7 +36,9 @@ def _parse_page(text: str) -> tuple[str, str]:
 SCHEDULE = Option("schedule", DEFAULT, f"when runs are due: {', '.join(kinds())}", choices=tuple(kinds()))
 LOAD: tuple[Option, ...] = (
     Option("drain", "10m", "how long to wait for the last runs after the last arrival", parse_duration),
-    Option("scenarios", "", "CSV with id,scenario_name,… (default: generated from the pipeline's inputs)", Path),
+    Option(
+        "scenarios", "", "CSV with id,scenario_name,… (default: generated from the pipeline's inputs)", Path, file="csv"
+    ),
     Option(
         "param-mode", "columns", "columns: one column per parameter · json:NAME: the row as a JSON list in NAME",
         ParamMode.parse,
@@ -46,22 +50,28 @@ LOAD: tuple[Option, ...] = (
         parse_share,
     ),
     Option(
-        "baseline", "", "earlier run of the same load, or its report.json; exit code 3 if significantly slower", Path
+        "baseline", "", "earlier run of the same load, or its report.json; exit code 3 if significantly slower", Path,
+        file="report",
     ),
     Option(
         "abort-on", "", "abort the test when this holds, as 'failed_ratio > 0.2 for 1m'; repeatable", parse_abort,
         repeatable=True,
     ),
-    Option("max-runs", "10000", "refuse to send more runs to a real platform, unless --yes is given", int),
-    Option("yes", False, "send more than --max-runs"),
+    Option(
+        "max-runs", "10000", "refuse to send more runs to a real platform, unless --yes is given", int, in_form=False
+    ),
+    Option("yes", False, "send more than --max-runs", in_form=False),
     Option("cleanup", "none", "what to do with the test's runs at its end", Cleanup, tuple(map(str, Cleanup))),
     Option("cleanup-rate", "20/s", "limit on clean-up requests", rate_above_0),
-    Option("simulate", "demo", "profile of the simulated platform; used without --host"),
+    Option(
+        "simulate", "demo", "profile of the simulated platform; used without --host", file="yaml",
+        is_name=lambda text: _BUILT_IN.fullmatch(text) is not None,
+    ),
     Option("fault", "", "fault injected into the simulated platform, as store-full or store-full@30s"),
     Option("namespace", "", "namespace of the runs and their pods (multi-user installations)"),
     Option("max-in-flight", "10000", "open requests per worker; arrivals beyond it are recorded as missed", count),
     Option("answer-timeout", "60s", "a submission without a response after this time is rejected", duration_above_0),
-    Option("runs-dir", "runs", "where run folders go", Path),
+    Option("runs-dir", "runs", "where run folders go", Path, in_form=False),
     Option("run-name", "", "name of the run folder (default: time, target, schedule, runs)"),
 )  # fmt: skip
 TOKEN_FILE = Option(
@@ -84,10 +94,21 @@ OBSERVER: tuple[Option, ...] = (
         "collector-option", "", "option of a collector, as NAME=VALUE; repeatable", parse_pair, repeatable=True,
         in_form=False,
     ),
-    Option("insecure", False, "skip TLS certificate checks (platform and Prometheus)"),
-    Option("redact", "", "parameter whose values are hidden in all that is recorded; repeatable", repeatable=True),
+    Option("insecure", False, "skip TLS certificate checks (platform and Prometheus)", in_form=False),
+    Option(
+        "redact", "", "parameter whose values are hidden in all that is recorded; repeatable", repeatable=True,
+        in_form=False,
+    ),
     TOKEN_FILE,
 )  # fmt: skip
+WEB_FILES = Option(
+    "web-files", ".", "folder whose files the web form may use, and into which it uploads", in_form=False
+)
+WEB_HOST_NAME = Option(
+    "web-host-name", "", "name under which browsers reach the web UI, beside localhost and addresses; repeatable",
+    repeatable=True, in_form=False,
+)  # fmt: skip
+WEB = (WEB_FILES, WEB_HOST_NAME)
 
 
 def named(*names: str) -> tuple[Option, ...]:
@@ -98,8 +119,33 @@ def named(*names: str) -> tuple[Option, ...]:
 
 def declared(platform: Platform) -> tuple[Option, ...]:
     """All options of a load test, with a platform's own options and defaults."""
-    ours = (SCHEDULE, *schedule_options(), *LOAD, *OBSERVER)
+    ours = (SCHEDULE, *schedule_options(), *LOAD, *OBSERVER, *WEB)
     return (*with_defaults(ours, platform.DEFAULTS), *platform.OPTIONS)
+
+
+def formats_of_files(platform: Platform) -> dict[str, frozenset[str]]:
+    """The options that name files, with the formats of each; those of ``--schedule-file`` differ by schedule."""
+    found: dict[str, frozenset[str]] = {}
+    of_schedules = (option for kind in kinds().values() for option in kind.OPTIONS)
+    for option in (*declared(platform), *of_schedules):
+        if option.file:
+            found[option.name] = found.get(option.name, frozenset()) | {option.file}
+    return found
+
+
+def files_of_schedules() -> tuple[str, ...]:
+    """The options that name files which `settings` reads."""
+    return tuple(option.name for option in schedule_options() if option.file)
+
+
+def check_texts(options: argparse.Namespace, platform: Platform) -> None:
+    """Check what `settings` checks, as far as no file is read for it.
+
+    Raises:
+        ConfigError: naming the option whose text can't be parsed.
+    """
+    for each in declared(platform):
+        each.read(getattr(options, each.dest, None))
 
 
 def register(parser: Any, platform: Platform) -> None:

@@ -23,6 +23,10 @@ from harness.targets.target import Platform, Prepared
 _MOST_GENERATED = 100_000
 
 
+class OverLimitError(ConfigError):
+    """There would be more runs than ``--max-runs``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
     """A test's configuration, checked offline: everything but what only the platform knows."""
@@ -60,10 +64,10 @@ def guard(settings: Settings, arrivals: int) -> None:
     """Guard a real platform against thousands of runs by mistake.
 
     Raises:
-        ConfigError: there would be more than ``--max-runs``, without ``--yes``.
+        OverLimitError: there would be more than ``--max-runs``, without ``--yes``.
     """
     if settings.most_runs is not None and arrivals > settings.most_runs:
-        raise ConfigError(
+        raise OverLimitError(
             f"{arrivals:,} runs would be sent to {settings.host}, more than --max-runs {settings.most_runs:,}",
             "if you mean it, add --yes or raise --max-runs",
         )

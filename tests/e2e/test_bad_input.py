@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.support.e2e import ROOT
+from tests.support.e2e import ROOT, free_port
 
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
 NOWHERE = ("--host", "http://127.0.0.1:9", "--pipeline", PIPELINE)
@@ -134,6 +134,13 @@ def test_a_web_ui_whose_port_is_in_use_is_a_configuration_error(locust):
         finished = locust.finish(locust.start("--web-host", "127.0.0.1", "--web-port", port))
     assert (finished.code, finished.folder) == (2, None)
     assert f"Address already in use: ('127.0.0.1', {port})" in finished.err
+    assert "Traceback" not in finished.err
+
+
+def test_a_folder_for_the_web_form_that_is_none_is_a_configuration_error(locust):
+    finished = locust.finish(locust.start("--web-port", str(free_port()), "--web-files", "missing"))
+    assert (finished.code, finished.folder) == (2, None)
+    assert "--web-files: missing is not a folder" in finished.err
     assert "Traceback" not in finished.err
 
 

@@ -51,7 +51,7 @@ def test_every_name_it_uses_is_declared():
             source = mount.split(":")[0]
             assert (ROOT / source).exists() if source.startswith("./") else source in COMPOSE["volumes"], mount
         for port in service.get("ports", ()):
-            assert re.fullmatch(r"\d+:\d+", port)
+            assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port), "published to this machine only"
         waited = service.get("depends_on", {})
         for other in waited if isinstance(waited, dict) else ():
             assert waited[other]["condition"] != "service_healthy" or "healthcheck" in SERVICES[other]

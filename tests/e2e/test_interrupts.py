@@ -5,12 +5,11 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.parse
-import urllib.request
 
 import pytest
 
 from tests.support.e2e import QUICK, ROOT, free_port, wait_for
+from tests.support.web_ui import start_web_ui
 
 PIPELINE = str(ROOT / "harness/targets/training.yaml")
 
@@ -66,19 +65,17 @@ def test_while_the_report_is_written_it_is_completed(locust):
 
 
 def test_the_web_ui_of_a_master_with_a_running_test(locust, platform):
-    port, bus = free_port(), str(free_port())
-    address = f"http://127.0.0.1:{port}"
-    master = locust.start(
-        "--master", "--master-bind-port", bus, "--web-host", "127.0.0.1", "--web-port", str(port), "--host", platform.url,
-        "--pipeline", PIPELINE, "--schedule", "constant", "--rate", "2/s", "--for", "10m",
+    bus = str(free_port())
+    ui = start_web_ui(
+        locust, "--master", "--master-bind-port", bus, "--host", platform.url, "--pipeline", PIPELINE,
+        "--schedule", "constant", "--rate", "2/s", "--for", "10m",
     )  # fmt: skip
     worker = locust.start("--worker", "--master-port", bus)
-    wait_for(lambda: json.load(urllib.request.urlopen(f"{address}/stats/requests"))["workers"])
-    form = urllib.parse.urlencode({"user_count": 1, "spawn_rate": 1, "host": platform.url}).encode()
-    urllib.request.urlopen(f"{address}/swarm", data=form).close()
+    wait_for(lambda: ui.json("/stats/requests")["workers"])
+    assert ui.start(host=platform.url)[1]["success"]
     wait_for(lambda: list(locust.place.glob("runs/*/submissions.jsonl")))
-    master.send_signal(signal.SIGINT)
-    finished = locust.finish(master)
+    ui.process.send_signal(signal.SIGINT)
+    finished = locust.finish(ui.process)
     assert finished.code == 130, finished.err
     assert any("interrupted" in reason for reason in finished.report()["validity"]["reasons"])
     assert len(finished.rows()) == 1200

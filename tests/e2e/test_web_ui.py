@@ -1,60 +1,14 @@
 """The web UI in a real browser: the form shows Pipeswarm's options, Start runs a test, Stop drains and seals it."""
 
 import re
-import shutil
-import time
-import urllib.request
-from contextlib import suppress
-
-import pytest
 
 from harness.model import Submission
 from harness.store import RunFolder
-from tests.support.e2e import QUICK, free_port, wait_for
+from tests.support.browser import page
+from tests.support.e2e import QUICK, wait_for
+from tests.support.web_ui import start_web_ui
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
-
-@pytest.fixture
-def page():
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine: install Debian's package chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        )
-        page = browser.new_page(viewport={"width": 1280, "height": 1000})
-        yield page
-        browser.close()
-
-
-@pytest.fixture
-def ui(locust):
-    port = free_port()
-    process = locust.start(
-        "--web-host",
-        "127.0.0.1",
-        "--web-port",
-        str(port),
-        "--simulate",
-        QUICK,
-        "--fault",
-        "api-errors",
-        "--over",
-        "3m",
-        "--runs",
-        "360",
-    )
-    address = f"http://127.0.0.1:{port}"
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        with suppress(OSError):
-            urllib.request.urlopen(address, timeout=2)
-            break
-        time.sleep(0.2)
-    return process, address
+__all__ = ["page"]
 
 
 def start_with_invalid_options(page):
@@ -70,11 +24,11 @@ def start_with_invalid_options(page):
     assert not tab.get_by_role("link", name="Open the report").is_visible()
 
 
-def test_start_runs_a_test_and_stop_drains_it(locust, ui, page, tmp_path):
-    process, address = ui
+def test_start_runs_a_test_and_stop_drains_it(locust, page, tmp_path):
+    ui = start_web_ui(locust, "--simulate", QUICK, "--fault", "api-errors", "--over", "3m", "--runs", "360")
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(address)
+    page.goto(ui.address)
     page.get_by_text("Custom parameters").click()
     page.get_by_label("Schedule (").wait_for()
     labels = [text.split(" (")[0] for text in page.locator("label").all_inner_texts() if "(" in text]
@@ -103,7 +57,7 @@ def test_start_runs_a_test_and_stop_drains_it(locust, ui, page, tmp_path):
     page.locator("#pipeline-runs").wait_for(state="hidden")
     page.get_by_role("tab", name="Pipeline runs").click()
 
-    scraped = urllib.request.urlopen(f"{address}/metrics").read().decode()
+    scraped = ui.read("/metrics").decode()
     assert "pipeswarm_arrivals_intended 360" in scraped.splitlines()
 
     page.get_by_role("button", name="Stop").click()
@@ -112,14 +66,57 @@ def test_start_runs_a_test_and_stop_drains_it(locust, ui, page, tmp_path):
     tab.get_by_role("link", name="Open the report").wait_for()
     assert "api-errors" in tab.get_by_label("Verdict").inner_text()
     page.screenshot(path=tmp_path / "stopped.png")
-    served = urllib.request.urlopen(f"{address}/pipeline-runs/report.html").read()
+    served = ui.read("/pipeline-runs/report.html")
     assert served == (folder / "report.html").read_bytes()
     run = RunFolder.open(folder)
     rows = {row.seq for row in run.records(Submission)}
     assert rows == set(range(360)), "every arrival is booked: sent, or missed because of the stop"
     assert run.read_live("observer")
+    with page.expect_popup() as opened:
+        tab.get_by_role("link", name="Open the report").click()
+    assert opened.value.evaluate("window.origin") == "null", "its scripts can't act as the page that opened it"
     start_with_invalid_options(page)
     page.screenshot(path=tmp_path / "refused.png")
     assert errors == []
-    process.terminate()
-    assert locust.finish(process).code is not None
+    ui.process.terminate()
+    assert locust.finish(ui.process).code is not None
+
+
+def test_the_form_offers_files_of_the_folder_and_uploads_others(locust, page, tmp_path):
+    (locust.place / "specs").mkdir()
+    (locust.place / "specs/mine.csv").write_text("id,scenario_name,data_multiplier\n1,a,many\n")
+    (tmp_path / "more.csv").write_text("id,scenario_name\n1,a\n2,b\n")
+    ui = start_web_ui(locust, "--simulate", QUICK, "--over", "1s", "--web-files", "specs")
+    page.goto(ui.address)
+    page.get_by_text("Custom parameters").click()
+    field = page.locator("input[name=scenarios]")
+    offered = page.locator("datalist#files-scenarios option")
+    offered.first.wait_for(state="attached")
+    assert field.get_attribute("list") == "files-scenarios"
+    assert [each.get_attribute("value") for each in offered.all()] == ["mine.csv"]
+    for name in ("schedule file", "scenarios", "baseline", "simulate", "pipeline"):
+        assert page.get_by_role("button", name=f"Upload a file for {name}").is_visible()
+    page.screenshot(path=tmp_path / "form.png", full_page=True)
+
+    field.fill("../secret.csv")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_text("the form may use no file '../secret.csv'").wait_for()
+    page.screenshot(path=tmp_path / "refused.png", full_page=True)
+
+    with page.expect_file_chooser() as chosen:
+        page.get_by_role("button", name="Upload a file for scenarios").click()
+    chosen.value.set_files(tmp_path / "more.csv")
+    page.wait_for_function("document.querySelector('input[name=scenarios]').value === 'uploads/more.csv'")
+    assert [each.get_attribute("value") for each in offered.all()] == ["mine.csv", "uploads/more.csv"]
+    page.screenshot(path=tmp_path / "uploaded.png", full_page=True)
+    page.get_by_role("button", name="Start").click()
+    wait_for(lambda: ui.state()["load"].get("intended") == 2)
+
+
+def test_a_page_of_a_locust_that_was_restarted_says_so(locust, page):
+    ui = start_web_ui(locust, "--simulate", QUICK)
+    page.goto(ui.address)
+    page.get_by_text("Custom parameters").wait_for()
+    page.route("**/swarm", lambda route: route.continue_(headers={**route.request.headers, "x-pipeswarm-token": "old"}))
+    page.get_by_role("button", name="Start").click()
+    page.get_by_text("reload the page: Locust was restarted").wait_for()

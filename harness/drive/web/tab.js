@@ -22,9 +22,11 @@
   const find = (selector) => panel.querySelector(selector);
   let drawn = "", plotly = null, fetchedAt = 0;
 
+  // Texts come from the platform: characters that would reorder or hide others are shown as their codes.
+  const shown = (text) => String(text).replace(/[^\P{C}\n\t]/gu, (sign) => `\\u{${sign.codePointAt(0).toString(16)}}`);
   const element = (name, text, className) => {
     const node = document.createElement(name);
-    node.textContent = text;
+    node.textContent = shown(text);
     if (className) node.className = className;
     return node;
   };
@@ -59,11 +61,11 @@
 
   function show(state) {
     const { load, observer, findings, history, warning, verdict, report } = state;
-    find(".stage").textContent = load.stage || "no test yet";
-    find(".load").textContent = load.load || "";
+    find(".stage").textContent = shown(load.stage || "no test yet");
+    find(".load").textContent = shown(load.load || "");
     find(".report").hidden = !report;
     find(".warning").hidden = !warning;
-    find(".warning").textContent = warning;
+    find(".warning").textContent = shown(warning);
     list(find(".counts"), COUNTS.filter(([key]) => key in load).map(([key, name]) => [name, number(load[key]), key]),
       (key, value) => BAD.has(key) && value !== "0");
     list(find(".facts"), facts(load, observer));
@@ -76,7 +78,7 @@
       return item;
     }) : [element("li", "None found so far.")]));
     find(".verdict").hidden = !verdict;
-    find(".verdict").textContent = verdict;
+    find(".verdict").textContent = shown(verdict);
     draw(history);
   }
 

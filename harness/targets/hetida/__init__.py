@@ -37,6 +37,15 @@ __all__ = [
     "DEFAULTS", "EXAMPLE", "HOST_VARIABLE", "OPTIONS", "HetidaTarget", "from_plan", "prepare", "without_values",
 ]  # fmt: skip
 
+
+def _is_id(text: str) -> bool:
+    try:
+        uuid.UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
 MODES = ("backend", "async", "runtime")
 OPTIONS = (
     Option(
@@ -44,9 +53,12 @@ OPTIONS = (
         "backend: execute and wait for the result · async: the backend calls back · runtime: a runtime directly",
         choices=MODES,
     ),
-    Option("transformation", "", "exported transformation or execution input (JSON file), or an id the backend knows"),
+    Option(
+        "transformation", "", "exported transformation or execution input (JSON file), or an id the backend knows",
+        file="json", is_name=_is_id,
+    ),
     Option("revision-group", "", "execute the latest released revision of this group"),
-    Option("wiring", "", "wiring (JSON file) instead of the transformation's test wiring"),
+    Option("wiring", "", "wiring (JSON file) instead of the transformation's test wiring", file="json"),
     Option("expect-output", "", "expected results, as 'score < 3; alerts' (an output's name, a JSON value)"),
     Option("callback-url", "", "async: address at which the backend reaches this machine, as http://me.example:9090"),
 )  # fmt: skip
@@ -95,14 +107,6 @@ def _wiring(raw: Any, where: str) -> dict[str, Any]:
     if not isinstance(raw, Mapping) or not isinstance(raw.get("input_wirings"), list):
         raise ConfigError(f"{where} is not a wiring: it has no input_wirings", "write it like a test_wiring")
     return dict(raw)
-
-
-def _is_id(text: str) -> bool:
-    try:
-        uuid.UUID(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _as_exported(found: Transformation) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 OPTIONS = (
-    Option("pipeline", "", "compiled pipeline (IR YAML); uploaded once, then submitted by version"),
+    Option("pipeline", "", "compiled pipeline (IR YAML); uploaded once, then submitted by version", file="yaml"),
     Option("pipeline-id", "", "id of an uploaded pipeline, instead of --pipeline"),
     Option("version-id", "", "id of its version (default: the newest)"),
     Option("experiment", "pipeswarm", "experiment of the runs; created if absent"),
