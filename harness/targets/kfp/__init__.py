@@ -95,8 +95,8 @@ class KfpTarget:
     def set_up(self, exchange: Exchange) -> SetUp:
         """Find or create the experiment and the pipeline version; see `Target.set_up`."""
         api = Api(exchange)
-        api.get("/healthz")
         namespace = self._options.get("namespace", "")
+        api.healthz(namespace)
         experiment = _experiment(api, self._options["experiment"], namespace)
         if self._package is not None:
             pipeline = _uploaded(api, self._options["pipeline_name"], namespace, self._package)
