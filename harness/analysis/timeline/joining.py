@@ -96,7 +96,9 @@ def joined_pods(
     others = spans[theirs]
     pods = _intervals(spans, ours, phase, start_at)
     pods.insert(0, "row", row[ours])
-    return pods, _intervals(others, np.ones(len(others), dtype=np.bool_), phase[theirs], start_at)
+    beside = _intervals(others, np.ones(len(others), dtype=np.bool_), phase[theirs], start_at)
+    beside.insert(0, "run", others["run"].astype("str").to_numpy())
+    return pods, beside
 
 
 def _intervals(spans: pd.DataFrame, kept: Bools, phase: NDArray[np.int8], start_at: int) -> pd.DataFrame:

@@ -42,7 +42,7 @@ class Timeline:
         described: rows of `runs` whose tasks were read from the platform, ascending.
         pods: one row per interval of a pod of these runs, those of a pod and of a run adjacent: row (of `runs`), pod
             (position in `names`), task, phase (index into POD_PHASES), start_s, end_s, node.
-        others_pods: the same, without row, of runs that do not belong to this test.
+        others_pods: the same, with run (the platform's id) instead of row, of runs that do not belong to this test.
         names: of all these pods; "" where the position stands for a run as a whole.
         events: at_s, kind, object, reason, message, source, run, count, type, namespace, of this test's runs, the
             platform and the cluster.
