@@ -1,11 +1,12 @@
 """The platform answered runs from its cache, in whole or in part: it did less work than the test asked for."""
 
 from harness.analysis.timeline import Timeline
-from harness.analysis.waits.cached import runs_with_cached_tasks
+from harness.analysis.waits.cached import caching
 from harness.detectors.capability import Capability
-from harness.detectors.detector import broke
+from harness.detectors.detector import CannotJudgeError, broke
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import SKIPPED
+from harness.model.phases import SKIPPED, SUCCEEDED
+from harness.model.units import counted
 
 NAME = "caching"
 NEEDS = (Capability.RUNS,)
@@ -15,14 +16,23 @@ NOT_INJECTED = "it is a property of the pipeline and the scenarios"
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Runs that were skipped as a whole, and runs in which a task was not executed."""
-    whole, part = int((timeline.runs["state"] == SKIPPED).sum()), int(runs_with_cached_tasks(timeline).size)
+    found, runs = caching(timeline), timeline.runs
+    whole, part = int((runs["state"] == SKIPPED).sum()), found.cached.size
     if not whole + part:
+        if (runs["state"] == SUCCEEDED).any() and not found.judged.size:
+            raise CannotJudgeError(
+                "whether tasks came from the cache shows in the runs' task details or in their pods, and neither was "
+                "observed of a run that succeeded"
+            )
         return []
-    share = (whole + part) / max(len(timeline.runs), 1)
+    share = (whole + part) / (whole + found.judged.size)
     facts = (
         Evidence(f"{whole:,} runs were skipped entirely", float(whole), "runs", "events", f"reason = {SKIPPED}"),
-        Evidence(f"{part:,} runs have a task with a driver and no executor", float(part), "runs", "spans"),
-    )
+        Evidence(
+            f"a task came from the cache in {part:,} of {counted(found.judged.size, 'run')} whose tasks were observed",
+            float(part), "runs", "spans",
+        ),
+    )  # fmt: skip
     return [
         Finding(
             NAME,

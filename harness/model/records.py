@@ -71,7 +71,8 @@ class Event:
     """Something that happened: a Kubernetes event, a run's end, a gap in the observation, a retry by the observer.
 
     `kind` is the object's kind ("Pod", "Node", "Run", "Observer", …), `object` its name, `reason` a single word,
-    `run` the run it belongs to if known, `count` the number of times it was reported.
+    `run` the run it belongs to if known, `count` the number of times it was reported, `namespace` that of a Kubernetes
+    object.
     """
 
     at: int
@@ -83,6 +84,7 @@ class Event:
     run: str | None = None
     count: int = 1
     type: str = "Normal"
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def test_a_pod_with_a_timestamp_before_the_response_counts_as_no_wait(stamped, t
 
 OF_KFP = {
     "api-throttled", "caching", "controller-backlog", "parallelism-cap", "agent-lag", "driver-overhead",
-    "db-slow-listing",
+    "db-slow-listing", "foreign-load",
 }  # fmt: skip
 OF_SERVICES = {"adapter-slow", "slow-worker", "lb-imbalance"}
 

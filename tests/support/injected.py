@@ -16,6 +16,7 @@ from harness.model.phases import (
     NODE_CPU_CORES,
     PULLING,
     QUEUED,
+    REQUESTED_CPU_CORES,
     RUNNING,
     RUNS_IN_FLIGHT,
     SCHEDULING,
@@ -285,6 +286,15 @@ def cached() -> Story:
     return story
 
 
+def shared(cores: float = 3.0, runs: int = 12, room: float = 3.0) -> Story:
+    """Pods wait `room` seconds for nodes of which `runs` other runs hold `cores` each."""
+    story = steady(60, room=room)
+    for k in range(runs):
+        story.pod(f"theirs-{k}", "report", NODES[k % len(NODES)], (SCHEDULING, 1.0, 2.0), (RUNNING, 2.0, 150.0))
+    story.sample(2.0, REQUESTED_CPU_CORES, cores, task="report")
+    return story
+
+
 INJECTED: dict[str, Callable[[], Story]] = {
     "store-full": lambda: burst(100, store_full_from=0.5),
     "store-slow": lambda: steady(store=8.0),
@@ -322,5 +332,6 @@ INJECTED: dict[str, Callable[[], Story]] = {
     ),
     "stranded-capacity": overstated,
     "inconsistent-records": miscounted,
+    "foreign-load": lambda: shared(cores=1.9),
     "failures": lambda: steady(fails=lambda seq: "exit code 3: no such column" if seq % 4 == 0 else ""),
 }

@@ -118,6 +118,59 @@ def test_an_unknown_pipeline_id_is_a_configuration_error():
         KfpTarget(OPTIONS | {"pipeline_id": "p9"}).set_up(server)
 
 
+STACK = (
+    "\ngithub.com/kubeflow/pipelines/backend/src/apiserver/server.(*PipelineUploadServer).uploadPipeline\n\tfile.go:192"
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [  # recorded
+        (400, "unknown template format"),
+        (400, "Failed to read pipeline from file"),
+        (500, "Failed to create a pipeline and a pipeline version"),
+    ],
+)
+def test_a_refused_upload_is_a_configuration_error_in_one_sentence(status, message):
+    refusal = HttpAnswer(status, json.dumps({"error_message": message, "error_details": message + STACK}).encode())
+    with pytest.raises(ConfigError) as raised:
+        uploading().set_up(ready(**{"GET /pipelines": {}, "POST /pipelines/upload": refusal}))
+    assert raised.value.exit_code == 2
+    assert raised.value.message == f"KFP refuses the pipeline: {message}"
+    assert "github.com" not in str(raised.value)
+
+
+def test_another_client_may_upload_the_pipeline_in_between():
+    refusal = HttpAnswer(409, json.dumps({"error_message": "Failed to create", "error_details": STACK}).encode())
+    server = ready(
+        **{"GET /pipelines": [{}, {"pipelines": [{"pipeline_id": "p1"}]}], "POST /pipelines/upload": refusal}
+    )
+    assert uploading().set_up(server).options["pipeline_id"] == "p1"
+
+
+MULTI_USER = "Invalid input error: An experiment cannot have an empty namespace in multi-user mode"
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"GET /healthz": {"multi_user": True}},
+        {"GET /experiments": HttpAnswer(400, json.dumps({"code": 3, "message": MULTI_USER}).encode())},
+        {"GET /pipelines": HttpAnswer(400, b'{"message": "Namespace is required for pipeline operations"}')},
+    ],
+)
+def test_an_installation_for_several_users_needs_a_namespace(answers):
+    with pytest.raises(ConfigError) as raised:
+        uploading().set_up(ready(**answers))
+    assert "--namespace" in str(raised.value)
+    assert "--host" not in str(raised.value)
+
+
+def test_with_a_namespace_an_installation_for_several_users_is_set_up():
+    target = KfpTarget(OPTIONS | {"pipeline_name": "n", "namespace": "team-a"}, package=b"pipelineInfo: {}")
+    assert target.set_up(ready(**{"GET /healthz": {"multi_user": True}})).options["experiment_id"] == "e1"
+
+
 def test_the_listing_asks_for_this_tests_runs_and_reads_1970_as_none():
     runs = [
         {"run_id": "b", "display_name": "2-x", "state": "RUNNING", "created_at": "2026-11-21T10:00:05Z", "finished_at": "1970-01-01T00:00:00Z"},
@@ -146,6 +199,32 @@ def test_further_pages_are_requested_by_token_alone():
 
 def test_an_empty_listing_is_an_empty_object():
     assert KfpTarget(OPTIONS | {"experiment_id": "e1"}).list_runs(Server()).runs == ()
+
+
+@pytest.mark.parametrize(
+    ("state", "history", "read"),
+    [
+        ("FAILED", "PENDING RUNNING CANCELING FAILED", "CANCELED"),  # recorded: terminated
+        ("FAILED", "PENDING RUNNING FAILED", "FAILED"),
+        ("FAILED", "PENDING RUNNING CANCELING FAILED RUNNING FAILED", "FAILED"),  # terminated, then retried
+        ("SUCCEEDED", "PENDING RUNNING CANCELING SUCCEEDED", "SUCCEEDED"),  # it ended before
+        ("CANCELED", "PENDING RUNNING CANCELED", "CANCELED"),
+        ("CANCELING", "PENDING RUNNING CANCELING", "CANCELING"),
+        ("RUNTIME_STATE_UNSPECIFIED", "", "PENDING"),
+        (None, "", "PENDING"),
+    ],
+)
+def test_a_terminated_run_is_canceled_and_one_without_a_state_pending(state, history, read):
+    entry = {"run_id": "r", "created_at": "2026-11-22T12:45:21Z", "finished_at": "2026-11-22T12:46:17Z"}
+    entry["state_history"] = [
+        {"update_time": f"2026-11-22T12:46:{k:02d}Z", "state": each} for k, each in enumerate(history.split())
+    ]
+    server = Server(**{"GET /runs": {"runs": [entry | ({"state": state} if state else {})]}})
+    (run,) = KfpTarget(OPTIONS | {"experiment_id": "e1"}).list_runs(server).runs
+    assert run.state == read
+    over = state in {"FAILED", "SUCCEEDED", "CANCELED"}
+    assert run.ended_at == (instant("2026-11-22T12:46:17Z") if over else None)
+    assert run.reported_at == (instant(entry["state_history"][-1]["update_time"]) if over else None)
 
 
 def test_the_last_report_of_a_retried_run_counts():

@@ -51,7 +51,7 @@ def dominant_shares(timeline: Timeline) -> Floats:
     tasks = timeline.pods["task"].cat
     shares = np.zeros(len(tasks.categories))
     for metric, column in ((REQUESTED_CPU_CORES, "cpu"), (REQUESTED_MEMORY_BYTES, "memory"), (REQUESTED_GPUS, "gpu")):
-        size, requests = floats(timeline.run_nodes, column), dict(_requests(timeline, metric, "task"))
+        size, requests = floats(timeline.run_nodes, column), dict(requests_by(timeline, metric, "task"))
         if not requests or not (size > 0).any():
             continue
         place = tasks.categories.get_indexer(pd.Index(requests.keys()))
@@ -83,7 +83,7 @@ def _groups(timeline: Timeline, metric: str, mine: Bools) -> list[tuple[float, B
     """Rows of `pods` by the amount that their pods request; none when a task's requests are unknown."""
     tasks = timeline.pods["task"].cat
     code, number = tasks.codes.to_numpy(), timeline.pods["pod"].to_numpy()
-    by_task, by_pod = dict(_requests(timeline, metric, "task")), dict(_requests(timeline, metric, "pod"))
+    by_task, by_pod = dict(requests_by(timeline, metric, "task")), dict(requests_by(timeline, metric, "pod"))
     there = np.bincount(code[mine], minlength=len(tasks.categories)) > 0
     if not mine.any() or not {str(name) for name in tasks.categories[there]} <= by_task.keys():
         return None
@@ -109,7 +109,8 @@ def _room(timeline: Timeline, column: str, edges: Floats) -> Floats:
     return room
 
 
-def _requests(timeline: Timeline, metric: str, label: str) -> Iterator[tuple[str, float]]:
+def requests_by(timeline: Timeline, metric: str, label: str) -> Iterator[tuple[str, float]]:
+    """Recorded requests by "task", or by "pod" for pods that differ from the first one of their task."""
     samples = timeline.metric(metric)
     for text, value in zip(samples["labels"], floats(samples, "value").tolist(), strict=True):
         labels = orjson.loads(text)

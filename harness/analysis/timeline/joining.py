@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from harness.analysis.timeline.columns import Bools, Floats, Ints, after, floats, position, shifted
-from harness.model.phases import POD_PHASES, TERMINAL_STATES
+from harness.model.phases import POD_PHASES, TASK, TERMINAL_STATES
 from harness.model.records import Outcome
 
 
@@ -81,17 +82,29 @@ def _unsent(observed: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def joined_pods(spans: pd.DataFrame, of_pod: Bools, runs: "pd.Series[str]", start_at: int) -> pd.DataFrame:
-    """Intervals of pods; repeated texts are categories, so that millions of rows stay small."""
+def joined_pods(
+    spans: pd.DataFrame, of_pod: Bools, runs: "pd.Series[str]", start_at: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Intervals of the pods of `runs`, and of other runs' pods; repeated texts are categories, to keep them small."""
     of_category = position(pd.Series(spans["phase"].cat.categories), pd.Series(POD_PHASES, dtype="str"))
     phase = np.append(of_category, -1).astype(np.int8)[spans["phase"].cat.codes.to_numpy()]
-    kept = of_pod & (phase >= 0)
     of_run = spans["run"].cat.categories
     row_of_run = np.where(of_run != "", position(pd.Series(of_run), runs), -1).astype(np.int32)
+    row = row_of_run[spans["run"].cat.codes.to_numpy()]
+    of_pod = of_pod & (phase >= 0)
+    ours, theirs = of_pod & (row >= 0), of_pod & (row < 0)
+    others = spans[theirs]
+    pods = _intervals(spans, ours, phase, start_at)
+    pods.insert(0, "row", row[ours])
+    beside = _intervals(others, np.ones(len(others), dtype=np.bool_), phase[theirs], start_at)
+    beside.insert(0, "run", others["run"].astype("str").to_numpy())
+    return pods, beside
+
+
+def _intervals(spans: pd.DataFrame, kept: Bools, phase: NDArray[np.int8], start_at: int) -> pd.DataFrame:
     # Column by column: a copy of all columns at once would double the memory of the largest table.
     return pd.DataFrame(
         {
-            "row": row_of_run[spans["run"].cat.codes.to_numpy()[kept]],
             "pod": spans["step"].to_numpy()[kept],
             "task": _category(spans["task"]).array[kept],
             "phase": phase[kept],
@@ -101,6 +114,17 @@ def joined_pods(spans: pd.DataFrame, of_pod: Bools, runs: "pd.Series[str]", star
         },
         copy=False,
     )
+
+
+def described_runs(spans: pd.DataFrame, runs: "pd.Series[str]") -> Ints:
+    """Rows of the runs whose tasks the platform was asked for, ascending."""
+    names = spans["phase"].cat.categories
+    if TASK not in names:
+        return np.zeros(0, dtype=np.int64)
+    of_task = spans["phase"].cat.codes.to_numpy() == names.get_loc(TASK)
+    asked = spans["run"].cat.categories[np.unique(spans["run"].cat.codes.to_numpy()[of_task])]
+    at = position(pd.Series(asked, dtype="str"), runs)
+    return np.unique(at[at >= 0])
 
 
 def _picked(column: "pd.Series[str]", at: Ints) -> "pd.Series[str]":

@@ -13,8 +13,9 @@ import pandas as pd
 
 from harness.analysis.timeline.clocks import ahead
 from harness.analysis.timeline.columns import Bools, Floats, Ints, beginnings, distinct, floats, position, shifted
-from harness.analysis.timeline.joining import joined_pods, joined_runs, observed_runs
+from harness.analysis.timeline.joining import described_runs, joined_pods, joined_runs, observed_runs
 from harness.analysis.timeline.memory import remembered
+from harness.analysis.timeline.ownership import namespace_of, of_others
 from harness.model.inert import shell_word
 from harness.model.phases import COMPUTING, POD_PHASES, RUN
 from harness.model.plan import Plan
@@ -41,10 +42,14 @@ class Timeline:
             answered_s, created_s, over_s (the platform's timestamp), said_s (when the platform was first seen to report
             the end), state ("" while the run is unfinished), message (the platform's error).
         foreign: number of observed runs that are not in the ledger.
-        pods: one row per interval of a pod, those of a pod and of a run adjacent: row (of `runs`, -1 when foreign),
-            pod (position in `names`), task, phase (index into POD_PHASES), start_s, end_s, node.
-        names: of the pods; "" where the position stands for a run as a whole.
-        events: at_s, kind, object, reason, message, source, run, count, type.
+        described: rows of `runs` whose tasks were read from the platform, ascending.
+        pods: one row per interval of a pod of these runs, those of a pod and of a run adjacent: row (of `runs`), pod
+            (position in `names`), task, phase (index into POD_PHASES), start_s, end_s, node.
+        others_pods: the same, with run (the platform's id) instead of row, of runs that do not belong to this test.
+        names: of all these pods; "" where the position stands for a run as a whole.
+        events: at_s, kind, object, reason, message, source, run, count, type, namespace, of this test's runs, the
+            platform and the cluster.
+        others_events: the same of other workloads.
         samples: metric, at_s, value, labels (a JSON text).
         nodes: name, pool, created_s, ready_s, gone_s, cpu, memory, gpu, pods, spot, price.
         skew_s: by how much the platform's clock is ahead; its timestamps above are already corrected.
@@ -56,9 +61,12 @@ class Timeline:
     end_s: float
     runs: pd.DataFrame
     foreign: int
+    described: Ints
     pods: pd.DataFrame
+    others_pods: pd.DataFrame
     names: "pd.Series[str]"
     events: pd.DataFrame
+    others_events: pd.DataFrame
     samples: pd.DataFrame
     nodes: pd.DataFrame
     skew_s: float = 0.0
@@ -74,21 +82,25 @@ class Timeline:
         observed = observed_runs(spans[whole & (spans["phase"] == RUN).to_numpy(dtype=bool)], events, start_at)
         runs = joined_runs(submissions, observed, start_at)
         skew_s = ahead(floats(runs, "sent_s"), floats(runs, "answered_s"), floats(runs, "created_s"))
-        pods = joined_pods(spans, ~whole, runs["run"], start_at)
+        pods, others_pods = joined_pods(spans, ~whole, runs["run"], start_at)
         happened = shifted(events, start_at, at="at_s")
         nodes = shifted(frames["nodes"], start_at, created_at="created_s", ready_at="ready_s", gone_at="gone_s")
         if skew_s:
-            _set_back(skew_s, runs, pods, happened, nodes)
+            _set_back(skew_s, runs, (pods, others_pods), happened, nodes)
         samples = shifted(frames["samples"], start_at, at="at_s")
+        apart = of_others(happened, plan, runs["run"], names.take(np.unique(pods["pod"])))
         return cls(
             plan=plan,
             start_at=start_at,
-            end_s=_last(runs, pods, happened, samples),
+            end_s=_last(runs, pods, others_pods, happened, samples),
             runs=runs,
             foreign=int(np.count_nonzero(position(observed["run"], runs["run"]) < 0)),
+            described=described_runs(spans, runs["run"]),
             pods=pods,
+            others_pods=others_pods,
             names=names,
-            events=happened,
+            events=happened[~apart].reset_index(drop=True),
+            others_events=happened[apart].reset_index(drop=True),
             samples=samples,
             nodes=nodes,
             skew_s=skew_s,
@@ -112,9 +124,8 @@ class Timeline:
         return self.pods[(self.pods["phase"] == POD_PHASES.index(phase)).to_numpy(dtype=bool)]
 
     def of_runs(self, *phases: str) -> Bools:
-        """Per row of `pods`: it belongs to a run and is in one of these phases."""
-        wanted = np.isin(POD_PHASES, phases)
-        return np.asarray(wanted[self.pods["phase"].to_numpy()] & (self.pods["row"].to_numpy() >= 0))
+        """Per row of `pods`: it is in one of these phases."""
+        return np.asarray(np.isin(POD_PHASES, phases)[self.pods["phase"].to_numpy()], dtype=np.bool_)
 
     def numbers_of(self, names: Iterable[str]) -> Ints:
         """The positions in `names` of the pods with these names, ascending."""
@@ -132,15 +143,14 @@ class Timeline:
     @property
     def namespace(self) -> str:
         """The runs' namespace as a word of a command; KFP's default when the plan does not name one."""
-        return shell_word(str(self.plan.target_options.get("namespace") or "kubeflow"))
+        return shell_word(namespace_of(self.plan))
 
     @property
     @remembered
     def run_nodes(self) -> pd.DataFrame:
         """The nodes of the pools that the runs' pods ran on; all nodes when that is unknown."""
         nodes, homes = self.nodes, self.pods["node"].cat
-        of_runs = homes.codes.to_numpy()[self.pods["row"].to_numpy() >= 0]
-        hosts = homes.categories[np.bincount(of_runs, minlength=len(homes.categories)) > 0]
+        hosts = homes.categories[np.bincount(homes.codes.to_numpy(), minlength=len(homes.categories)) > 0]
         pools = set(nodes["pool"][nodes["name"].isin(hosts)])
         return nodes[nodes["pool"].isin(pools)] if pools else nodes
 
@@ -178,11 +188,13 @@ def _start(plan: Plan, submissions: pd.DataFrame, spans: pd.DataFrame, events: p
     return int(spans["started_at"].min())
 
 
-def _set_back(skew_s: float, runs: pd.DataFrame, pods: pd.DataFrame, events: pd.DataFrame, nodes: pd.DataFrame) -> None:
+def _set_back(
+    skew_s: float, runs: pd.DataFrame, pods: Iterable[pd.DataFrame], events: pd.DataFrame, nodes: pd.DataFrame
+) -> None:
     """Move the platform's timestamps to the harness's clock, in place."""
     for frame, names in (
         (runs, ("created_s", "over_s", "said_s")),
-        (pods, ("start_s", "end_s")),
+        *((each, ("start_s", "end_s")) for each in pods),
         (nodes, ("created_s", "ready_s", "gone_s")),
     ):
         for name in names:

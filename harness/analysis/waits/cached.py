@@ -5,9 +5,13 @@ finds the task's outputs in the cache, no executor starts. The run ends as SUCCE
 the executor as SKIPPED.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from harness.analysis.timeline import Bools, Ints, Timeline, beginnings
+from harness.analysis.timeline.memory import remembered
+from harness.analysis.waits.wasted_work import lost_pods
 from harness.model.phases import CACHED, GAP, SUCCEEDED
 
 _DRIVER_POD, _EXECUTOR_POD = "-system-container-driver-", "-system-container-impl-"
@@ -15,43 +19,65 @@ _DRIVER_TASK = "-driver"
 _KUBERNETES = "kubernetes"  # prefix of the sources of pods and events
 
 
-def runs_with_cached_tasks(timeline: Timeline) -> Ints:
-    """Rows of `Timeline.runs` that succeeded although the platform did not execute one of their tasks.
+@dataclass(frozen=True, slots=True, eq=False)
+class Caching:
+    """Rows of `Timeline.runs` that succeeded, ascending.
 
-    The task details say so, but only of the few runs whose details were read; of all runs the pods show it.
+    Attributes:
+        judged: runs whose pods or task details show whether every task was executed.
+        cached: those of them in which a task was not executed.
     """
+
+    judged: Ints
+    cached: Ints
+
+
+@remembered
+def caching(timeline: Timeline) -> Caching:
+    """Combine the task details, which were read of a few runs, with the pods, which show it of all runs."""
+    succeeded = np.flatnonzero((timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool))
+    shown, without_executor = _shown_by_pods(timeline)
     events, runs = timeline.events, timeline.runs
-    cached = events["run"][((events["kind"] == "Task") & (events["reason"] == CACHED)).to_numpy(dtype=bool)]
-    reported = np.flatnonzero(runs["run"].isin(cached.dropna()).to_numpy(dtype=bool))
-    found = np.union1d(reported, _without_executor(timeline))
-    succeeded = (runs["state"] == SUCCEEDED).to_numpy(dtype=bool)
-    return np.asarray(found[succeeded[found]], dtype=np.int64)
+    reported = events["run"][((events["kind"] == "Task") & (events["reason"] == CACHED)).to_numpy(dtype=bool)]
+    skipped = np.flatnonzero(runs["run"].isin(reported.dropna()).to_numpy(dtype=bool))
+    cached = np.union1d(skipped, without_executor)
+    judged = np.union1d(np.union1d(timeline.described, shown), cached)
+    return Caching(np.intersect1d(judged, succeeded), np.intersect1d(cached, succeeded))
 
 
-def _without_executor(timeline: Timeline) -> Ints:
-    """Rows of runs of which a task had a driver and no executor.
+def runs_with_cached_tasks(timeline: Timeline) -> Ints:
+    """Rows of `Timeline.runs` that succeeded although the platform did not execute one of their tasks."""
+    return caching(timeline).cached
+
+
+def _shown_by_pods(timeline: Timeline) -> tuple[Ints, Ints]:
+    """Rows of runs with driver pods, and of those in which more drivers than executors ran for a task.
+
+    In a loop or in nested pipelines several tasks of a run may have the same name. A driver that was lost runs again,
+    so where pods were lost only a task without any executor counts.
 
     Empty where pods were not observed for a while: an executor may have come and gone in between.
     """
-    events = timeline.events
+    events, pods = timeline.events, timeline.pods
     gaps = (events["kind"] == "Observer") & (events["reason"] == GAP) & events["object"].str.startswith(_KUBERNETES)
-    pods = timeline.pods
+    nothing = np.zeros(0, dtype=np.int64)
+    if gaps.any() or not len(pods):
+        return nothing, nothing
     tasks = pods["task"].cat.categories.astype("str")
-    driving = tasks.str.endswith(_DRIVER_TASK)
-    if gaps.any() or not driving.any():
-        return np.zeros(0, dtype=np.int64)
     number = pods["pod"].to_numpy()
     first = beginnings(number)  # one row per pod
-    first = first[pods["row"].to_numpy()[first] >= 0]
     row, task = pods["row"].to_numpy(dtype=np.int64)[first], pods["task"].cat.codes.to_numpy()[first]
-    driven = tasks.get_indexer(
-        tasks.str.removesuffix(_DRIVER_TASK)
-    )  # by the driver's task; -1 when that never had a pod
-    drivers = _called(timeline, _DRIVER_POD)[number[first]] & np.asarray(driving)[task]
+    driven = tasks.get_indexer(tasks.str.removesuffix(_DRIVER_TASK))[task]  # -1 when that task never had a pod
+    drivers = _called(timeline, _DRIVER_POD)[number[first]] & np.asarray(tasks.str.endswith(_DRIVER_TASK))[task]
     executors = _called(timeline, _EXECUTOR_POD)[number[first]]
-    executed = row[executors] * len(tasks) + task[executors]
-    wanted = np.where(driven[task] >= 0, row * len(tasks) + driven[task], -1)[drivers]
-    return np.unique(row[drivers][~np.isin(wanted, executed)])
+    known = drivers & (driven >= 0)
+    wanted, drove = np.unique(row[known] * len(tasks) + driven[known], return_counts=True)
+    executed = np.sort(row[executors] * len(tasks) + task[executors])
+    ran = np.searchsorted(executed, wanted, side="right") - np.searchsorted(executed, wanted)
+    lost = np.isin(number[first], np.concatenate(lost_pods(timeline)))
+    repeated = np.isin(wanted // len(tasks), row[lost])
+    fewer = np.where(repeated, ran == 0, ran < drove)
+    return np.unique(row[drivers]), np.union1d(row[drivers & ~known], wanted[fewer] // len(tasks))
 
 
 def _called(timeline: Timeline, part: str) -> Bools:

@@ -80,7 +80,8 @@ class Events:
             return
         message, run = str(event.get("message") or ""), (life.run or None) if life else None
         severity = str(event.get("type") or "Normal")
-        self._journal.write(Event(last.at, kind, name, reason, message, "kubernetes", run, news, severity))
+        within = str(about.get("namespace") or "")
+        self._journal.write(Event(last.at, kind, name, reason, message, "kubernetes", run, news, severity, within))
 
 
 def _as_core(event: Manifest) -> Manifest:

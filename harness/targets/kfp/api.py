@@ -1,5 +1,6 @@
 """Calls to the KFP API outside the submit path: JSON in, JSON out, every error explained."""
 
+import re
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +14,11 @@ from harness.model.http import Exchange, HttpAnswer, HttpRequest
 ROOT = "/apis/v2beta1"
 JSON = {"content-type": "application/json"}
 _MAX_ERROR_TEXT = 500
+_MESSAGES = ("message", "error_message", "error")  # the second one is that of an upload
+_CONFLICT = 409
+# Every multi-user installation refuses an experiment or a run without a namespace, in words of its own.
+_NO_NAMESPACE = re.compile(r"empty namespace|namespace is (required|empty)", re.IGNORECASE)
+_NAMESPACE_HINT = "give the namespace of your profile with --namespace"
 
 
 class HttpError(TargetUnreachableError):
@@ -30,7 +36,7 @@ class Api:
     """The API behind an exchange. Paths are relative to ``/apis/v2beta1``; empty query values are left out.
 
     Every method raises `TargetUnreachableError` when the answer is not that of a KFP API, and `ConfigError` when the
-    pipeline or version that it names does not exist.
+    pipeline or version that it names does not exist, the uploaded pipeline is refused, or a namespace is missing.
     """
 
     def __init__(self, exchange: Exchange) -> None:
@@ -55,6 +61,11 @@ class Api:
         headers = {"content-type": f"multipart/form-data; boundary={boundary}"}
         return self._call(HttpRequest("POST", f"{ROOT}/pipelines/upload{_encoded(query)}", body, headers))
 
+    def healthz(self, namespace: str) -> None:
+        """Check that this is a KFP API, and that `namespace` is given if it serves several users."""
+        if self.get("/healthz").get("multi_user") and not namespace:
+            raise ConfigError("this KFP serves several users, so that runs need a namespace", _NAMESPACE_HINT)
+
     def _call(self, request: HttpRequest) -> dict[str, Any]:
         answer = self._exchange(request)
         where = f"{request.method} {request.path.partition('?')[0]}"
@@ -72,6 +83,13 @@ class Api:
         if answer.status == 404 and "/pipelines/" in request.path and parsed is not None:
             raise ConfigError(f"{where}: {error_text(answer)}", "look up --pipeline-id and --version-id in the KFP UI")
         if answer.status // 100 != 2:
+            if _NO_NAMESPACE.search(text := error_text(answer)):
+                raise ConfigError(f"{where}: {text}", _NAMESPACE_HINT)
+            if parsed and "error_message" in parsed and answer.status != _CONFLICT:
+                raise ConfigError(
+                    f"KFP refuses the pipeline: {text}",
+                    "compile it with a kfp SDK that this version of KFP supports; the API server's log says more",
+                )
             raise HttpError(where, answer)
         if parsed is None:
             raise TargetUnreachableError(
@@ -95,10 +113,10 @@ def _object(answer: HttpAnswer) -> dict[str, Any] | None:
 
 
 def error_text(answer: HttpAnswer) -> str:
-    """The message in an answer's body, or what kind of page it is instead."""
+    """The message in an answer's body, without a stack trace, or what kind of page it is instead."""
     try:
         parsed = orjson.loads(answer.body)
-        text = str(parsed.get("message") or parsed.get("error") or parsed)
+        text = str(next((parsed[key] for key in _MESSAGES if parsed.get(key)), parsed))
     except (ValueError, AttributeError):
         start = answer.body[:200].lstrip().lower()
         if start.startswith((b"<!doctype", b"<html")):

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from harness.analysis.waits.cached import runs_with_cached_tasks
+from harness.analysis.waits.cached import caching, runs_with_cached_tasks
 from harness.cli import main
 from harness.model import Span
 from harness.model.phases import CACHED, FAILED, GAP, RUNNING
@@ -39,6 +39,39 @@ def test_observation_gaps_give_no_verdict_on_caching(tmp_path):
     told = story("train", "prepare")
     told.event(5.0, "Observer", "kubernetes pods", GAP, "not seen for 9 s")
     assert list(runs_with_cached_tasks(told.timeline(tmp_path))) == []
+
+
+def loop(*, executed, lost=()):
+    """A run whose loop has three drivers and these executors of the task ``step``; `lost` pods were evicted."""
+    told = Story(intended=1)
+    run = told.submit(0, due=1.0)
+    roles = [("driver", f"-{k}") for k in range(3)] + [("impl", f"-{k}") for k in range(executed)]
+    for role, number in roles:
+        task = "step-driver" if role == "driver" else "step"
+        name = f"{run}-system-container-{role}{number}"
+        told.records.append(Span(run, name, RUNNING, at(2.0), at(3.0), task, 0, "n", "kubernetes", 1.0))
+        if f"{role}{number}" in lost:
+            told.event(3.0, "Pod", name, "Evicted", run=run)
+    told.run(run, 1.0, 9.0)
+    return told
+
+
+@pytest.mark.parametrize(("executed", "cached"), [(3, []), (4, []), (2, [0]), (1, [0]), (0, [0])])
+def test_in_a_loop_each_driver_has_an_executor_of_its_own(tmp_path, executed, cached):
+    assert list(runs_with_cached_tasks(loop(executed=executed).timeline(tmp_path))) == cached
+
+
+@pytest.mark.parametrize(("executed", "cached"), [(2, []), (1, []), (0, [0])])
+def test_a_driver_that_was_lost_ran_twice(tmp_path, executed, cached):
+    told = loop(executed=executed, lost={"driver-0"})
+    assert list(runs_with_cached_tasks(told.timeline(tmp_path))) == cached
+
+
+def test_other_runs_show_nothing_about_this_tests_tasks(tmp_path):
+    told = story(executed=())
+    pod(told, "others", "driver", "train-driver")
+    found = caching(told.timeline(tmp_path))
+    assert (list(found.judged), list(found.cached)) == ([], [])
 
 
 def test_task_details_reveal_cached_tasks_without_pods(tmp_path):

@@ -1,0 +1,38 @@
+"""Whose a record is: this test's runs' or the platform's, which are judged, or another workload's beside them."""
+
+from collections.abc import Collection
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.timeline.columns import Bools
+from harness.model.plan import Plan
+
+# Components of Kubernetes, such as autoscalers.
+_SYSTEM = "kube-system"
+# A decision about the cluster's nodes, reported in an event of a pod that happens to wait.
+_DECISIONS = frozenset({"TriggeredScaleUp"})
+
+
+def of_others(events: pd.DataFrame, plan: Plan, runs: Collection[str], pods: Collection[str]) -> Bools:
+    """Per event: it belongs to a run that is not of this test, or to an object that is neither its nor the platform's.
+
+    Args:
+        events: as recorded; older folders don't name the objects' namespaces, so that only runs tell.
+        plan: names the namespaces of the platform and of the runs.
+        runs: this test's.
+        pods: names of the pods of this test's runs; where none was observed, those in the runs' namespace count as its.
+    """
+    run, of_pod = events["run"].fillna(""), events["kind"] == "Pod"
+    ours = run.isin(set(runs) - {""}) | (of_pod & events["object"].isin(set(pods)))
+    apart = run != ""
+    if "namespace" in events:
+        platform = {"", _SYSTEM, *plan.observer.platform_namespaces}
+        with_runs = events["namespace"] == namespace_of(plan)
+        apart |= ~events["namespace"].fillna("").isin(platform) & ~(with_runs & (~of_pod | (not len(pods))))
+    return np.asarray(apart & ~ours & ~events["reason"].isin(_DECISIONS), dtype=np.bool_)
+
+
+def namespace_of(plan: Plan) -> str:
+    """The runs' namespace; KFP's default when the plan does not name one."""
+    return str(plan.target_options.get("namespace") or "kubeflow")

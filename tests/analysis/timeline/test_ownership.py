@@ -1,0 +1,113 @@
+"""What others do on the platform and the cluster is told from this test's runs, and not judged."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.analysis.timeline import Timeline
+from harness.analysis.waits.tasks import tasks
+from harness.detectors import diagnose
+from harness.model.phases import PULLING, RUNNING, STORING, UNSCHEDULABLE
+from harness.model.plan import ObserverPlan
+from harness.store.tables import load
+from tests.support.injected import steady
+from tests.support.timelines import Story
+
+OURS, THEIRS = "run-0000", "theirs"
+
+
+def story(*, pods: bool = True) -> Story:
+    told = Story(intended=1)
+    told.run(told.submit(0), 0.0, 9.0)
+    if pods:
+        told.pod(OURS, "train", "node-0", (RUNNING, 1.0, 8.0))
+    told.pod(THEIRS, "train", "node-0", (UNSCHEDULABLE, 1.0, 3.0), (RUNNING, 3.0, 7.0))
+    return told
+
+
+def timeline(told: Story, tmp_path, namespace: str = "kubeflow") -> Timeline:
+    """The test's timeline when its runs are in this namespace, and the platform in kubeflow."""
+    folder = told.write(tmp_path)
+    options = {**told.plan().target_options, "namespace": namespace}
+    plan = replace(told.plan(), target_options=options, observer=ObserverPlan(platform_namespaces=("kubeflow",)))
+    return Timeline.from_frames(plan, load(folder))
+
+
+def test_pods_of_other_runs_are_apart(tmp_path):
+    found = timeline(story(), tmp_path)
+    assert set(found.names.take(found.pods["pod"])) == {f"{OURS}-train"}
+    assert set(found.names.take(found.others_pods["pod"])) == {f"{THEIRS}-train"}
+    assert len(found.stretches(UNSCHEDULABLE)) == 0
+    assert tasks(found).pods.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "more", "ours"),
+    [
+        ("Pod", f"{OURS}-train", {"run": OURS, "namespace": "team-a"}, True),
+        ("Pod", f"{OURS}-train", {"namespace": "team-a"}, True),  # an event that names no run
+        ("Pod", f"{THEIRS}-train", {"run": THEIRS, "namespace": "team-a"}, False),
+        ("Pod", "ml-pipeline-7f", {"namespace": "kubeflow"}, True),
+        ("Pod", "cluster-autoscaler-0", {"namespace": "kube-system"}, True),
+        ("Pod", "notebook-0", {"namespace": "team-a"}, False),
+        ("Pod", "shop-0", {"namespace": "shop"}, False),
+        ("Deployment", "shop", {"namespace": "shop"}, False),
+        ("Workflow", "training-x", {"namespace": "team-a"}, True),
+        ("Workflow", "training-y", {"run": THEIRS, "namespace": "team-a"}, False),
+        ("Node", "node-0", {}, True),
+        ("Run", THEIRS, {"run": THEIRS}, False),
+        ("Observer", "kubernetes pods", {}, True),
+        ("Pod", "recorded-by-an-older-version", {}, True),
+    ],
+)
+def test_events_of_others_are_apart(tmp_path, kind, name, more, ours):
+    told = story()
+    told.event(4.0, kind, name, "Something", **more)
+    found = timeline(told, tmp_path, "team-a")
+    assert [name in set(each["object"]) for each in (found.events, found.others_events)] == [ours, not ours]
+
+
+def test_without_observed_pods_those_in_the_runs_namespace_count_as_the_tests(tmp_path):
+    told = story(pods=False)
+    told.event(4.0, "Pod", "train-x", "FailedScheduling", namespace="team-a")
+    told.event(4.0, "Pod", "shop-0", "FailedScheduling", namespace="shop")
+    assert set(timeline(told, tmp_path, "team-a").others_events["object"]) == {"shop-0"}
+
+
+def test_a_decision_about_nodes_counts_whichever_pod_it_was_made_for(tmp_path):
+    told = story()
+    told.event(2.0, "Pod", f"{THEIRS}-train", "TriggeredScaleUp", run=THEIRS)
+    assert timeline(told, tmp_path).others_events.empty
+
+
+def test_trouble_of_others_adds_no_finding(tmp_path):
+    healthy = steady(60)
+    expected = diagnose(healthy.timeline(tmp_path / "alone"))
+    troubled = steady(60)
+    for k in range(40):
+        pod = troubled.pod(
+            f"{THEIRS}-{k}", "train", "node-0",
+            (UNSCHEDULABLE, 2.0 * k, 2.0 * k + 30), (PULLING, 2.0 * k + 30, 2.0 * k + 60),
+            (RUNNING, 2.0 * k + 60, 2.0 * k + 61), (STORING, 2.0 * k + 61, 2.0 * k + 99),
+        )  # fmt: skip
+        troubled.run(f"{THEIRS}-{k}", 2.0 * k, 100.0, "FAILED", "Error 1040: Too many connections")
+        for reason, message in (
+            ("OOMKilled", "container main ended with exit code 137"),
+            ("Evicted", "The node was low on resource: memory."),
+            ("FailedScheduling", "0/6 nodes are available: 6 Insufficient cpu."),
+            ("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached"),
+            ("ErrImagePull", "failed to pull image"),
+            ("FailedCreate", 'pods "x" is forbidden: exceeded quota: team, requested: pods=1'),
+        ):
+            troubled.event(3.0 * k, "Pod", pod, reason, message, run=f"{THEIRS}-{k}", type="Warning")
+            troubled.event(3.0 * k, "Pod", f"shop-{k}", reason, message, namespace="shop", type="Warning")
+    found = diagnose(troubled.timeline(tmp_path / "beside"))
+    assert found.findings == expected.findings
+    assert found.validity == expected.validity
+
+
+def test_the_platforms_own_pods_are_judged(tmp_path):
+    told = steady(60)
+    told.event(40.0, "Pod", "ml-pipeline-7f", "OOMKilled", "exit code 137", namespace="kubeflow", type="Warning")
+    (finding,) = [each for each in diagnose(told.timeline(tmp_path)).findings if each.name == "oom"]
+    assert "ml-pipeline-7f" in finding.title
