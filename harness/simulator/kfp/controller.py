@@ -67,6 +67,7 @@ class Controller:
         """Terminate a workflow: its pods are deleted, and it fails."""
         if not workflow.over and not workflow.stopping:
             workflow.stopping = True
+            self._changed(workflow)
             self._requeue(workflow)
 
     def retry(self, workflow: Workflow) -> None:
@@ -171,7 +172,7 @@ class Controller:
     def _begin(self, workflow: Workflow) -> bool:
         """Start a workflow, unless too many are running; returns whether it started."""
         if self.parallelism and self.running >= self.parallelism and not workflow.stopping:
-            workflow.message = POSTPONED
+            workflow.phase, workflow.message = PENDING, POSTPONED
             self._postponed.append(workflow)
             self._changed(workflow)
             return False

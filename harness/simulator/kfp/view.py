@@ -30,6 +30,15 @@ def _set(**fields: object) -> Document:
     return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
 
 
+def _plain(value: Any) -> Any:
+    """A value as in the JSON of protobuf, which has no decimal point in whole numbers."""
+    if isinstance(value, dict):
+        return {name: _plain(value[name]) for name in sorted(value)}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def experiment(row: Experiment, stamp: Stamp) -> Document:
     """The Experiment message of a row."""
     return _set(
@@ -37,7 +46,6 @@ def experiment(row: Experiment, stamp: Stamp) -> Document:
         display_name=row.name,
         description=row.description,
         created_at=stamp(row.created),
-        namespace=row.namespace,
         storage_state=row.storage_state,
         last_run_created_at=NEVER if row.last_run is None else stamp(row.last_run),
     )
@@ -45,7 +53,7 @@ def experiment(row: Experiment, stamp: Stamp) -> Document:
 
 def pipeline(row: Pipeline, stamp: Stamp) -> Document:
     """The Pipeline message of a row."""
-    return _set(pipeline_id=row.id, namespace=row.namespace, **_described(row, stamp))
+    return _set(pipeline_id=row.id, **_described(row, stamp))
 
 
 def version(row: Version, stamp: Stamp) -> Document:
@@ -62,10 +70,11 @@ def _described(row: Pipeline | Version, stamp: Stamp) -> Document:
 
 
 def _source(row: Version) -> Document:
+    spec: Document = _plain(row.spec)
     if not row.platform:
-        return row.spec
+        return spec
     platform = {"platforms": {"kubernetes": {"deploymentSpec": {"executors": row.platform}}}}
-    return {"pipeline_spec": row.spec, "platform_spec": platform}
+    return {"pipeline_spec": spec, "platform_spec": platform}
 
 
 def run(row: Run, stamp: Stamp) -> Document:
@@ -79,7 +88,7 @@ def run(row: Run, stamp: Stamp) -> Document:
         description=row.description,
         pipeline_version_reference=reference if row.by_reference else None,
         pipeline_spec=None if row.by_reference else _source(row.version),
-        runtime_config=_set(parameters=dict(row.parameters), pipeline_root=row.pipeline_root),
+        runtime_config=_set(parameters=_plain(dict(row.given)), pipeline_root=row.pipeline_root),
         service_account=row.service_account or "pipeline-runner",
         created_at=stamp(row.created),
         scheduled_at=stamp(row.created),
@@ -87,14 +96,14 @@ def run(row: Run, stamp: Stamp) -> Document:
         state=row.state,
         error={"code": _INTERNAL, "message": row.error} if row.error else None,
         run_details=_set(task_details=_tasks(row, stamp)),
-        state_history=[{"update_time": stamp(at), "state": state} for at, state in row.history],
+        state_history=[_set(update_time=stamp(at), state=state) for at, state in row.history],
     )
 
 
 def _tasks(row: Run, stamp: Stamp) -> list[Document]:
     """One entry for each Argo node as of the last report."""
     workflow, known = row.workflow, row.reported
-    if workflow is None or known is None or workflow.started is None:
+    if workflow is None or known is None or workflow.started is None or workflow.started > known:
         return []
     root = _set(
         run_id=row.id,

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from harness.simulator.cluster import Pod
 from harness.simulator.kfp.graph import EXECUTOR, JOIN, Graph, Plan, fnv1a
 
+UNSEEN = ""  # by the controller
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
 ERROR, OMITTED, SKIPPED = "Error", "Omitted", "Skipped"
 
@@ -54,7 +55,7 @@ class Workflow:
         self.created = created
         self.started: float | None = None
         self.finished: float | None = None
-        self.phase = PENDING
+        self.phase = UNSEEN
         self.message = ""
         self.failed = False
         self.stopping = False  # termination was requested
@@ -159,6 +160,6 @@ class Workflow:
         self._fates.clear()
         self.due = [k for k, waits in enumerate(self._waits) if waits == 0 and k not in done]
         self.started = self.finished = None
-        self.phase, self.message = PENDING, ""
+        self.phase, self.message = RUNNING, ""
         self.failed = self.stopping = self.kept = False
         self._cascade([each for index in done for each in self._count_down(index)], self.created)
