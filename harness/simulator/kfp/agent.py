@@ -92,7 +92,6 @@ class Agent:
         run.enter(state, now)
         if phase in {phases.SUCCEEDED, phases.FAILED}:
             run.finished = workflow.finished
-            run.error = workflow.message if phase == phases.FAILED else ""
             if not workflow.kept:
                 workflow.kept = True
                 self._over(run)
