@@ -49,9 +49,12 @@ def task_of(manifest: Mapping[str, Any]) -> str:
     metadata = manifest["metadata"]
     workflow = str((metadata.get("labels") or {}).get(WORKFLOW, ""))
     path = str((metadata.get("annotations") or {}).get(_NODE_NAME, ""))
-    if not path:
-        return str(metadata["name"])
-    parts = _INDEX.sub("", path.removeprefix(workflow)).strip(".").split(".")
+    return task_at(workflow, path) if path else str(metadata["name"])
+
+
+def task_at(workflow: str, node: str) -> str:
+    """The step's name in the pipeline, from Argo's name of its node."""
+    parts = _INDEX.sub("", node.removeprefix(workflow)).strip(".").split(".")
     if len(parts) > 1 and parts[-1] == _EXECUTOR:
         parts.pop()
     return parts[-1] or "main"

@@ -89,7 +89,6 @@ class Agent:
         run.enter(CANCELING if canceling else _STATES[phase], now)
         if phase in {phases.SUCCEEDED, phases.FAILED}:
             run.finished = workflow.finished
-            run.error = workflow.message if phase == phases.FAILED else ""
             if not workflow.kept:
                 workflow.kept = True
                 self._over(run)

@@ -75,7 +75,6 @@ class Run:
     state: str = PENDING
     history: list[tuple[float, str]] = field(default_factory=list)
     finished: float | None = None
-    error: str = ""
     workflow: Workflow | None = None
     reported: float | None = None
     changes: int = 0  # counts changes of the row

@@ -198,7 +198,7 @@ class Server:
             refused = aborted("Workflow must be Failed/Error to retry", "workflow cannot be retried")
             raise refused.within(f"Failed to retry run {run_id}")
         self._controller.retry(run.workflow)
-        run.finished, run.error = None, ""
+        run.finished = None
         run.enter(RUNNING, self._loop.now)
 
     def archive(self, run_id: str) -> None:

@@ -14,7 +14,6 @@ from harness.simulator.kfp.workflow import Step, Workflow
 Document = dict[str, Any]
 Stamp = Callable[[float], str]
 NEVER = "1970-01-01T00:00:00Z"
-_INTERNAL = 13
 _STATES = {
     phases.PENDING: "PENDING",
     phases.RUNNING: "RUNNING",
@@ -94,7 +93,6 @@ def run(row: Run, stamp: Stamp) -> Document:
         scheduled_at=stamp(row.created),
         finished_at=NEVER if row.finished is None else stamp(row.finished),
         state=row.state,
-        error={"code": _INTERNAL, "message": row.error} if row.error else None,
         run_details=_set(task_details=_tasks(row, stamp)),
         state_history=[_set(update_time=stamp(at), state=state) for at, state in row.history],
     )
@@ -140,7 +138,6 @@ def _task(row: Run, index: int, known: float, stamp: Stamp) -> Document:
         start_time=stamp(min(started, known)),
         end_time=stamp(step.finished) if over and step.finished is not None else NEVER,
         state=state,
-        error={"code": _INTERNAL, "message": step.message} if over and step.message else None,
         state_history=[{"update_time": stamp(known), "state": state}],
         child_tasks=pods or _children(workflow, index, known),
         parent_task_id=_task_id(f"{workflow.name}.{plan.path.rpartition('.')[0]}".rstrip(".")),

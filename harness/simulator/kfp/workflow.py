@@ -13,7 +13,7 @@ ERROR, OMITTED, SKIPPED = "Error", "Omitted", "Skipped"
 class Step:
     """The state of one node of the graph. Instants are seconds of simulated time."""
 
-    __slots__ = ("attempts", "finished", "message", "output", "pods", "started", "state", "taken")
+    __slots__ = ("attempts", "ended", "finished", "message", "output", "pods", "started", "state", "taken")
 
     def __init__(self, started: float) -> None:
         self.state = PENDING
@@ -23,6 +23,7 @@ class Step:
         self.attempts = 0
         self.output = 0.0  # bytes written to the artifact store
         self.pods: list[Pod] = []
+        self.ended: dict[str, tuple[str, str]] = {}  # state and message of each ended pod's node, by the pod's name
         self.taken = True  # of a driver: the result of its task's condition
 
     @property
@@ -48,7 +49,7 @@ class Workflow:
     ) -> None:
         self.run_id = run_id
         self.name = name
-        self.hash = fnv1a(f"{name}.")  # prefix hash of its nodes' names
+        self.hash = fnv1a(name)  # prefix hash of its nodes' names
         self.namespace = namespace
         self.graph = graph
         self.parameters = parameters
@@ -92,7 +93,6 @@ class Workflow:
         step.state, step.finished, step.message, step.taken = state, now, message, taken
         if state in {FAILED, ERROR}:
             self.failed = True
-            self.message = self.message or message
         self._cascade(self._count_down(index), now)
 
     def _cascade(self, ended: list[tuple[int, str]], now: float) -> None:
