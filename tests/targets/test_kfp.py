@@ -148,6 +148,32 @@ def test_an_empty_listing_is_an_empty_object():
     assert KfpTarget(OPTIONS | {"experiment_id": "e1"}).list_runs(Server()).runs == ()
 
 
+@pytest.mark.parametrize(
+    ("state", "history", "read"),
+    [
+        ("FAILED", "PENDING RUNNING CANCELING FAILED", "CANCELED"),  # recorded: terminated
+        ("FAILED", "PENDING RUNNING FAILED", "FAILED"),
+        ("FAILED", "PENDING RUNNING CANCELING FAILED RUNNING FAILED", "FAILED"),  # terminated, then retried
+        ("SUCCEEDED", "PENDING RUNNING CANCELING SUCCEEDED", "SUCCEEDED"),  # it ended before
+        ("CANCELED", "PENDING RUNNING CANCELED", "CANCELED"),
+        ("CANCELING", "PENDING RUNNING CANCELING", "CANCELING"),
+        ("RUNTIME_STATE_UNSPECIFIED", "", "PENDING"),
+        (None, "", "PENDING"),
+    ],
+)
+def test_a_terminated_run_is_canceled_and_one_without_a_state_pending(state, history, read):
+    entry = {"run_id": "r", "created_at": "2026-11-22T12:45:21Z", "finished_at": "2026-11-22T12:46:17Z"}
+    entry["state_history"] = [
+        {"update_time": f"2026-11-22T12:46:{k:02d}Z", "state": each} for k, each in enumerate(history.split())
+    ]
+    server = Server(**{"GET /runs": {"runs": [entry | ({"state": state} if state else {})]}})
+    (run,) = KfpTarget(OPTIONS | {"experiment_id": "e1"}).list_runs(server).runs
+    assert run.state == read
+    over = state in {"FAILED", "SUCCEEDED", "CANCELED"}
+    assert run.ended_at == (instant("2026-11-22T12:46:17Z") if over else None)
+    assert run.reported_at == (instant(entry["state_history"][-1]["update_time"]) if over else None)
+
+
 def test_the_last_report_of_a_retried_run_counts():
     times = [("RUNNING", "10:00:01"), ("FAILED", "10:00:30"), ("RUNNING", "10:02:00"), ("FAILED", "10:03:00")]
     history = [{"state": state, "update_time": f"2026-11-21T{time}Z"} for state, time in times]

@@ -15,7 +15,7 @@ import pandas as pd
 
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.timeline.memory import remembered
-from harness.model.phases import CANCELED, FAILED, OF_TASK
+from harness.model.phases import FAILED, OF_TASK
 
 # Reasons of pod events that report a failed container or pod.
 BAD_ENDS = frozenset(
@@ -74,9 +74,9 @@ class Said:
 
 @remembered
 def failures(timeline: Timeline) -> tuple[Failure, ...]:
-    """The runs that failed or were cancelled, by end."""
+    """The runs that failed, by end; a canceled run was ended by somebody."""
     runs = timeline.runs
-    bad = runs["state"].isin([FAILED, CANCELED]).to_numpy(dtype=bool)
+    bad = (runs["state"] == FAILED).to_numpy(dtype=bool)
     if not bad.any():
         return ()
     over, messages = floats(runs, "over_s"), runs["message"].to_numpy(dtype=object)

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.collectors.kubernetes.pods import task_at
 from harness.collectors.kubernetes.reflector import Manifest
 from harness.collectors.kubernetes.timestamps import stamp
+from harness.model.argo_nodes import task_of_node
 
 _POD = "Pod"
 # Phases of nodes that can have a reason; those of skipped nodes say why there was nothing to do.
@@ -81,7 +81,7 @@ def _nodes(status: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _message(workflow: str, node: Mapping[str, Any]) -> NodeMessage:
-    task = task_at(workflow, str(node.get("name") or ""))
+    task = task_of_node(str(node.get("name") or ""), workflow)
     return NodeMessage(task, str(node["phase"]), str(node["message"]).strip(), _at(node))
 
 

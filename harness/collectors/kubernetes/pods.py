@@ -10,7 +10,6 @@ Conditions and the kubelet's events have timestamps in whole seconds, the schedu
 lengths of pulls in the kubelet's messages are exact to a millisecond.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise, zip_longest
@@ -18,6 +17,7 @@ from typing import Any
 
 from harness.collectors.kubernetes.image_pulls import Pulls
 from harness.collectors.kubernetes.timestamps import Stamp, event_stamps, finer, settled, stamp
+from harness.model.argo_nodes import task_of_node
 from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, STORING, UNSCHEDULABLE
 from harness.model.records import Event, Span
 
@@ -25,8 +25,6 @@ WORKFLOW = "workflows.argoproj.io/workflow"
 RUN_ID = "pipeline/runid"
 _NODE_NAME = "workflows.argoproj.io/node-name"
 _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
-_EXECUTOR = "executor"
-_INDEX = re.compile(r"\([^)]*\)|\[[^\]]*\]")  # "(0)" of a retry, "(2:{…})" of a loop's item, "[1]" of a group
 _FINE_S = 1e-3
 _WATCH_DELAY_S = 0.05  # a watch shows a pod within this time after its creation
 # Reasons for which a container waits in vain.
@@ -49,15 +47,7 @@ def task_of(manifest: Mapping[str, Any]) -> str:
     metadata = manifest["metadata"]
     workflow = str((metadata.get("labels") or {}).get(WORKFLOW, ""))
     path = str((metadata.get("annotations") or {}).get(_NODE_NAME, ""))
-    return task_at(workflow, path) if path else str(metadata["name"])
-
-
-def task_at(workflow: str, node: str) -> str:
-    """The step's name in the pipeline, from Argo's name of its node."""
-    parts = _INDEX.sub("", node.removeprefix(workflow)).strip(".").split(".")
-    if len(parts) > 1 and parts[-1] == _EXECUTOR:
-        parts.pop()
-    return parts[-1] or "main"
+    return task_of_node(path, workflow) if path else str(metadata["name"])
 
 
 @dataclass(slots=True)

@@ -47,6 +47,8 @@ _NOT_FOUND = 404
 # The server's message, with status 400, when a run to terminate has ended already.
 _ALREADY_ENDED = "Row not found"
 _TERMINAL = frozenset({SUCCEEDED, FAILED, CANCELED, SKIPPED})
+_CANCELING = "CANCELING"
+_UNKNOWN = "RUNTIME_STATE_UNSPECIFIED"
 _MAX_SKEW_NS = 120 * 10**9  # the platform's clock may be behind ours
 
 
@@ -222,17 +224,28 @@ def _latest_version(api: Api, pipeline: str) -> str:
 
 
 def _listed(run: Mapping[str, Any]) -> ListedRun:
-    state = str(run.get("state", "PENDING"))
-    ended = state in _TERMINAL
+    """A run whose state KFP does not know yet is PENDING: the first report has not come."""
+    reported = str(run.get("state") or _UNKNOWN)
+    ended = reported in _TERMINAL
+    state = CANCELED if reported == FAILED and _was_terminated(run) else reported
     return ListedRun(
         id=str(run["run_id"]),
         name=str(run.get("display_name", "")),
-        state=state,
+        state="PENDING" if state == _UNKNOWN else state,
         created_at=instant(run.get("created_at")) or 0,
         ended_at=instant(run.get("finished_at")) if ended else None,
         error=str((run.get("error") or {}).get("message", "")),
-        reported_at=_reported_at(run, state) if ended else None,
+        reported_at=_reported_at(run, reported) if ended else None,
     )
+
+
+def _was_terminated(run: Mapping[str, Any]) -> bool:
+    """Whether a FAILED run failed because it was terminated: CANCELING precedes its end.
+
+    A retried run runs again after that; then its end is its own.
+    """
+    states = [str(each.get("state") or "") for each in run.get("state_history") or ()]
+    return next((state for state in reversed(states) if state != FAILED), "") == _CANCELING
 
 
 def _reported_at(run: Mapping[str, Any], state: str) -> int | None:

@@ -1,67 +1,75 @@
-"""Tasks of a KFP run, from ``run_details.task_details``: one entry per node of the Argo workflow.
+"""Tasks of a KFP run, from ``run_details.task_details``: one entry per node of the Argo workflow, in no order.
 
 A task is two nodes: its driver (``train-driver``), and the node that runs the user's container, which Argo calls
-``executor`` inside the node ``train``. When the driver finds the outputs in the cache, the executor is SKIPPED and the
-run still ends as SUCCEEDED. A condition that does not hold is skipped as a group, under a name the compiler generated.
+``executor`` inside the node ``train``. Where nodes may be retried, each is an entry of its own beside one for each
+attempt: ``executor``, ``executor(0)``, ``executor(1)``. When the driver finds the outputs in the cache, the executor is
+SKIPPED and the run still ends as SUCCEEDED. A condition that does not hold is skipped as a group, under a name that the
+compiler generated. What never began because something before it failed has no state.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from harness.model.argo_nodes import DRIVER_SUFFIX, EXECUTOR, parent_of_node, task_of_node
 from harness.model.phases import SKIPPED
+from harness.targets.kfp.task_nodes import Entry, children, display_name, task_nodes
 from harness.targets.target import TaskDetail
 
-_EXECUTOR = re.compile(r"executor(\(\d+\))?")  # with (0), (1) … when retries are enabled
+_EXECUTOR = re.compile(rf"{EXECUTOR}(\(\d+\))?")
 _GROUP = re.compile(r"(condition|condition-branches|for-loop|exit-handler)-\d+")
-_DRIVER = "-driver"
+_PIPELINE = "root"
 
 
 def tasks_of(run: Mapping[str, Any]) -> tuple[TaskDetail, ...]:
-    """The tasks in the API's answer for a run, without the workflow itself and the groups that contain tasks."""
+    """The tasks in the API's answer for a run, by start: each attempt once, without the groups that contain tasks."""
     entries = [each for each in (run.get("run_details") or {}).get("task_details") or () if each.get("task_id")]
+    workflow, nodes = task_nodes(entries)
+    named = list(_by_node(entries, workflow, nodes) if nodes else _by_link(entries))
+    driven = {name.removesuffix(DRIVER_SUFFIX) for _, name in named if name.endswith(DRIVER_SUFFIX)}
+    tasks = [_task(entry, name, driven) for entry, name in named]
+    return tuple(sorted(tasks, key=lambda task: (task.started_at, task.name, task.id)))
+
+
+def _by_node(entries: Sequence[Entry], workflow: str, nodes: Mapping[int, str]) -> Iterator[tuple[Entry, str]]:
+    """Entries of tasks with the tasks' names: the nodes that contain no other node."""
+    containers = {parent_of_node(name) for name in nodes.values()}
+    for k, node in nodes.items():
+        name = task_of_node(node, workflow)
+        outermost = parent_of_node(parent_of_node(node)) == workflow
+        if node not in containers and not _GROUP.fullmatch(name) and not (outermost and name == _PIPELINE):
+            yield entries[k], name
+
+
+def _by_link(entries: Sequence[Entry]) -> Iterator[tuple[Entry, str]]:
+    """The same where entries refer to each other by their own ids, as the API's definition also allows."""
     parents = dict(_parents(entries))
-    names = {str(each["task_id"]): str(each.get("display_name", "")) for each in entries}
-    driven = {name.removesuffix(_DRIVER) for name in names.values() if name.endswith(_DRIVER)}
+    names = {str(each["task_id"]): display_name(each) for each in entries}
     # A node that contains an executor is represented by that executor.
-    inner = {parents.get(str(each["task_id"]), "") for each in entries if _is_executor(each)}
-    return tuple(
-        _task(each, names.get(parents.get(str(each["task_id"]), ""), ""), driven)
-        for each in entries
-        if str(each["task_id"]) not in inner and _is_task(each, parents)
-    )
-
-
-def _parents(entries: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str]]:
-    """(task, parent) pairs: some versions name children in the parent, others the parent in the child."""
+    inner = {parents.get(str(each["task_id"]), "") for each in entries if _EXECUTOR.fullmatch(display_name(each))}
     for each in entries:
-        parent = str(each["task_id"])
-        for child in each.get("child_tasks") or ():
-            yield str(child.get("task_id") or child.get("pod_name") or ""), parent
+        task, name = str(each["task_id"]), display_name(each)
+        if task in parents and task not in inner and not _GROUP.fullmatch(name):
+            yield each, (_EXECUTOR.fullmatch(name) and names.get(parents[task])) or name
+
+
+def _parents(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+    """(task, parent) pairs: children are named in the parent, or the parent in the child."""
+    for each in entries:
+        yield from ((child, str(each["task_id"])) for child in children(each))
     for each in entries:
         if each.get("parent_task_id"):
             yield str(each["task_id"]), str(each["parent_task_id"])
 
 
-def _is_executor(entry: Mapping[str, Any]) -> bool:
-    return _EXECUTOR.fullmatch(str(entry.get("display_name", ""))) is not None
-
-
-def _is_task(entry: Mapping[str, Any], parents: Mapping[str, str]) -> bool:
-    return str(entry["task_id"]) in parents and not _GROUP.fullmatch(str(entry.get("display_name", "")))
-
-
-def _task(entry: Mapping[str, Any], parent: str, driven: set[str]) -> TaskDetail:
-    name, state = str(entry.get("display_name", "")), str(entry.get("state", ""))
-    if _is_executor(entry) and parent:
-        name = parent
-    started_at = instant(entry.get("start_time")) or instant(entry.get("create_time")) or 0
+def _task(entry: Entry, name: str, driven: set[str]) -> TaskDetail:
+    state = str(entry.get("state") or "")
     return TaskDetail(
         id=str(entry["task_id"]),
         name=name,
         state=state,
-        started_at=started_at,
+        started_at=instant(entry.get("start_time")) or instant(entry.get("create_time")) or 0,
         ended_at=instant(entry.get("end_time")),
         error=str((entry.get("error") or {}).get("message", "")),
         cached=state == SKIPPED and name in driven,
@@ -69,7 +77,7 @@ def _task(entry: Mapping[str, Any], parent: str, driven: set[str]) -> TaskDetail
 
 
 def instant(text: str | None) -> int | None:
-    """UTC ns of an RFC 3339 timestamp; None for 1970, which KFP writes for events that have not happened yet."""
+    """UTC ns of an RFC 3339 timestamp; None for the years 1 and 1970, which stand for what has not happened yet."""
     if not text:
         return None
     at = datetime.fromisoformat(text)

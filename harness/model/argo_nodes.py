@@ -1,0 +1,44 @@
+"""Names of an Argo workflow's nodes: where a node is, and which task of the pipeline it belongs to.
+
+A name is a path: ``wf(0).root(0).train(0).executor(0)`` is the first attempt at what the task ``train`` runs, inside
+the pipeline ``root``. A node that may be retried is named without the last ``(0)``; attempts, and the items of a loop
+(``each(2:{"rate":1})``), add a suffix; the groups of a list of steps are ``[0]``, ``[1]`` …
+
+KFP gives every task two nodes in the same DAG: the driver, ``train-driver``, and ``train``, in which ``executor`` runs
+the user's container.
+"""
+
+import re
+
+EXECUTOR = "executor"
+DRIVER_SUFFIX = "-driver"
+_SUFFIX = re.compile(r"(?:\(\d+(?::.*?)?\)|\[\d+\])(?=[.(\[]|$)")
+_LAST_SUFFIX = re.compile(r"(?:\(\d+(?::[^()]*)?\)|\[\d+\])$")
+_FNV_BASIS, _FNV_PRIME = 0x811C9DC5, 0x01000193
+
+
+def task_of_node(name: str, workflow: str) -> str:
+    """The task's name in the pipeline: ``train`` where the user's container runs, ``train-driver`` for its driver.
+
+    "main" for the node of a workflow that has only one.
+    """
+    parts = _SUFFIX.sub("", name.removeprefix(workflow)).strip(".").split(".")
+    if len(parts) > 1 and parts[-1] == EXECUTOR:
+        parts.pop()
+    return parts[-1] or "main"
+
+
+def parent_of_node(name: str) -> str:
+    """The node that this one is an attempt, an item, or a part of; "" for the workflow's own node."""
+    suffix = _LAST_SUFFIX.search(name)
+    return name[: suffix.start()] if suffix else name.rpartition(".")[0]
+
+
+def node_id(name: str, workflow: str) -> str:
+    """The id that Argo derives from a node's name: the workflow's name, and an FNV-1a hash in 32 bits."""
+    if name == workflow:
+        return name
+    hashed = _FNV_BASIS
+    for byte in name.encode():
+        hashed = (hashed ^ byte) * _FNV_PRIME & 0xFFFFFFFF
+    return f"{workflow}-{hashed}"

@@ -1,0 +1,138 @@
+"""Which node of the Argo workflow each entry of a run's task details describes.
+
+An entry shows its node's display name (``executor(0)``) and the ids of the nodes that follow it, but neither its own
+node's id nor its place. An id is the hash of a node's full name, so that names can be found from the workflow's own
+entry downwards: of the names that can follow a known node, those with the given ids do. Which of several entries with
+the same display name stands at a place shows in the ids that follow it. Entries that nothing follows are told apart by
+their times; those with equal times are interchangeable.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.model.argo_nodes import node_id, parent_of_node
+
+Entry = Mapping[str, Any]
+Candidates = Mapping[str, tuple[str, str]]  # full name and display name of a node, by its id
+
+
+def task_nodes(entries: Sequence[Entry]) -> tuple[str, dict[int, str]]:
+    """The workflow's name, and full node names by position in `entries`; "" and none where ids are not Argo's."""
+    workflow = _workflow(entries)
+    found = _Search(entries, workflow).names() if workflow else {}
+    return (workflow, found) if len(found) > 1 else ("", {})
+
+
+def children(entry: Entry) -> list[str]:
+    """The ids of what follows an entry."""
+    return [str(each.get("task_id") or each.get("pod_name") or "") for each in entry.get("child_tasks") or ()]
+
+
+def display_name(entry: Entry) -> str:
+    """The last part of the node's name."""
+    return str(entry.get("display_name") or "")
+
+
+def _workflow(entries: Sequence[Entry]) -> str:
+    """The workflow's name: the display name of its own node, with which all ids begin."""
+    prefixes = {child.rpartition("-")[0] for entry in entries for child in children(entry)}
+    return next((name for name in map(display_name, entries) if name in prefixes), "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A node's full name, its display name, and the entry (by position) that named it as a follower."""
+
+    name: str
+    display: str
+    before: int
+
+
+class _Search:
+    """Goes from the workflow's own entry to all others."""
+
+    def __init__(self, entries: Sequence[Entry], workflow: str) -> None:
+        self._entries = entries
+        self._workflow = workflow
+        self._by_display: dict[str, list[int]] = {}
+        self._preceding: dict[str, list[int]] = {}  # entries by the id of a follower
+        for k, entry in enumerate(entries):
+            self._by_display.setdefault(display_name(entry), []).append(k)
+            for child in children(entry):
+                self._preceding.setdefault(child, []).append(k)
+        self._suffixes: dict[str, list[str]] = {}  # of attempts and items, by the display name that they extend
+        for display in self._by_display:
+            if display.endswith(")"):
+                self._suffixes.setdefault(parent_of_node(display), []).append(display)
+        self._parts = [display for display in self._by_display if not display.endswith(")")]
+        self._inside: dict[str, Candidates] = {}
+
+    def names(self) -> dict[int, str]:
+        """The full name of every entry that was found, by position."""
+        found = {self._by_display[self._workflow][0]: self._workflow}
+        unclear: dict[str, list[_Place]] = {}
+        seen, queue = {self._workflow}, deque(found)
+        while queue:
+            k = queue.popleft()
+            for place in self._following(k, found[k]):
+                if place.name in seen:
+                    continue
+                seen.add(place.name)
+                entry = self._entry_at(place, found)
+                if entry is None:
+                    unclear.setdefault(place.display, []).append(place)
+                else:
+                    found[entry] = place.name
+                    queue.append(entry)
+        for display, places in unclear.items():
+            found |= self._by_time(places, [k for k in self._by_display[display] if k not in found])
+        return found
+
+    def _following(self, k: int, name: str) -> Iterator[_Place]:
+        for child in children(self._entries[k]):
+            for candidates in self._candidates(name, display_name(self._entries[k])):
+                if child in candidates:
+                    yield _Place(*candidates[child], before=k)
+                    break
+
+    def _candidates(self, name: str, display: str) -> Iterator[Candidates]:
+        """What can follow a node: its own attempts, then what stands in the same DAGs, then its parts."""
+        attempts = self._suffixes.get(display, ())
+        yield self._by_id((name + each.removeprefix(display), each) for each in attempts)
+        container = parent_of_node(name)
+        while container:
+            yield self._inside_of(container)
+            container = parent_of_node(container)
+        yield self._inside_of(name)
+
+    def _inside_of(self, container: str) -> Candidates:
+        if container not in self._inside:
+            self._inside[container] = self._by_id((f"{container}.{part}", part) for part in self._parts)
+        return self._inside[container]
+
+    def _by_id(self, named: Iterable[tuple[str, str]]) -> Candidates:
+        return {node_id(name, self._workflow): (name, display) for name, display in named}
+
+    def _entry_at(self, place: _Place, found: Mapping[int, str]) -> int | None:
+        """The entry at a place: the only one with its display name, or one whose followers can follow only there."""
+        same = self._by_display[place.display]
+        if len(same) == 1:
+            return same[0]
+        for candidates in self._candidates(place.name, place.display):
+            for child in candidates:
+                for k in self._preceding.get(child, ()):
+                    if k not in found and display_name(self._entries[k]) == place.display:
+                        return k
+        return None
+
+    def _by_time(self, places: Sequence[_Place], left: Sequence[int]) -> dict[int, str]:
+        """Assign the entries `left` to places in order of time: a node starts and ends with what it is part of."""
+        in_order = sorted(places, key=lambda place: self._time(place.before))
+        return {k: place.name for k, place in zip(sorted(left, key=self._time), in_order, strict=False)}
+
+    def _time(self, k: int) -> tuple[str, str, str]:
+        """RFC 3339 timestamps of one server: their order as texts is that in time."""
+        entry = self._entries[k]
+        return str(entry.get("start_time")), str(entry.get("end_time")), str(entry.get("state"))
