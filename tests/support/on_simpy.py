@@ -181,7 +181,7 @@ class OnSimpy:
             phase, done_at = workflow.phase, env.now
             if workflow.finished is not None:
                 done_at = self.api.take(env.now, self.profile.api.tokens_per_report)
-            run.reported = env.now
+            run.reports.append(env.now)
             yield env.timeout(done_at - env.now + agent.report_s)
         run.enter(phase.upper(), env.now)
         if phase in {SUCCEEDED, FAILED}:

@@ -83,7 +83,7 @@ class Agent:
 
     def _record(self, run: Run, workflow: Workflow, phase: str, known_at: float) -> None:
         now = self._loop.now
-        run.reported = known_at
+        run.reports.append(known_at)
         run.changes += 1
         canceling = run.state == CANCELING and phase not in {phases.SUCCEEDED, phases.FAILED}
         run.enter(CANCELING if canceling else _STATES[phase], now)

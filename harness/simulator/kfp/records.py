@@ -56,7 +56,7 @@ class Version:
 class Run:
     """A run as known to the API server, which depends on the persistence agent's reports.
 
-    `reported` is the instant of the last reported workflow state; later changes are not shown.
+    `reports` are the instants of the reported workflow states; changes after the last one are not shown.
     """
 
     id: str
@@ -76,7 +76,7 @@ class Run:
     history: list[tuple[float, str]] = field(default_factory=list)
     finished: float | None = None
     workflow: Workflow | None = None
-    reported: float | None = None
+    reports: list[float] = field(default_factory=list)
     changes: int = 0  # counts changes of the row
 
     def enter(self, state: str, now: float) -> None:

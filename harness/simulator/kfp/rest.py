@@ -167,7 +167,7 @@ class Gateway:
         def answered(result: Run | RpcError) -> None:
             """Render the run as it is now, however late the response leaves."""
             if not answer.done():  # the run is created even if the client has hung up
-                answer.set_result(result if isinstance(result, RpcError) else view.run(result, self._stamp))
+                answer.set_result(result if isinstance(result, RpcError) else self._shown(result))
 
         self._server.start_run(run, answered)
         self._advance()
@@ -239,11 +239,14 @@ class Gateway:
             )
             raise missing.within("Failed to list runs", complete=True) from error
 
+    def _shown(self, run: Run) -> view.Document:
+        return view.run(run, self._stamp, wrapped=self._server.wraps_nodes)
+
     def _encoded(self, run: Run) -> bytes:
         """A run's JSON, rendered once per change."""
         kept = self._rendered.get(run.id)
         if kept is None or kept[0] != run.changes:
-            kept = self._rendered[run.id] = (run.changes, orjson.dumps(view.run(run, self._stamp)))
+            kept = self._rendered[run.id] = (run.changes, orjson.dumps(self._shown(run)))
         return kept[1]
 
     async def _get_run(self, request: web.Request) -> web.Response:

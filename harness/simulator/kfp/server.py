@@ -72,6 +72,11 @@ class Server:
         self.database.disconnect()
         done()
 
+    @property
+    def wraps_nodes(self) -> bool:
+        """Whether every node of a workflow may be retried."""
+        return self._profile.controller.error_retries > 0
+
     def new_id(self) -> str:
         """A UUID that depends on the simulation's seed."""
         return str(UUID(int=self._random.getrandbits(128), version=4))
