@@ -50,7 +50,7 @@ def profile(nodes: int) -> Profile:
 def ours(its_profile: Profile, runs: int) -> float:
     """The model alone; returns when the mean run was over."""
     platform = Platform(its_profile, 1)
-    version = platform.server.catalogue.create_pipeline("", "", "", PIPELINE)
+    version = platform.server.catalogue.create_pipeline(PIPELINE)
     (version,) = platform.server.catalogue.versions_of(version.id)
     started = [platform.server.prepare_run(f"r{k}", "", version, {}, by_reference=True) for k in range(runs)]
     for run in started:

@@ -107,14 +107,16 @@ class ObserverSettings:
 
 @dataclass(slots=True)
 class Activity:
-    """What the cluster's collector tells the other collectors about the present; none is not observed.
+    """What the collectors of the cluster and of the runs tell each other about the present; none is not observed.
 
     Attributes:
+        runs: the test's runs so far.
         pods: pods of runs that are alive.
         worked: runs that pods have worked for.
         persisted: runs whose end the platform has persisted, and whether they succeeded.
     """
 
+    runs: AbstractSet[str] | None = None
     pods: int | None = None
     worked: AbstractSet[str] | None = None
     persisted: Mapping[str, bool] | None = None

@@ -26,7 +26,7 @@ from harness.model.http import HttpAnswer
 from harness.model.records import Sample
 from harness.targets.target import ListsRuns
 
-_ORDER = ("Node", "Pod", "Event", pvcs.KIND, workflows.KIND)  # events refer to pods that must be known
+_ORDER = ("Node", "Pod", workflows.KIND, "Event", pvcs.KIND)  # events refer to pods and workflows
 
 _COMPLETE = "give the complete response"
 
@@ -149,10 +149,11 @@ def _record_samples(observation: Observation, dump: Dump) -> int:
 def _record_objects(observation: Observation, objects: Mapping[str, Iterable[tuple[Path, dict[str, Any]]]]) -> None:
     journal, since = observation.journal, observation.plan.started_at
     nodes, pods = Nodes(journal), Pods(journal, since)
-    events = Events(journal, pods.see_event, since)
+    known = workflows.Workflows(journal, since)
+    events = Events(journal, pods.see_event, since, run_of_workflow=known.run_of)
     see: dict[str, OnChange] = {
         "Node": nodes.see, "Pod": pods.see, "Event": events.see,
-        pvcs.KIND: pvcs.Claims(journal).see, workflows.KIND: workflows.Workflows(journal, since).see,
+        pvcs.KIND: pvcs.Claims(journal).see, workflows.KIND: known.see,
     }  # fmt: skip
     for kind in _ORDER:
         for path, each in objects[kind]:

@@ -45,7 +45,9 @@ CANCELED = "CANCELED"
 SKIPPED = "SKIPPED"
 TERMINAL_STATES = frozenset({SUCCEEDED, FAILED, CANCELED, SKIPPED})
 
-# Event.kind "Task": Event.reason is the state of a task that failed or was skipped, or CACHED.
+# Event.kind "Task": Event.reason is the state of a task that failed, waits or was skipped, or CACHED; Event.object is
+# the task's name, Event.message what the platform says about it.
+OF_TASK = "Task"
 CACHED = "CACHED"
 
 # Event.kind "ObjectStore": Event.reason when a probe could not write for lack of space.

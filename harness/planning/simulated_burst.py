@@ -70,9 +70,7 @@ def burst(profile: Profile, pipeline: bytes, runs: int, seed: int) -> SimulatedB
     for fault in profile.faults:
         inject(platform, fault)
     server, loop = platform.server, platform.loop
-    uploaded = server.catalogue.create_pipeline(
-        "", "", "", pipeline.replace(b"enableCache: true", b"enableCache: false")
-    )
+    uploaded = server.catalogue.create_pipeline(pipeline.replace(b"enableCache: true", b"enableCache: false"))
     version = server.catalogue.versions_of(uploaded.id)[0]
     started = [server.prepare_run(f"run-{k}", "", version, {}, by_reference=True) for k in range(runs)]
     rejected: list[RpcError] = []

@@ -63,9 +63,9 @@ async def _serve(options: ServeOptions) -> None:
             await _until(stop, clock, requests, strict=options.strict)
 
 
-def build(options: ServeOptions) -> tuple[web.Application, WallClock]:
+def build(options: ServeOptions, clock: WallClock | None = None) -> tuple[web.Application, WallClock]:
     """The application that serves the platform, and the clock that drives the simulation."""
-    clock = WallClock()
+    clock = clock or WallClock()
     calendar = Calendar(clock.origin_at)
     view = KubernetesView(calendar)
     platform = Platform(options.profile, options.seed, view)

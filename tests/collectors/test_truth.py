@@ -58,7 +58,7 @@ def observed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     view = Observed(folder)
     platform = Platform(replace(load_profile(request.param), caching=False), 7, view)
     view.follow(platform)
-    pipeline = platform.server.catalogue.create_pipeline("", "", "", PIPELINE.read_bytes())
+    pipeline = platform.server.catalogue.create_pipeline(PIPELINE.read_bytes())
     version = platform.server.catalogue.version(pipeline.id, "")
     for k in range(60):
         run = platform.server.prepare_run(f"run-{k}", "", version, {}, by_reference=True)

@@ -50,14 +50,19 @@ def refusals(answers: Answers) -> list[str]:
     return [said.message for _, said in answers if isinstance(said, RpcError)]
 
 
+def told(runs: list[Run], text: str) -> int:
+    """The runs of which a step ended with this text."""
+    return sum(any(text in step.message for _, step in run.workflow.made()) for run in runs if run.workflow)
+
+
 def duration(runs: list[Run]) -> float:
     return max((run.finished or 0.0) - run.created for run in runs)
 
 
 SYMPTOMS: dict[str, Callable[[Platform, Journal, list[Run], Answers], float]] = {
-    "store-full": lambda p, j, r, a: sum("unable to write outputs: InternalError" in run.error for run in r),
+    "store-full": lambda p, j, r, a: told(r, "unable to write outputs: InternalError"),
     "store-slow": lambda p, j, r, a: mean([pod.finished - pod.main_ended for pod in pods(j, "executor")]),
-    "store-unreachable-from-old-nodes": lambda p, j, r, a: sum("i/o timeout" in run.error for run in r),
+    "store-unreachable-from-old-nodes": lambda p, j, r, a: told(r, "i/o timeout"),
     "api-throttled": lambda p, j, r, a: max(at for at, _ in a),
     "api-errors": lambda p, j, r, a: RUNS - len(p.server.runs),
     "controller-backlog": lambda p, j, r, a: duration(r),

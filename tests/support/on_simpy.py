@@ -53,9 +53,7 @@ class OnSimpy:
         # The simulator's server and steps know pipelines, names and models; they are not asked to do anything.
         self.workflows: dict[str, Workflow] = {}
         self.server = Server(EventLoop(), profile, str(seed), SimpleNamespace(workflows=self.workflows))  # type: ignore[arg-type]
-        (self.version,) = self.server.catalogue.versions_of(
-            self.server.catalogue.create_pipeline("", "", "", package).id
-        )
+        (self.version,) = self.server.catalogue.versions_of(self.server.catalogue.create_pipeline(package).id)
         self.steps = Steps(profile.steps, self.step_random, None, None, {})  # type: ignore[arg-type]
         self.database, self.quota = Database(profile.database, Random()), Quota(profile.quota)
         self.api = TokenBucket(profile.api.qps, profile.api.burst)
@@ -183,7 +181,7 @@ class OnSimpy:
             phase, done_at = workflow.phase, env.now
             if workflow.finished is not None:
                 done_at = self.api.take(env.now, self.profile.api.tokens_per_report)
-            run.reported = env.now
+            run.reports.append(env.now)
             yield env.timeout(done_at - env.now + agent.report_s)
         run.enter(phase.upper(), env.now)
         if phase in {SUCCEEDED, FAILED}:

@@ -65,7 +65,7 @@ class Journal:
 
 def upload(platform: Platform, package: bytes = UNCACHED) -> Version:
     """A pipeline on the platform."""
-    pipeline = platform.server.catalogue.create_pipeline("", "", "", package)
+    pipeline = platform.server.catalogue.create_pipeline(package)
     return platform.server.catalogue.versions_of(pipeline.id)[0]
 
 

@@ -1,14 +1,21 @@
-"""Why runs failed: messages of the platform and of pods, grouped by what they have in common."""
+"""Why runs failed: what the platform, the workflow's nodes and the pods say, grouped by what they have in common.
+
+KFP's API gives no reason for a failed run. Reasons are the messages of the workflow's nodes (read of some runs), of
+Argo's events about failed nodes, and the ends of pods. A container's end has a reason, such as OOMKilled, and often no
+message.
+"""
 
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.timeline.memory import remembered
-from harness.model.phases import FAILED
+from harness.model.phases import FAILED, OF_TASK
 
 # Reasons of pod events that report a failed container or pod.
 BAD_ENDS = frozenset(
@@ -22,6 +29,12 @@ _VARYING = (
     (re.compile(r"\b\d+(?:\.\d+)*"), "<n>"),
 )
 _LONGEST = 400
+_BAD_NODES = frozenset({"WorkflowNodeFailed", "WorkflowNodeError"})  # reasons of Argo's events
+_BAD_TASKS = frozenset({FAILED, "ERROR"})
+# Before the message of an event that stands for several: "Failed node wf.root.train: what the node says".
+_COMBINED = "(combined from similar events): "
+# Reasons of a container's end that are no cause.
+_PLAIN = frozenset({"Failed", "Error"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +63,15 @@ class Group:
     example: str
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one source says about a run's failure, with the pod's node and the task where it knows them."""
+
+    text: str
+    node: str = ""
+    task: str = ""
+
+
 @remembered
 def failures(timeline: Timeline) -> tuple[Failure, ...]:
     """The runs that failed, by end; a canceled run was ended by somebody."""
@@ -58,37 +80,50 @@ def failures(timeline: Timeline) -> tuple[Failure, ...]:
     if not bad.any():
         return ()
     over, messages = floats(runs, "over_s"), runs["message"].to_numpy(dtype=object)
-    ends = _bad_pods(timeline)
+    said = reasons(timeline)
     found = []
     for row in np.flatnonzero(bad).tolist():
-        pods = ends.get(str(runs["run"].iat[row]), [])
-        texts = [messages[row]] if messages[row] else []
-        texts += [text for text, _, _ in pods if text]
-        nodes = {node for _, node, _ in pods if node}
-        tasks = {task for _, _, task in pods if task}
-        found.append(
-            Failure(row, float(over[row]), tuple(dict.fromkeys(texts)), tuple(sorted(nodes)), tuple(sorted(tasks)))
-        )
+        known = [Said(messages[row]), *said.get(str(runs["run"].iat[row]), ())]
+        texts, nodes, tasks = ({getattr(each, name): None for each in known} for name in ("text", "node", "task"))
+        for each in (texts, nodes, tasks):
+            each.pop("", None)
+        found.append(Failure(row, float(over[row]), tuple(texts), tuple(sorted(nodes)), tuple(sorted(tasks))))
     return tuple(sorted(found, key=lambda failure: (failure.at_s, failure.row)))
 
 
-def _bad_pods(timeline: Timeline) -> dict[str, list[tuple[str, str, str]]]:
-    """By run: (message, node, task) of its failed pods."""
+@remembered
+def reasons(timeline: Timeline) -> dict[str, list[Said]]:
+    """By run, failed or not: what its workflow's nodes and its pods say about failures, the most precise first."""
+    found: dict[str, list[Said]] = defaultdict(list)
+    for run, said in (*_of_nodes(timeline.events), *_of_pods(timeline)):
+        found[run].append(said)
+    return found
+
+
+def _of_nodes(events: pd.DataFrame) -> Iterator[tuple[str, Said]]:
+    of_tasks = events[((events["kind"] == OF_TASK) & events["reason"].isin(_BAD_TASKS)).to_numpy(dtype=bool)]
+    for run, task, message in zip(of_tasks["run"], of_tasks["object"], of_tasks["message"].fillna(""), strict=True):
+        yield str(run), Said(message, task=task)
+    argos = events[((events["kind"] == "Workflow") & events["reason"].isin(_BAD_NODES)).to_numpy(dtype=bool)]
+    for run, message in zip(argos["run"].fillna(""), argos["message"].fillna(""), strict=True):
+        yield str(run), Said(message.removeprefix(_COMBINED).partition(": ")[2].strip())
+
+
+def _of_pods(timeline: Timeline) -> Iterator[tuple[str, Said]]:
     events = timeline.events
     events = events[(events["kind"] == "Pod").to_numpy(dtype=bool) & events["reason"].isin(BAD_ENDS).to_numpy()]
-    names = set(events["object"])
-    pods = timeline.pods_called(names)
+    pods = timeline.pods_called(set(events["object"]))
     place = {step: (node, task) for step, node, task in zip(pods["step"], pods["node"], pods["task"], strict=True)}
     run_of = {
         step: str(timeline.runs["run"].iat[row])
         for step, row in zip(pods["step"], pods["row"], strict=True)
         if row >= 0
     }
-    found: dict[str, list[tuple[str, str, str]]] = {}
-    for pod, run, message in zip(events["object"], events["run"].fillna(""), events["message"].fillna(""), strict=True):
-        owner = run or run_of.get(pod, "")
-        found.setdefault(owner, []).append((message, *place.get(pod, ("", ""))))
-    return found
+    columns = ("object", "run", "reason", "message")
+    for pod, run, reason, message in zip(*(events[name].fillna("") for name in columns), strict=True):
+        named = reason in _PLAIN or reason in message
+        text = message if named else f"{reason}: {message}" if message else reason
+        yield run or run_of.get(pod, ""), Said(text, *place.get(pod, ("", "")))
 
 
 def canonical(message: str) -> str:

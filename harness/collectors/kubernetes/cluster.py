@@ -11,6 +11,7 @@ from harness.collectors.kubernetes.observed_pods import Pods
 from harness.collectors.kubernetes.pods import WORKFLOW
 from harness.collectors.kubernetes.pvcs import Claims
 from harness.collectors.kubernetes.reflector import OnChange, Reflector
+from harness.collectors.kubernetes.workflow_reader import ARGO, WorkflowReader
 from harness.collectors.kubernetes.workflows import KIND as WORKFLOW_KIND
 from harness.collectors.kubernetes.workflows import Workflows
 from harness.collectors.polling import Polling
@@ -20,7 +21,6 @@ from harness.model.records import Event, Node
 
 _NOT_FOUND, _FORBIDDEN = 404, 403
 _VERSION = "/version"
-_ARGO = "/apis/argoproj.io/v1alpha1"
 _CLUSTER_EVENTS = "default"  # the namespace of events of nodes
 _TICK_S = 0.5
 _HEARTBEAT_S, _BRIEF_S = 5.0, 10.0
@@ -39,10 +39,13 @@ class Cluster:
         self._nodes = Nodes(journal, {node.name: node for node in observation.folder.records(Node)}.values())
         self._pods = Pods(journal, since)
         recorded = observation.folder.records(Event)
-        self._events = Events(journal, self._pods.see_event, since, recorded)
-        self._claims = Claims(journal)
         phases = ((each.object, each.reason) for each in recorded if each.kind == WORKFLOW_KIND)
         self._workflows = Workflows(journal, since, phases)
+        self._events = Events(journal, self._pods.see_event, since, recorded, self._workflows.run_of)
+        self._claims = Claims(journal)
+        self._reader = WorkflowReader(
+            self._api, self._workflows, journal, observation.activity, lambda: self._pods.working
+        )
         self._reflectors: list[Reflector] = []
         self._workflow_reflectors: list[Reflector] = []
         self._failed = False
@@ -76,7 +79,9 @@ class Cluster:
         return LiveObserver(ready_nodes=self._nodes.ready, nodes=len(self._nodes), pods=self._pods.phases())
 
     def _follow(self, stop: threading.Event) -> None:
-        followed: tuple[Reflector | Polling, ...] = (*self._reflectors, self._heartbeat())
+        followed: list[Reflector | WorkflowReader | Polling] = [*self._reflectors, self._heartbeat()]
+        if self._workflow_reflectors:
+            followed.append(self._reader)
         threads = [
             threading.Thread(target=each.follow, args=(stop,), name=f"watch-{k}", daemon=True)
             for k, each in enumerate(followed)
@@ -114,7 +119,7 @@ class Cluster:
         events = self._paths("/api/v1", "events", (*namespaces, _CLUSTER_EVENTS))
         self._workflow_reflectors = [
             self._reflector("workflows", path, self._workflows.see, tracks=False, metadata_only=True)
-            for path in self._paths(_ARGO, "workflows", namespaces)
+            for path in self._paths(ARGO, "workflows", namespaces)
         ]
         yield self._reflector("nodes", "/api/v1/nodes", self._nodes.see)
         for path in self._paths("/api/v1", "pods", namespaces):

@@ -24,6 +24,7 @@ class Events:
         see_pod_event: takes in an event of a pod and returns the pod's life; none when the pod is not known.
         since: the test's start, UTC ns.
         recorded: what an earlier observer has recorded.
+        run_of_workflow: the run that a workflow (its namespace and name) carries out; none if it is not known.
     """
 
     def __init__(
@@ -32,9 +33,11 @@ class Events:
         see_pod_event: Callable[[Manifest], PodLife | None],
         since: int,
         recorded: Iterable[Event] = (),
+        run_of_workflow: Callable[[str, str], str | None] = lambda _namespace, _name: None,
     ) -> None:
         self._journal = journal
         self._see_pod_event = see_pod_event
+        self._run_of_workflow = run_of_workflow
         self._since = since - BEFORE_NS
         self._recorded = {(e.kind, e.object, e.reason, e.at) for e in recorded if e.source == "kubernetes"}
         self._seen: dict[str, tuple[int, int]] = {}  # count and time of the last occurrence, by uid
@@ -79,6 +82,8 @@ class Events:
         if news <= 0 or last.at < self._since or (kind, name, reason, last.at) in self._recorded:
             return
         message, run = str(event.get("message") or ""), (life.run or None) if life else None
+        if kind == "Workflow":
+            run = self._run_of_workflow(str(about.get("namespace") or ""), name)
         severity = str(event.get("type") or "Normal")
         within = str(about.get("namespace") or "")
         self._journal.write(Event(last.at, kind, name, reason, message, "kubernetes", run, news, severity, within))

@@ -98,6 +98,12 @@ class Pods:
         """How many pods of runs are not over."""
         return len(self._alive)
 
+    @property
+    def working(self) -> set[str]:
+        """The runs that have a living pod."""
+        with self._lock:
+            return {self._pods[uid].life.run for uid in self._alive}
+
     def phases(self) -> Mapping[str, int]:
         """The pods of runs by phase."""
         with self._lock:

@@ -104,6 +104,7 @@ class RunListing:
         stage = str(self._observation.folder.read_live("load").get("stage", ""))
         self.poller.on(LedgerGrew(self._ledger.read(), stage))
         self.poller.on(ClusterHint(self._observation.activity))
+        self._observation.activity.runs = self.poller.runs
 
     def _list(self, token: str) -> PageListed | PollFailed:
         self.look()

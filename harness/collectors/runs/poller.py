@@ -98,9 +98,14 @@ class RunPoller:
         return []
 
     @property
+    def runs(self) -> set[str]:
+        """Runs that were started, whether or not they have ended."""
+        return self._arrivals.runs | self._known.open.keys() | self._known.over
+
+    @property
     def going(self) -> set[str]:
         """Runs that were started and not seen to end."""
-        return (self._arrivals.runs | self._known.open.keys()) - self._known.over
+        return self.runs - self._known.over
 
     def next_page(self) -> AskPage:
         """Poll: the sweep's next page, or the first one of a new sweep."""

@@ -19,7 +19,7 @@ class Pod:
         index: which node of its owner's graph it is.
         role: ``dag-driver``, ``container-driver``, ``executor``, ``importer``.
         task: the step's name in the pipeline, "" for the root driver.
-        path: its position in the workflow; prefixed with the workflow's name it is Argo's node name.
+        path: its position in the workflow; after the workflow's name it is Argo's node name.
         images: images of its containers, the main container's first.
         on_running: called when the main container starts; later calls `Kubelet.end_main` and `Kubelet.finish`.
         on_over: called once, when the pod has ended or was lost.
@@ -28,8 +28,9 @@ class Pod:
     __slots__ = (
         "attempts", "created", "deleting", "exit_code", "finished", "grace_s", "images", "index", "job", "labels",
         "leaves", "limit_cpu", "limit_memory", "main_ended", "message", "name", "namespace", "node", "nominated",
-        "on_over", "on_running", "owner", "path", "phase", "preemptor", "pulled", "reason", "retry_at", "role",
-        "scale_up", "scheduled", "shape", "started", "station", "task", "unschedulable", "usage_cpu", "usage_memory",
+        "on_over", "on_running", "owner", "path", "phase", "preemptor", "pull_error", "pulled", "reason", "retry_at",
+        "role", "scale_up", "scheduled", "shape", "started", "station", "task", "unschedulable", "usage_cpu",
+        "usage_memory",
     )  # fmt: skip
 
     def __init__(
@@ -75,7 +76,7 @@ class Pod:
         self.nominated = ""  # the node where pods are being preempted for it
         self.node: Node | None = None
         self.exit_code = 0
-        self.reason = ""  # of the main container's termination
+        self.reason = ""  # of the main container's termination; Evicted is the pod's own
         self.message = ""
         self.limit_cpu = 0  # thousandths of a core; 0 is none
         self.limit_memory = 0
@@ -84,6 +85,7 @@ class Pod:
         self.station: ProcessorSharing | None = None  # the queue that its current work is in
         self.job: Job | None = None
         self.scale_up = ""  # the scale-up that it triggered
+        self.pull_error = ""  # why an image can't be pulled
         self.labels = _NO_LABELS  # its own, besides those from the owner
 
     @property

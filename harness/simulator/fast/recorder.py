@@ -162,7 +162,7 @@ def _run(run: Run, calendar: Calendar) -> Iterator[Record]:
     if over:
         kind = "Normal" if run.state == "SUCCEEDED" else "Warning"
         learned_at = calendar.ns(run.history[-1][0])
-        yield Event(learned_at, "Run", run.id, run.state, run.error, SOURCE, run.id, type=kind)
+        yield Event(learned_at, "Run", run.id, run.state, "", SOURCE, run.id, type=kind)
 
 
 def _span(*values: Any) -> Span:

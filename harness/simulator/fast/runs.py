@@ -42,7 +42,7 @@ def simulate_runs(
     """
     platform = recorder.platform
     loop, meter = platform.loop, Meter(platform)
-    pipeline = platform.server.catalogue.create_pipeline("", "", "", package)
+    pipeline = platform.server.catalogue.create_pipeline(package)
     ledger = _Ledger(platform, pipeline.id, arrivals, calendar)
     platform.run_watchers += (recorder.run_over, ledger.run_over)
     for seq, arrival in enumerate(arrivals):

@@ -5,12 +5,13 @@ from collections.abc import Callable
 
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.kfp import workflow as phases
-from harness.simulator.kfp.records import CANCELED, CANCELING, FAILED, PENDING, RUNNING, SUCCEEDED, Run
+from harness.simulator.kfp.records import CANCELING, FAILED, PENDING, RUNNING, SUCCEEDED, UNSTATED, Run
 from harness.simulator.kfp.server import Server
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Agent as Settings
 
 _STATES = {
+    phases.UNSEEN: UNSTATED,
     phases.PENDING: PENDING,
     phases.RUNNING: RUNNING,
     phases.SUCCEEDED: SUCCEEDED,
@@ -82,17 +83,12 @@ class Agent:
 
     def _record(self, run: Run, workflow: Workflow, phase: str, known_at: float) -> None:
         now = self._loop.now
-        run.reported = known_at
+        run.reports.append(known_at)
         run.changes += 1
-        state = _STATES[phase]
-        if run.state == CANCELING:
-            if phase not in {phases.SUCCEEDED, phases.FAILED}:
-                return
-            state = CANCELED
-        run.enter(state, now)
+        canceling = run.state == CANCELING and phase not in {phases.SUCCEEDED, phases.FAILED}
+        run.enter(CANCELING if canceling else _STATES[phase], now)
         if phase in {phases.SUCCEEDED, phases.FAILED}:
             run.finished = workflow.finished
-            run.error = workflow.message if phase == phases.FAILED else ""
             if not workflow.kept:
                 workflow.kept = True
                 self._over(run)

@@ -30,23 +30,21 @@ class Catalogue:
         self.experiments: dict[str, Experiment] = {}
         self.pipelines: dict[str, Pipeline] = {}
         self.versions: dict[str, Version] = {}
-        self._names: dict[tuple[str, str], str] = {}  # (namespace, experiment's name) → its id
-        self._pipeline_names: dict[tuple[str, str], str] = {}
+        self._names: dict[str, str] = {}  # experiment's name → its id
+        self._pipeline_names: dict[str, str] = {}
         self._inline: dict[bytes, Version] = {}
-        self.default = self.create_experiment("Default", "", _DEFAULT)
+        self.default = self.create_experiment("Default", _DEFAULT)
 
     # --- experiments --------------------------------------------------------------------------------------------
 
-    def create_experiment(self, name: str, namespace: str = "", description: str = "") -> Experiment:
-        """Create an experiment; names are unique in a namespace."""
-        if not name:
-            raise invalid("Experiment must have a non-empty name")
-        if (namespace, name) in self._names:
+    def create_experiment(self, name: str, description: str = "") -> Experiment:
+        """Create an experiment; names are unique."""
+        if name in self._names:
             message = f"Failed to create a new experiment. The name {name} already exists. Please specify a new name"
             raise exists(message)
-        experiment = Experiment(self._new_id(), name, namespace, self._loop.now, description)
+        experiment = Experiment(self._new_id(), name, self._loop.now, description)
         self.experiments[experiment.id] = experiment
-        self._names[namespace, name] = experiment.id
+        self._names[name] = experiment.id
         return experiment
 
     def experiment(self, experiment_id: str) -> Experiment:
@@ -72,19 +70,19 @@ class Catalogue:
             why = f"Invalid input error: Experiment id cannot be equal to the default id {experiment_id}"
             raise aborted(message, why)
         gone = self.experiment(experiment_id)
-        del self.experiments[gone.id], self._names[gone.namespace, gone.name]
+        del self.experiments[gone.id], self._names[gone.name]
 
     # --- pipelines ----------------------------------------------------------------------------------------------
 
-    def create_pipeline(self, name: str, namespace: str, description: str, package: bytes) -> Pipeline:
-        """Create a pipeline with its first version."""
+    def create_pipeline(self, package: bytes, name: str = "", description: str = "") -> Pipeline:
+        """Create a pipeline with its first version; without a name it has that in the package."""
         spec, platform = parse_package(package)
         name = name or str(spec["pipelineInfo"]["name"])
-        if (namespace, name) in self._pipeline_names:
+        if name in self._pipeline_names:
             raise exists(f"Failed to create a new pipeline. The name {name} already exists. Please specify a new name")
-        pipeline = Pipeline(self._new_id(), name, namespace, self._loop.now, description)
+        pipeline = Pipeline(self._new_id(), name, self._loop.now, description)
         self.pipelines[pipeline.id] = pipeline
-        self._pipeline_names[namespace, name] = pipeline.id
+        self._pipeline_names[name] = pipeline.id
         self._add_version(Version(self._new_id(), pipeline.id, name, self._loop.now, spec, platform, description))
         return pipeline
 
@@ -93,11 +91,11 @@ class Catalogue:
         try:
             return self.pipelines[pipeline_id]
         except KeyError:
-            raise not_found("Pipeline", pipeline_id) from None
+            raise not_found("Pipeline", pipeline_id).within(f"Failed to get a pipeline with id {pipeline_id}") from None
 
-    def pipeline_named(self, name: str, namespace: str) -> Pipeline:
+    def pipeline_named(self, name: str) -> Pipeline:
         """The pipeline of that name."""
-        found = self._pipeline_names.get((namespace, name))
+        found = self._pipeline_names.get(name)
         if found is None:
             raise not_found("Pipeline", name)
         return self.pipelines[found]
@@ -112,15 +110,13 @@ class Catalogue:
             )
         for version in versions:
             del self.versions[version.id]
-        del self.pipelines[gone.id], self._pipeline_names[gone.namespace, gone.name]
+        del self.pipelines[gone.id], self._pipeline_names[gone.name]
 
     # --- versions -----------------------------------------------------------------------------------------------
 
-    def create_version(self, pipeline_id: str, name: str, description: str, package: bytes) -> Version:
+    def create_version(self, pipeline_id: str, package: bytes, name: str, description: str = "") -> Version:
         """Create a version of a pipeline."""
-        pipeline = self.pipeline(pipeline_id)
         spec, platform = parse_package(package)
-        name = name or pipeline.name
         if any(each.name == name for each in self.versions_of(pipeline_id)):
             raise exists(f"Failed to create a new pipeline version. The name {name} already exist. Specify a new name")
         version = Version(self._new_id(), pipeline_id, name, self._loop.now, spec, platform, description)
@@ -167,7 +163,8 @@ class Catalogue:
             return versions[-1]
         version = self.versions.get(version_id)
         if version is None or (pipeline_id and version.pipeline_id != pipeline_id):
-            raise not_found("PipelineVersion", version_id)
+            missing = not_found("PipelineVersion", version_id)
+            raise missing.within(f"Failed to get a pipeline version with id {version_id}")
         return version
 
     def inline_version(self, spec: Spec, platform: Spec) -> Version:

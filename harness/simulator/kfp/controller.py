@@ -8,10 +8,11 @@ from harness.simulator.cluster.quota import Quota
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import TokenBucket
 from harness.simulator.kfp.drivers import Drivers
+from harness.simulator.kfp.endings import ending, retries
 from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.templates import Templates
-from harness.simulator.kfp.workflow import ERROR, FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
+from harness.simulator.kfp.workflow import FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
 from harness.simulator.profile import Controller as Settings
 from harness.simulator.profile import Quota as Limits
 
@@ -67,6 +68,7 @@ class Controller:
         """Terminate a workflow: its pods are deleted, and it fails."""
         if not workflow.over and not workflow.stopping:
             workflow.stopping = True
+            self._changed(workflow)
             self._requeue(workflow)
 
     def retry(self, workflow: Workflow) -> None:
@@ -171,7 +173,7 @@ class Controller:
     def _begin(self, workflow: Workflow) -> bool:
         """Start a workflow, unless too many are running; returns whether it started."""
         if self.parallelism and self.running >= self.parallelism and not workflow.stopping:
-            workflow.message = POSTPONED
+            workflow.phase, workflow.message = PENDING, POSTPONED
             self._postponed.append(workflow)
             self._changed(workflow)
             return False
@@ -232,13 +234,12 @@ class Controller:
         plan, step = workflow.graph.plans[index], workflow.steps[index]
         assert step is not None
         if pod.phase == "Succeeded":
+            step.ended[pod.name] = SUCCEEDED, ""
             self._drivers.remember(workflow, plan)
             workflow.end_step(index, SUCCEEDED, self._loop.now, taken=self._drivers.holds(workflow, plan))
             return
-        lost = pod.deleting is not None
-        state, message = (ERROR, "pod deleted") if lost else (FAILED, _failure(pod))
-        allowed = max(plan.container.retries, self.settings.error_retries if lost else 0)
-        if step.attempts <= allowed and not workflow.stopping:
+        state, message = step.ended[pod.name] = ending(pod, stopping=workflow.stopping)
+        if step.attempts <= retries(plan, state, self.settings.error_retries) and not workflow.stopping:
             # A later reconciliation creates the next pod; until then it counts as active.
             delay = plan.container.backoff_s * plan.container.backoff_factor ** (step.attempts - 1)
             workflow.active += 1
@@ -261,8 +262,6 @@ class Controller:
         workflow.finished = self._loop.now
         failed = workflow.failed or workflow.stopping
         workflow.phase = FAILED if failed else SUCCEEDED
-        if workflow.stopping:
-            workflow.message = "Stopped with strategy 'Terminate'"
         for _, step in workflow.made():
             if step.pod is not None and step.pod.name in self._cluster.pods:  # not deleted meanwhile
                 self._cluster.listener.pod_changed(step.pod, Change.LABELLED)
@@ -273,10 +272,3 @@ class Controller:
         """Delete a workflow after its TTL, unless it was retried meanwhile."""
         if workflow.finished == finished:
             self.remove(workflow)
-
-
-def _failure(pod: Pod) -> str:
-    """Argo's message for a failed pod."""
-    if pod.reason == "OOMKilled":
-        return f"OOMKilled (exit code {pod.exit_code})"
-    return f"Error (exit code {pod.exit_code})" + (f": {pod.message}" if pod.message else "")

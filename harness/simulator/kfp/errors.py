@@ -44,22 +44,30 @@ class RpcError(Exception):
         code: gRPC status code.
         message: the error, from the outside in.
         detail: the text of the details; none where the gateway itself refuses, without details.
+        complete: the message includes the call that failed.
     """
 
-    def __init__(self, code: Code, message: str, detail: str | None = None) -> None:
+    def __init__(self, code: Code, message: str, detail: str | None = None, *, complete: bool = False) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.detail = detail
+        self.complete = complete
 
-    def within(self, step: str) -> "RpcError":
-        """The same error with the step that it occurred in."""
-        return RpcError(self.code, f"{step}: {self.message}", self.detail)
+    def within(self, step: str, *, complete: bool = False) -> "RpcError":
+        """The same error with the step that it occurred in; `complete` if that is the call."""
+        return RpcError(self.code, f"{step}: {self.message}", self.detail, complete=complete)
 
 
 def malformed(message: str) -> RpcError:
     """400: the gateway cannot parse the request."""
     return RpcError(Code.INVALID_ARGUMENT, message)
+
+
+def bad_token(why: str) -> RpcError:
+    """400: a page token that is not the server's."""
+    detail = "Invalid page token"
+    return RpcError(Code.INVALID_ARGUMENT, f"InvalidInputError: {detail}: {why}", detail)
 
 
 def invalid(detail: str) -> RpcError:

@@ -25,6 +25,9 @@ DAG_DRIVER, CONTAINER_DRIVER, EXECUTOR, IMPORTER, JOIN = (
     "importer",
     "join",
 )
+# Argo's names of the nodes of a loop: the group of all iterations, and what each consists of.
+ITERATIONS, ITERATION = "iteration-iterations", "iteration-item"
+ON_EXIT = ".onExit"  # ends the name of the group of an exit handler's clean-up
 # Images of tasks that the driver itself carries out (kfp-kubernetes' CreatePVC and DeletePVC), without an executor.
 _DRIVER_ONLY = {"argostub/createpvc", "argostub/deletepvc"}
 
@@ -34,6 +37,8 @@ class Plan:
     """One pod of the graph, or the end of a nested pipeline (a join, which needs no pod).
 
     Attributes:
+        path: Argo's name of its node within the workflow, without its own attempt: ``root(0).train(0).executor`` is in
+            the first attempts of the groups ``root`` and ``train``.
         waits: number of plans that it waits for.
         then: indices of the plans that wait for it.
         reads: indices of the plans whose outputs it reads.
@@ -150,7 +155,7 @@ class _Builder:
         outputs = {each: self._producer(end) for each, end in ends.items()}
         scope = inner_scope(task, types, outputs, pipeline.scope, self._parameters)
         condition = Condition(policy["condition"], scope) if policy.get("condition") else None
-        here = _Place(f"{pipeline.path}.{name}", pipeline.parent, scope)
+        here = _Place(_inside(_group_of(task, pipeline.path, always=always), name), pipeline.parent, scope)
         if "dag" not in component:
             return self._container(name, task, needs, here, always=always, condition=condition)
         if "parameterIterator" in task or "artifactIterator" in task:
@@ -164,7 +169,7 @@ class _Builder:
         over = items(task, here.scope, self._parameters)
         count = self._loop_iterations if over is None else len(over)
         most = int(task.get("iteratorPolicy", {}).get("parallelismLimit", 0) or 0)
-        plan = Plan(DAG_DRIVER, name, f"{here.path}-driver", parent=here.parent, condition=condition)
+        plan = Plan(DAG_DRIVER, name, _inside(here.path, "iteration-driver"), parent=here.parent, condition=condition)
         driver = self._add(plan, needs)
         ends: list[int] = []
         for k in range(count):
@@ -174,9 +179,10 @@ class _Builder:
             if "parameterIterator" in task:
                 source = Computed(driver, f"iteration {k}") if over is None else Known(over[k])
                 item = {str(task["parameterIterator"]["itemInput"]): source}
-            place = _Place(f"{here.path}.iteration({k}:{k})", driver, {**here.scope, **item})
-            iteration = f"iteration-driver({k}:{k})"
-            ends.append(self.dag(component["dag"], [driver, *before], place, driver=iteration, task=name))
+            iteration = _inside(here.path, f"{ITERATIONS}({k}:{k})")
+            place = _Place(_inside(iteration, ITERATION), driver, {**here.scope, **item})
+            needed, its_driver = [driver, *before], f"{ITERATION}-driver"
+            ends.append(self.dag(component["dag"], needed, place, driver=its_driver, task=name))
         return self._add(Plan(JOIN, name, here.path, parent=driver), [driver, *ends])
 
     def _container(
@@ -196,8 +202,8 @@ class _Builder:
         cached = task.get("cachingOptions", {}).get("enableCache")
         key, varies = self._cache_key(executor, here.scope, needs[1:]) if cached else ("", ())
         step = Plan(
-            EXECUTOR, name, f"{here.path}.executor", parent=here.parent, container=container, reads=tuple(needs[1:]),
-            cache_key=key, varies=varies,
+            EXECUTOR, name, _inside(here.path, "executor"), parent=here.parent, container=container,
+            reads=tuple(needs[1:]), cache_key=key, varies=varies,
         )  # fmt: skip
         return self._add(step, [driver])
 
@@ -223,6 +229,18 @@ class _Builder:
         """The step that produces the outputs at this index: in a nested pipeline with one step, that step."""
         within = self._within(end)
         return within[0] if len(within) == 1 else end
+
+
+def _group_of(task: Spec, path: str, *, always: bool) -> str:
+    """The path of the group that a task is in; Argo runs an exit handler's clean-up as a hook of that handler."""
+    before = dependencies(task)
+    of_exit = always and len(before) == 1 and before[0].startswith("exit-handler-")
+    return _inside(path, f"{before[0]}{ON_EXIT}") if of_exit else path
+
+
+def _inside(group: str, name: str) -> str:
+    """The path of a node in a group's first attempt."""
+    return f"{group}(0).{name}"
 
 
 def _in_order(tasks: Spec) -> list[str]:

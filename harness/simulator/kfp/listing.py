@@ -1,16 +1,19 @@
 """Lists of the KFP API: filters, sorting and keyset pages, with the server's rules and refusals."""
 
+import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from string import ascii_letters, digits
 from typing import Any, Generic, TypeVar
 
 import orjson
 
-from harness.simulator.kfp.errors import invalid, malformed
+from harness.simulator.kfp.errors import bad_token, invalid, malformed
 
 DEFAULT_PAGE, MOST_PER_PAGE = 20, 200
+_BASE64 = frozenset(ascii_letters + digits + "+/=")
 Row = TypeVar("Row")
 Value = str | int | float
 
@@ -77,7 +80,8 @@ def read_page(table: Table[Row], rows: Sequence[Row], query: Mapping[str, str]) 
                 "criteria or leave the latter empty if page token is specified"
             )
         if token["sort"] not in table.keys:
-            raise invalid(f'Invalid page token: there is no field "{token["sort"]}"')
+            failed, unknown = f"Failed to list {table.kind.lower()}s", f'cannot sort by field "{token["sort"]}"'
+            raise invalid(f'{unknown} on type "{table.kind}"').within(failed).within(failed, complete=True)
         filter_text, sort, descending = str(token["filter"]), str(token["sort"]), bool(token["desc"])
     else:
         sort, descending = _sort(table, sort_text)
@@ -95,7 +99,7 @@ def read_page(table: Table[Row], rows: Sequence[Row], query: Mapping[str, str]) 
                 if ((value(row), id_of(row)) <= start if descending else (value(row), id_of(row)) >= start)
             ]
         except TypeError as error:
-            raise invalid(f"Invalid page token: {error}") from error
+            raise bad_token(str(error)) from error
     size = _size(query.get("page_size", ""))
     following = ""
     if len(chosen) > size:
@@ -121,8 +125,7 @@ def _size(text: str) -> int:
     try:
         size = int(text)
     except ValueError:
-        why = f'strconv.ParseInt: parsing "{text}": invalid syntax'
-        raise malformed(f"type mismatch, parameter: page_size, error: {why}") from None
+        raise malformed(f'parsing field "page_size": strconv.ParseInt: parsing "{text}": invalid syntax') from None
     if size < 0:
         raise invalid(f"The page size should be greater than 0. Got {size}")
     return min(size, MOST_PER_PAGE) or DEFAULT_PAGE
@@ -132,14 +135,19 @@ def _decode(text: str) -> dict[str, Any] | None:
     if not text:
         return None
     try:
-        token = orjson.loads(b64decode(text, validate=True))
-    except ValueError as error:
-        raise invalid(f"Invalid page token: {error}") from error
-    if not isinstance(token, dict) or not {"sort", "desc", "filter", "value", "id"} <= token.keys():
-        raise invalid("Invalid page token")
-    if not all(isinstance(token[name], str) for name in ("sort", "filter", "id")):
-        raise invalid("Invalid page token")
-    return token
+        data = b64decode(text, validate=True)
+    except ValueError:
+        wrong = next((k for k, letter in enumerate(text) if letter not in _BASE64), len(text) // 4 * 4)
+        raise bad_token(f"illegal base64 data at input byte {wrong}") from None
+    try:
+        token = orjson.loads(data)
+    except ValueError:
+        first = json.dumps(chr(data[0])) if data else '""'
+        raise bad_token(f"invalid character '{first[1:-1]}' looking for beginning of value") from None
+    unset = {"sort": "", "desc": False, "filter": "", "value": "", "id": ""}
+    if not isinstance(token, dict) or any(type(token.get(name, "")) is not str for name in ("sort", "filter", "id")):
+        raise bad_token("json: cannot unmarshal")
+    return unset | token
 
 
 def _sort(table: Table[Row], text: str) -> tuple[str, bool]:
@@ -159,6 +167,8 @@ def _tests(table: Table[Row], text: str) -> list[Callable[[Row], bool]]:
         document = orjson.loads(text)
         predicates = document.get("predicates", [])
         return [_test(table, predicate) for predicate in predicates]
+    except orjson.JSONDecodeError as error:
+        raise invalid(f'failed to parse valid filter from "{text}": proto: unexpected EOF') from error
     except (ValueError, AttributeError, TypeError) as error:
         raise invalid(f'failed to parse valid filter from "{text}": {error}') from error
 

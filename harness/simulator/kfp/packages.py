@@ -6,23 +6,31 @@ from typing import Any
 
 import yaml
 
-from harness.simulator.kfp.errors import Code, RpcError, invalid
+from harness.simulator.kfp.errors import Code, RpcError, internal, invalid
 from harness.simulator.kfp.records import Spec
+
+_UNKNOWN_FORMAT = "unknown template format"
 
 
 def parse_package(package: bytes) -> tuple[Spec, Spec]:
     """The PipelineSpec of an uploaded package, and its executors' platform settings.
 
     Raises:
-        RpcError: 400: not a compiled pipeline.
+        RpcError: 400: not a compiled pipeline; 500: nothing at all.
     """
+    if not package:
+        raise internal("Failed to create a pipeline and a pipeline version: the pipeline spec is empty")
     try:
         documents = [each for each in yaml.load_all(package, Loader=yaml.CSafeLoader) if each]  # safe C loader
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise _no_spec(f"unable to decode yaml document: {error}") from error
+        raise _no_spec(_UNKNOWN_FORMAT) from error
     if not documents or not isinstance(documents[0], dict):
-        raise _no_spec("no pipeline spec is provided")
-    return checked_spec(documents[0]), platform_of(documents[1] if len(documents) > 1 else {})
+        raise _no_spec(_UNKNOWN_FORMAT)
+    try:
+        spec = checked_spec(documents[0])
+    except RpcError as error:
+        raise _no_spec(_UNKNOWN_FORMAT) from error
+    return spec, platform_of(documents[1] if len(documents) > 1 else {})
 
 
 @contextmanager

@@ -10,9 +10,10 @@ from harness.simulator.kfp.workflow import Workflow
 Spec = dict[str, Any]
 
 PENDING, RUNNING, SUCCEEDED, FAILED = "PENDING", "RUNNING", "SUCCEEDED", "FAILED"
-CANCELING, CANCELED = "CANCELING", "CANCELED"
+UNSTATED = ""  # the agent has reported a workflow that the controller has not taken up
+CANCELING = "CANCELING"
 AVAILABLE, ARCHIVED = "AVAILABLE", "ARCHIVED"
-OVER = frozenset({SUCCEEDED, FAILED, CANCELED})
+OVER = frozenset({SUCCEEDED, FAILED})
 
 
 @dataclass(slots=True)
@@ -21,7 +22,6 @@ class Experiment:
 
     id: str
     name: str
-    namespace: str
     created: float
     description: str = ""
     storage_state: str = AVAILABLE
@@ -34,7 +34,6 @@ class Pipeline:
 
     id: str
     name: str
-    namespace: str
     created: float
     description: str = ""
 
@@ -57,18 +56,18 @@ class Version:
 class Run:
     """A run as known to the API server, which depends on the persistence agent's reports.
 
-    `reported` is the instant of the last reported workflow state; later changes are not shown.
+    `reports` are the instants of the reported workflow states; changes after the last one are not shown.
     """
 
     id: str
     number: int  # counts runs in the order of creation
     name: str
     experiment_id: str
-    namespace: str
     version: Version
     by_reference: bool
-    parameters: Mapping[str, object]
+    parameters: Mapping[str, object]  # with the pipeline's defaults
     created: float
+    given: Mapping[str, object]  # the parameters of the request
     description: str = ""
     service_account: str = ""
     pipeline_root: str = ""
@@ -76,15 +75,18 @@ class Run:
     state: str = PENDING
     history: list[tuple[float, str]] = field(default_factory=list)
     finished: float | None = None
-    error: str = ""
     workflow: Workflow | None = None
-    reported: float | None = None
+    reports: list[float] = field(default_factory=list)
     changes: int = 0  # counts changes of the row
 
     def enter(self, state: str, now: float) -> None:
         """Record a new state."""
         self.changes += 1
-        if state != self.state or not self.history:
-            self.state = state
-            if state != CANCELING:  # as the API server leaves it out
-                self.history.append((now, state))
+        self.state = state
+        if not self.history or self.history[-1][1] != state:
+            self.history.append((now, state))
+
+    def cancel(self) -> None:
+        """Show that the run is being terminated; its history shows that from the next report on."""
+        self.changes += 1
+        self.state = CANCELING

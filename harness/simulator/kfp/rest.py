@@ -22,7 +22,8 @@ from harness.simulator.kfp.server import Server
 API = "/apis/v2beta1"
 # Through the Kubernetes API server's proxy: the path of kfp.Client without a host but with a kubeconfig.
 _PROXIED = "/api/v1/namespaces/{namespace}/services/{service:(http:)?ml-pipeline(:[a-z0-9]+)?}/proxy"
-_RELEASE = "2.17.0"
+_VERSIONS = "/apis/{version:v[0-9][a-z0-9]*}/{rest:.*}"  # Kubernetes' groups do not look like versions
+_RELEASE = {"commit_sha": "unknown", "tag_name": "2.17.0"}
 _RUN_FIELDS = frozenset(
     (
         "experiment_id", "run_id", "display_name", "storage_state", "description", "pipeline_version_id",
@@ -79,9 +80,9 @@ class Gateway:
 
     def mount(self, app: web.Application) -> None:
         """Add all routes to the application."""
-        one_run, recurring = "/runs/{run}", "/recurringruns"
+        one_run, recurring = "/runs/{run:[^/]*}", "/recurringruns"
         for method, path, name, handler in (
-            ("GET", "/healthz", "GetHealthz", self._get_healthz),
+            ("*", "/healthz", "GetHealthz", self._get_healthz),
             *self._catalogue.routes(),
             ("GET", "/runs", "ListRuns", self._list_runs),
             ("POST", "/runs", "CreateRun", self._create_run),
@@ -104,7 +105,8 @@ class Gateway:
             for place in ("", _PROXIED):
                 app.router.add_route(method, place + API + path, self._guarded(name, handler))
         for place in ("", _PROXIED):
-            app.router.add_route("*", place + API + "/{rest:.*}", self._unknown)
+            app.router.add_route("*", place + "/apis/v1beta1/healthz", self._get_old_healthz)
+            app.router.add_route("*", place + _VERSIONS, self._unknown)
 
     def _guarded(self, method: str, handler: Handler) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
@@ -114,8 +116,9 @@ class Gateway:
                 return await handler(request)
             except RpcError as error:
                 code = "".join(word.title() for word in error.code.name.split("_"))
-                known = error.detail is not None and method in _FAILED
-                return wire.refusal(error.within(_FAILED[method].format(**request.match_info)) if known else error)
+                if error.detail is not None and method in _FAILED and not error.complete:
+                    error = error.within(_FAILED[method].format(**request.match_info))
+                return wire.refusal(error)
             except asyncio.CancelledError:
                 code = "Canceled"
                 raise
@@ -126,30 +129,32 @@ class Gateway:
         return handle
 
     async def _unknown(self, request: web.Request) -> web.StreamResponse:
-        known = any(
-            resource.canonical == request.path
-            for resource in request.app.router.resources()
-            if "{" not in resource.canonical
-        )
-        if known:
-            return wire.refusal(RpcError(Code.UNIMPLEMENTED, "Method Not Allowed"))
+        """Refuse what is not in the API: differently where another method is."""
+        for resource in request.app.router.resources():
+            _, methods = await resource.resolve(request)
+            if methods and "*" not in methods:
+                return wire.refusal(RpcError(Code.UNIMPLEMENTED, "Method Not Allowed"))
         return wire.refusal(RpcError(Code.NOT_FOUND, "Not Found"))
 
     async def _get_healthz(self, _: web.Request) -> web.Response:
-        """Not a gRPC call: unset fields are written too."""
-        return wire.answer(
-            {"commit_sha": "unknown", "tag_name": _RELEASE, "multi_user": False, "pipeline_store": "database"}
-        )
+        """Not a gRPC call: takes any method, and writes unset fields too."""
+        return wire.answer({**_RELEASE, "multi_user": False, "pipeline_store": "database"})
+
+    async def _get_old_healthz(self, _: web.Request) -> web.Response:
+        """All that is left here of the API before v2beta1."""
+        return wire.answer({**_RELEASE, "multi_user": False})
 
     # --- runs -----------------------------------------------------------------------------------------------------
 
     async def _create_run(self, request: web.Request) -> web.Response:
         body = await wire.body(request, _RUN_FIELDS)
         config = wire.inner(body, "runtime_config")
+        name, experiment = (wire.text(body, field) for field in ("display_name", "experiment_id"))
+        self._server.place(name, experiment)
         version, by_reference = self._version(body)
         run = self._server.prepare_run(
-            wire.text(body, "display_name"),
-            wire.text(body, "experiment_id"),
+            name,
+            experiment,
             version,
             wire.inner(config, "parameters"),
             by_reference=by_reference,
@@ -162,7 +167,7 @@ class Gateway:
         def answered(result: Run | RpcError) -> None:
             """Render the run as it is now, however late the response leaves."""
             if not answer.done():  # the run is created even if the client has hung up
-                answer.set_result(result if isinstance(result, RpcError) else view.run(result, self._stamp))
+                answer.set_result(result if isinstance(result, RpcError) else self._shown(result))
 
         self._server.start_run(run, answered)
         self._advance()
@@ -170,6 +175,24 @@ class Gateway:
         if isinstance(shown, RpcError):
             raise shown
         return wire.answer(shown)
+
+    def _referred(self, reference: Mapping[str, Any]) -> Version:
+        pipeline_id, version_id = (wire.text(reference, f"pipeline{each}_id") for each in ("", "_version"))
+        catalogue, failed = (
+            self._server.catalogue,
+            "Failed to fetch a template due to error retrieving pipeline version",
+        )
+        if not version_id:
+            return catalogue.version(pipeline_id, "")
+        try:
+            version = catalogue.version("", version_id)
+        except RpcError as error:
+            fetching = f"Failed to fetch a pipeline version and its manifest from pipeline version {version_id}"
+            raise error.within(fetching).within(failed) from error
+        if pipeline_id and version.pipeline_id != pipeline_id:
+            wrong = f"Pipeline version {version_id} belongs to pipeline {version.pipeline_id} (not {pipeline_id})"
+            raise invalid(wrong).within(failed)
+        return version
 
     def _version(self, body: Mapping[str, Any]) -> tuple[Version, bool]:
         """The pipeline of a run request, and whether it was given by reference.
@@ -180,8 +203,7 @@ class Gateway:
         reference, spec = wire.inner(body, "pipeline_version_reference"), wire.inner(body, "pipeline_spec")
         try:
             if reference:
-                pipeline_id, version_id = (wire.text(reference, f"pipeline{each}_id") for each in ("", "_version"))
-                return self._server.catalogue.version(pipeline_id, version_id), True
+                return self._referred(reference), True
             if not spec:
                 raise invalid("Failed to fetch a template with an empty pipeline spec manifest")
             platform = platform_of(wire.inner(spec, "platform_spec")) if "pipeline_spec" in spec else {}
@@ -199,22 +221,32 @@ class Gateway:
             self._server.after_listing(lambda: None if found.done() else found.set_result(None))
             self._advance()
             await found
-        experiment, namespace = query.get("experiment_id", ""), query.get("namespace", "")
         rows: Iterable[Run] = self._server.runs.values()
-        if experiment:
-            self._server.catalogue.experiment(experiment)
+        if experiment := query.get("experiment_id", ""):
+            self._check_listed(experiment)
             rows = [each for each in rows if each.experiment_id == experiment]
-        elif namespace:
-            rows = [each for each in rows if each.namespace == namespace]
         page = read_page(self._runs, list(rows), query)
         parts = [self._encoded(run) for run in page.rows]
         return wire.joined("runs", parts, page.total, page.next_token)
+
+    def _check_listed(self, experiment: str) -> None:
+        try:
+            self._server.catalogue.experiment(experiment)
+        except RpcError as error:
+            missing = error.within(f"Failed to fetch namespace from experiment {experiment}").within(
+                f"Failed to list runs due to error fetching namespace for experiment {experiment}. "
+                "Try filtering based on namespace"
+            )
+            raise missing.within("Failed to list runs", complete=True) from error
+
+    def _shown(self, run: Run) -> view.Document:
+        return view.run(run, self._stamp, wrapped=self._server.wraps_nodes)
 
     def _encoded(self, run: Run) -> bytes:
         """A run's JSON, rendered once per change."""
         kept = self._rendered.get(run.id)
         if kept is None or kept[0] != run.changes:
-            kept = self._rendered[run.id] = (run.changes, orjson.dumps(view.run(run, self._stamp)))
+            kept = self._rendered[run.id] = (run.changes, orjson.dumps(self._shown(run)))
         return kept[1]
 
     async def _get_run(self, request: web.Request) -> web.Response:

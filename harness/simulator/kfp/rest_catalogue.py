@@ -1,6 +1,6 @@
 """The REST gateway's calls for experiments, pipelines and their versions."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import TypeVar
 
@@ -8,14 +8,14 @@ from aiohttp import web
 
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp import tables, view, wire
-from harness.simulator.kfp.errors import RpcError, invalid
+from harness.simulator.kfp.errors import Code, RpcError, internal
 from harness.simulator.kfp.listing import Table, read_page
-from harness.simulator.kfp.records import AVAILABLE, Experiment, Pipeline
+from harness.simulator.kfp.records import AVAILABLE
 from harness.simulator.kfp.server import Server
 
 _EXPERIMENT_FIELDS = frozenset(("experiment_id", "display_name", "description", "namespace", "storage_state"))
+_FORMATS = (".yaml", ".yml", ".json", ".zip", ".tar.gz")  # of uploads, by the file's name
 Row = TypeVar("Row")
-Placed = TypeVar("Placed", Experiment, Pipeline)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -31,7 +31,7 @@ class CatalogueCalls:
         self._versions = tables.versions(calendar)
 
     def routes(self) -> Iterator[tuple[str, str, str, Handler]]:
-        """HTTP method, path, gRPC method, and handler of each route."""
+        """HTTP method, path, gRPC method, and handler of each route. Uploads are no gRPC calls and take any method."""
         experiments, one_experiment = "/experiments", "/experiments/{experiment}"
         one_pipeline, one_version = "/pipelines/{pipeline}", "/pipelines/{pipeline}/versions/{version}"
         yield "GET", experiments, "ListExperiments", self._list_experiments
@@ -41,8 +41,8 @@ class CatalogueCalls:
         archive, unarchive = self._server.archive_experiment, self._unarchive
         yield "POST", f"{one_experiment}:archive", "ArchiveExperiment", partial(self._change_experiment, archive)
         yield "POST", f"{one_experiment}:unarchive", "UnarchiveExperiment", partial(self._change_experiment, unarchive)
-        yield "POST", "/pipelines/upload", "UploadPipeline", self._upload_pipeline
-        yield "POST", "/pipelines/upload_version", "UploadPipelineVersion", self._upload_pipeline_version
+        yield "*", "/pipelines/upload", "UploadPipeline", self._upload_pipeline
+        yield "*", "/pipelines/upload_version", "UploadPipelineVersion", self._upload_pipeline_version
         yield "GET", "/pipelines", "ListPipelines", self._list_pipelines
         yield "GET", "/pipelines/names/{name}", "GetPipelineByName", self._get_pipeline_by_name
         yield "GET", one_pipeline, "GetPipeline", self._get_pipeline
@@ -65,13 +65,20 @@ class CatalogueCalls:
     # --- experiments --------------------------------------------------------------------------------------------
 
     async def _list_experiments(self, request: web.Request) -> web.Response:
-        rows = _of_namespace(self._catalogue.experiments.values(), request)
+        rows = list(self._catalogue.experiments.values())
         return self._listed("experiments", self._experiments, rows, view.experiment, request)
 
     async def _create_experiment(self, request: web.Request) -> web.Response:
         body = await wire.body(request, _EXPERIMENT_FIELDS)
-        given = (wire.text(body, name) for name in ("display_name", "namespace", "description"))
-        return wire.answer(view.experiment(self._catalogue.create_experiment(*given), self._stamp))
+        name, description = (wire.text(body, field) for field in ("display_name", "description"))
+        if not name:
+            failed = internal(
+                "Failed to convert API experiment to model experiment: "
+                "Invalid input error: Experiment must have a non-empty name"
+            )
+            step = "[ExperimentServer]: Failed to create a experiment due to conversion error"
+            raise failed.within(step, complete=True)
+        return wire.answer(view.experiment(self._catalogue.create_experiment(name, description), self._stamp))
 
     async def _get_experiment(self, request: web.Request) -> web.Response:
         return wire.answer(view.experiment(self._catalogue.experiment(request.match_info["experiment"]), self._stamp))
@@ -90,38 +97,39 @@ class CatalogueCalls:
     # --- pipelines ----------------------------------------------------------------------------------------------
 
     async def _upload_pipeline(self, request: web.Request) -> web.Response:
-        query, name = request.query, _name(request)
+        upload = await wire.uploaded(request)
+        if upload is None:
+            return wire.upload_refusal(400, "Failed to read pipeline from file", "uploadPipeline", typed=False)
+        if not upload.name.endswith(_FORMATS):
+            return wire.upload_refusal(400, "Failed to read a pipeline spec file", "uploadPipeline", typed=False)
         try:
-            package = await wire.uploaded(request)
-            row = self._catalogue.create_pipeline(
-                name, query.get("namespace", ""), query.get("description", ""), package
-            )
+            description = request.query.get("description", "")
+            row = self._catalogue.create_pipeline(upload.data, _name(request) or upload.name, description)
         except RpcError as error:
-            return wire.upload_refusal(error, "Failed to create a pipeline and a pipeline version")
+            return _refused(error, "Failed to create a pipeline and a pipeline version", "uploadPipeline")
         return wire.answer(view.pipeline(row, self._stamp))
 
     async def _upload_pipeline_version(self, request: web.Request) -> web.Response:
-        query, failed = request.query, "Failed to create a pipeline version"
+        pipeline, failed = request.query.get("pipelineid", ""), "Failed to create a pipeline version"
+        upload = await wire.uploaded(request)
+        if upload is None or not upload.name.endswith(_FORMATS) or pipeline not in self._catalogue.pipelines:
+            return wire.upload_refusal(400, failed, "UploadPipelineVersion", typed=False)
         try:
-            package = await wire.uploaded(request)
-            if not query.get("pipelineid"):
-                raise invalid(failed)
-            row = self._catalogue.create_version(
-                query["pipelineid"], _name(request), query.get("description", ""), package
-            )
+            description = request.query.get("description", "")
+            row = self._catalogue.create_version(pipeline, upload.data, _name(request) or upload.name, description)
         except RpcError as error:
-            return wire.upload_refusal(error, failed)
+            return _refused(error, failed, "UploadPipelineVersion")
         return wire.answer(view.version(row, self._stamp))
 
     async def _list_pipelines(self, request: web.Request) -> web.Response:
-        rows = _of_namespace(self._catalogue.pipelines.values(), request)
+        rows = list(self._catalogue.pipelines.values())
         return self._listed("pipelines", self._pipelines, rows, view.pipeline, request)
 
     async def _get_pipeline(self, request: web.Request) -> web.Response:
         return wire.answer(view.pipeline(self._catalogue.pipeline(request.match_info["pipeline"]), self._stamp))
 
     async def _get_pipeline_by_name(self, request: web.Request) -> web.Response:
-        row = self._catalogue.pipeline_named(request.match_info["name"], request.query.get("namespace", ""))
+        row = self._catalogue.pipeline_named(request.match_info["name"])
         return wire.answer(view.pipeline(row, self._stamp))
 
     async def _delete_pipeline(self, request: web.Request) -> web.Response:
@@ -132,7 +140,14 @@ class CatalogueCalls:
     # --- versions -----------------------------------------------------------------------------------------------
 
     async def _list_pipeline_versions(self, request: web.Request) -> web.Response:
-        pipeline = self._catalogue.pipeline(request.match_info["pipeline"])
+        given = request.match_info["pipeline"]
+        try:
+            pipeline = self._catalogue.pipeline(given)
+        except RpcError as error:
+            failed = error.within(f"Failed to get namespace for pipeline id {given}").within(
+                f"Failed to list pipeline versions due to error fetching the namespace for pipeline {given}"
+            )
+            raise failed.within(f"Failed to list pipeline versions for pipeline {given}", complete=True) from error
         rows = self._catalogue.versions_of(pipeline.id)
         return self._listed("pipeline_versions", self._versions, rows, view.version, request)
 
@@ -145,11 +160,13 @@ class CatalogueCalls:
         return wire.answer({})
 
 
-def _of_namespace(rows: Iterable[Placed], request: web.Request) -> list[Placed]:
-    namespace = request.query.get("namespace", "")
-    return [each for each in rows if namespace in {"", each.namespace}]
+def _refused(error: RpcError, failed: str, handler: str) -> web.Response:
+    """The refusal of an upload that was read: only of bad input does the server say more than that it failed."""
+    return wire.upload_refusal(
+        error.code.http, (error.code is Code.INVALID_ARGUMENT and error.detail) or failed, handler
+    )
 
 
 def _name(request: web.Request) -> str:
-    """The name given to an upload; "" for the pipeline's own."""
+    """The name given to an upload; "" for the file's."""
     return request.query.get("name", "") or request.query.get("display_name", "")

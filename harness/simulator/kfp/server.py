@@ -15,11 +15,11 @@ from harness.simulator.kfp.packages import complete_parameters
 from harness.simulator.kfp.records import (
     ARCHIVED,
     AVAILABLE,
-    CANCELED,
-    CANCELING,
     FAILED,
     PENDING,
     RUNNING,
+    UNSTATED,
+    Experiment,
     Run,
     Version,
 )
@@ -72,6 +72,11 @@ class Server:
         self.database.disconnect()
         done()
 
+    @property
+    def wraps_nodes(self) -> bool:
+        """Whether every node of a workflow may be retried."""
+        return self._profile.controller.error_retries > 0
+
     def new_id(self) -> str:
         """A UUID that depends on the simulation's seed."""
         return str(UUID(int=self._random.getrandbits(128), version=4))
@@ -82,27 +87,38 @@ class Server:
         """Check a new run, which does not exist before `start_run`.
 
         Raises:
-            RpcError: as from the real server, for which a run without a name is an internal error.
+            RpcError: as from the real server.
         """
-        if not name:
-            empty = invalid("Run name cannot be empty")
-            raise internal(f"Failed to convert a API run detail to its internal representation: {empty}")
-        try:
-            experiment = self.catalogue.experiment(experiment_id) if experiment_id else self.catalogue.default
-        except RpcError as error:
-            missing = error.within(f"Failed to fetch namespace for experiment {experiment_id}")
-            raise missing.within(
-                "Failed to create a run due to invalid experimentId and namespace combination"
-            ) from error
+        experiment = self.place(name, experiment_id)
         try:
             complete = complete_parameters(version.spec, parameters)
         except RpcError as error:
-            raise error.within("Failed to generate the ExecutionSpec") from error
+            failed = error.within("invalid pipeline job inputs")
+            raise failed.within("Failed to generate the ExecutionSpec") from error
         self._numbers += 1
         return Run(
-            self.new_id(), self._numbers, name, experiment.id, experiment.namespace, version,
-            parameters=complete, created=self._loop.now, **more,
+            self.new_id(), self._numbers, name, experiment.id, version,
+            parameters=complete, given=parameters, created=self._loop.now, **more,
         )  # fmt: skip
+
+    def place(self, name: str, experiment_id: str) -> Experiment:
+        """The experiment of a new run with this name; the default one without an id.
+
+        Raises:
+            RpcError: 404: no such experiment; 500: no name.
+        """
+        if not name:
+            empty = invalid("Run name cannot be empty")
+            failed = internal(f"Failed to convert a API run detail to its internal representation: {empty}")
+            step = "CreateJob(job.ToV2())Failed to create a run due to conversion error"
+            raise failed.within(step, complete=True)
+        try:
+            return self.catalogue.experiment(experiment_id) if experiment_id else self.catalogue.default
+        except RpcError as error:
+            missing = error.within(f"Failed to fetch namespace from experiment {experiment_id}")
+            raise missing.within(f"Failed to fetch namespace for experiment {experiment_id}").within(
+                "Failed to create a run due to invalid experimentId and namespace combination"
+            ) from error
 
     def start_run(self, run: Run, answered: Answered) -> None:
         """Create the run's workflow when the client's token bucket allows, then answer."""
@@ -132,11 +148,10 @@ class Server:
             answered(error)
             return
         graph = run.version.graph or self.catalogue.flatten(run.version, run.parameters)
-        namespace = run.namespace or self._profile.namespace
         workflow = Workflow(
             run.id,
             self._workflow_name(run),
-            namespace,
+            self._profile.namespace,
             graph=graph,
             parameters=run.parameters,
             created=self._loop.now,
@@ -158,8 +173,8 @@ class Server:
             if name not in self._controller.workflows:
                 return name
 
-    def run(self, run_id: str) -> Run:
-        """The run with this id.
+    def run(self, run_id: str, failed: str = "") -> Run:
+        """The run with this id; `failed` is what fails without it.
 
         Raises:
             RpcError: 404.
@@ -167,36 +182,38 @@ class Server:
         try:
             return self.runs[run_id]
         except KeyError:
-            raise not_found("Run", run_id).within(f"Failed to fetch run {run_id}") from None
+            missing = not_found("Run", run_id).within(f"Failed to fetch run {run_id}")
+            raise (missing.within(failed) if failed else missing) from None
 
     def terminate(self, run_id: str) -> None:
         """Terminate a run that has not ended."""
-        run = self.run(run_id)
-        if run.state not in {PENDING, RUNNING}:
+        run = self.run(run_id, f"Failed to terminate run {run_id} due to error fetching the run")
+        if run.state not in {UNSTATED, PENDING, RUNNING}:
             raise invalid(f"Failed to terminate a run {run_id}. Row not found").within(
                 f"Failed to terminate run {run_id}"
             )
-        run.enter(CANCELING, self._loop.now)
+        run.cancel()
         if run.workflow is not None:
             self._controller.terminate(run.workflow)
 
     def retry(self, run_id: str) -> None:
         """Run the failed steps of a run again."""
-        run = self.run(run_id)
-        if run.state not in {FAILED, CANCELED} or run.workflow is None:
+        run = self.run(run_id, f"Failed to retry run {run_id} due to error fetching the run")
+        if run.state != FAILED or run.workflow is None:
             refused = aborted("Workflow must be Failed/Error to retry", "workflow cannot be retried")
             raise refused.within(f"Failed to retry run {run_id}")
         self._controller.retry(run.workflow)
-        run.finished, run.error = None, ""
-        run.enter(PENDING, self._loop.now)
+        run.finished = None
+        run.enter(RUNNING, self._loop.now)
 
     def archive(self, run_id: str) -> None:
         """Move a run to the archive."""
-        self._set_storage_state(self.run(run_id), ARCHIVED)
+        run = self.run(run_id, f"Failed to archive run {run_id} as it failed to be retrieved")
+        self._set_storage_state(run, ARCHIVED)
 
     def unarchive(self, run_id: str) -> None:
         """Restore a run from the archive, unless its experiment is archived."""
-        run = self.run(run_id)
+        run = self.run(run_id, f"Failed to unarchive run {run_id} as it does not exist")
         if self.catalogue.archived(run.experiment_id):
             detail = f"Failed to unarchive run {run_id} as experiment {run.experiment_id} must be un-archived first"
             raise precondition(detail, "Unarchive the experiment first to allow the run to be restored")
@@ -216,7 +233,7 @@ class Server:
 
     def delete_run(self, run_id: str) -> None:
         """Delete a run and its workflow."""
-        run = self.run(run_id)
+        run = self.run(run_id, f"Failed to delete run {run_id} as it does not exist")
         if run.workflow is not None and run.workflow.name in self._controller.workflows:
             self._controller.remove(run.workflow)
         if run.workflow is not None:

@@ -3,7 +3,7 @@
 from functools import cache
 
 from harness.simulator.cluster import Pod, Shape
-from harness.simulator.kfp.graph import CONTAINER_DRIVER, DAG_DRIVER, EXECUTOR, IMPORTER, fnv1a_on
+from harness.simulator.kfp.graph import CONTAINER_DRIVER, DAG_DRIVER, EXECUTOR, IMPORTER, Plan, fnv1a_on
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Controller as Settings
@@ -29,17 +29,17 @@ class Templates:
     def __init__(self, settings: Settings, steps: Steps) -> None:
         self._driver_shape = Shape(round(settings.driver_cpu * 1000), int(settings.driver_memory))
         self._steps = steps
+        self._wrapped = settings.error_retries > 0
 
     def pod(self, workflow: Workflow, index: int, attempt: int) -> Pod:
         """The pod of a node of the workflow's graph; attempts count from 1."""
         plan = workflow.graph.plans[index]
         container, role = plan.container, plan.role
-        path = f"{plan.path}({attempt - 1})" if container.retries else plan.path
-        # A retry that is not in the pipeline's policy keeps the path but gets another name.
-        number = fnv1a_on(workflow.hash, path if attempt == 1 or container.retries else f"{path}{attempt}")
+        path = node_path(plan, attempt, wrapped=self._wrapped)
+        number = fnv1a_on(workflow.hash, path)
         executes = role == EXECUTOR
         pod = Pod(
-            f"{workflow.name}-{_NAMES[role]}-{number}",
+            f"{workflow.name}-{template_of(plan)}-{number}",
             workflow.namespace,
             self._steps.shape(plan) if executes else self._driver_shape,
             _step_images(container.image) if executes else _DRIVER_IMAGES,
@@ -51,6 +51,23 @@ class Templates:
             pod.limit_cpu, pod.limit_memory = _DRIVER_LIMITS
             pod.usage_cpu, pod.usage_memory = _DRIVER_CPU, _DRIVER_MEMORY
         return pod
+
+
+def template_of(plan: Plan) -> str:
+    """The name of the Argo template that a pod is made from."""
+    return f"retry-{_NAMES[EXECUTOR]}" if plan.container.retries else _NAMES[plan.role]
+
+
+def node_path(plan: Plan, attempt: int, *, wrapped: bool) -> str:
+    """A pod's node after the workflow's name; attempts count from 1.
+
+    `wrapped` is whether KFP's ConfigMap makes every node, the workflow's own too, one that may be retried: Argo then
+    names its attempts ``(0)``, ``(1)`` ….
+    """
+    if wrapped:
+        return f"(0).{plan.path}({attempt - 1})"
+    path = plan.path.replace("(0)", "")
+    return f".{path}({attempt - 1})" if plan.container.retries else f".{path}"
 
 
 @cache

@@ -1,13 +1,15 @@
 """Requests and responses of the KFP API's gateway: JSON without unset fields, multipart uploads."""
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from aiohttp import web
 
-from harness.simulator.kfp.errors import RpcError, invalid, malformed
+from harness.simulator.kfp.errors import RpcError, malformed
 
 
 def answer(document: object, status: int = 200) -> web.Response:
@@ -16,11 +18,12 @@ def answer(document: object, status: int = 200) -> web.Response:
 
 
 def refusal(error: RpcError) -> web.Response:
-    """The error response of grpc-gateway."""
-    code, details = int(error.code), []
+    """The error response of grpc-gateway; its own refusals have no details."""
+    document: dict[str, Any] = {"code": int(error.code), "message": error.message}
     if error.detail is not None:
-        details.append({"@type": "type.googleapis.com/google.rpc.Status", "code": code, "message": error.detail})
-    return answer({"code": code, "message": error.message, "details": details}, error.code.http)
+        status = {"@type": "type.googleapis.com/google.rpc.Status", "code": int(error.code), "message": error.detail}
+        document["details"] = [status]
+    return answer(document, error.code.http)
 
 
 def listing(name: str, rows: Sequence[Mapping[str, Any]], total: int, token: str) -> web.Response:
@@ -46,17 +49,37 @@ async def body(request: web.Request, known: frozenset[str]) -> dict[str, Any]:
     Raises:
         RpcError: 400: not a message, or a field that is not `known`.
     """
-    text = await request.read()
+    data = await request.read()
     try:
-        given = orjson.loads(text or b"{}")
+        text = data.decode() or "{}"
+        given = orjson.loads(text)
+    except UnicodeDecodeError as error:
+        raise malformed("proto: syntax error (line 1:1): invalid UTF-8 detected") from error
     except ValueError as error:
-        raise malformed(f"proto: syntax error: {error}") from error
+        raise malformed(_syntax_error(text)) from error
     if not isinstance(given, dict):
-        raise malformed("proto: syntax error (line 1:1): unexpected token")
+        raise malformed(f"proto: syntax error {_place(text, 0)}: unexpected token {text.lstrip()[:1]}")
     for name in given:
         if _snake(name) not in known:
-            raise malformed(f'proto: (line 1:{text.find(name.encode())}): unknown field "{name}"')
+            place = _place(text, text.find(f'"{name}"'))
+            raise malformed(f'proto: {place}: unknown field "{name}"')
     return {_snake(name): value for name, value in given.items()}
+
+
+def _syntax_error(text: str) -> str:
+    """What protojson says about text that is not JSON: of a text that merely stops, only that."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
+            return "unexpected EOF"
+        return f"proto: syntax error {_place(text, error.pos)}: invalid value {text[error.pos :].split(maxsplit=1)[0]}"
+    return "proto: syntax error (line 1:1): invalid value"  # JSON to Python, but not to orjson
+
+
+def _place(text: str, at: int) -> str:
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    return f"(line {line}:{column})"
 
 
 def text(message: Mapping[str, Any], name: str) -> str:
@@ -88,21 +111,37 @@ def _snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
-async def uploaded(request: web.Request) -> bytes:
-    """The file of a multipart upload.
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An uploaded file."""
 
-    Raises:
-        RpcError: 400: no file.
-    """
+    name: str
+    data: bytes
+
+
+async def uploaded(request: web.Request) -> Upload | None:
+    """The file of a multipart upload; none if the request has no such part."""
     if request.content_type.startswith("multipart/"):
         with suppress(ValueError, AssertionError):  # a malformed upload has no file
             async for part in await request.multipart():
                 if getattr(part, "name", None) == "uploadfile":
-                    return bytes(await part.read(decode=True))  # type: ignore[union-attr]  # never nested here
-    raise invalid("Failed to read pipeline from file")
+                    data = bytes(await part.read(decode=True))  # type: ignore[union-attr]  # never nested here
+                    return Upload(getattr(part, "filename", None) or "", data)
+    return None
 
 
-def upload_refusal(error: RpcError, detail: str) -> web.Response:
-    """The error of an upload, which is not a gRPC call and has its own format; `detail` says what failed."""
-    text = error.detail if error.code.http == 400 and error.detail else detail
-    return answer({"error_message": text, "error_details": text}, error.code.http)
+def upload_refusal(status: int, message: str, handler: str, *, typed: bool = True) -> web.Response:
+    """The error of an upload, which is not a gRPC call: its format is its own, with a stack trace of the server.
+
+    Until the server has read the file it does not set the content type (`typed` is false).
+    """
+    trace = (
+        f"github.com/kubeflow/pipelines/backend/src/apiserver/server.(*PipelineUploadServer).{handler}",
+        "\tbackend/src/apiserver/server/pipeline_upload_server.go:87",
+        "net/http.HandlerFunc.ServeHTTP",
+        "\tnet/http/server.go:2322",
+    )
+    refused = answer({"error_message": message, "error_details": "\n".join((message, *trace))}, status)
+    if not typed:
+        refused.headers["Content-Type"] = "text/plain; charset=utf-8"
+    return refused

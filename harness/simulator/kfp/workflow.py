@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from harness.simulator.cluster import Pod
 from harness.simulator.kfp.graph import EXECUTOR, JOIN, Graph, Plan, fnv1a
 
+UNSEEN = ""  # by the controller
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
 ERROR, OMITTED, SKIPPED = "Error", "Omitted", "Skipped"
 
@@ -12,7 +13,7 @@ ERROR, OMITTED, SKIPPED = "Error", "Omitted", "Skipped"
 class Step:
     """The state of one node of the graph. Instants are seconds of simulated time."""
 
-    __slots__ = ("attempts", "finished", "message", "output", "pods", "started", "state", "taken")
+    __slots__ = ("attempts", "ended", "finished", "message", "output", "pods", "started", "state", "taken")
 
     def __init__(self, started: float) -> None:
         self.state = PENDING
@@ -22,6 +23,7 @@ class Step:
         self.attempts = 0
         self.output = 0.0  # bytes written to the artifact store
         self.pods: list[Pod] = []
+        self.ended: dict[str, tuple[str, str]] = {}  # state and message of each ended pod's node, by the pod's name
         self.taken = True  # of a driver: the result of its task's condition
 
     @property
@@ -47,14 +49,14 @@ class Workflow:
     ) -> None:
         self.run_id = run_id
         self.name = name
-        self.hash = fnv1a(f"{name}.")  # prefix hash of its nodes' names
+        self.hash = fnv1a(name)  # prefix hash of its nodes' names
         self.namespace = namespace
         self.graph = graph
         self.parameters = parameters
         self.created = created
         self.started: float | None = None
         self.finished: float | None = None
-        self.phase = PENDING
+        self.phase = UNSEEN
         self.message = ""
         self.failed = False
         self.stopping = False  # termination was requested
@@ -91,7 +93,6 @@ class Workflow:
         step.state, step.finished, step.message, step.taken = state, now, message, taken
         if state in {FAILED, ERROR}:
             self.failed = True
-            self.message = self.message or message
         self._cascade(self._count_down(index), now)
 
     def _cascade(self, ended: list[tuple[int, str]], now: float) -> None:
@@ -159,6 +160,6 @@ class Workflow:
         self._fates.clear()
         self.due = [k for k, waits in enumerate(self._waits) if waits == 0 and k not in done]
         self.started = self.finished = None
-        self.phase, self.message = PENDING, ""
+        self.phase, self.message = RUNNING, ""
         self.failed = self.stopping = self.kept = False
         self._cascade([each for index in done for each in self._count_down(index)], self.created)

@@ -15,6 +15,7 @@ from harness.simulator.kube_objects.snapshots import (
     pod_uid_of,
 )
 
+_GROUPS = {"Workflow": "argoproj.io/v1alpha1"}  # of objects outside the core group
 _ACTIONS = {"FailedScheduling": "Scheduling", "Preempted": "Preempting"}
 
 
@@ -54,10 +55,6 @@ def _preempted(pod: Pod, _: str) -> list[Worded]:
 
 
 _WORDINGS: dict[Change, Callable[[Pod, str], list[Worded]]] = {
-    # Argo writes this only into the node's message; Kubernetes' own controllers emit this event.
-    Change.REFUSED: lambda _, detail: [
-        Worded("FailedCreate", f"Error creating: {detail}", "workflow-controller", WARNING)
-    ],
     Change.SCHEDULED: _scheduled,
     Change.UNSCHEDULABLE: lambda _, detail: [
         Worded("FailedScheduling", detail, "default-scheduler", WARNING, precise=True)
@@ -90,14 +87,16 @@ def render_event(event: EventSnapshot, calendar: Calendar) -> Manifest:
         "kind": about.kind,
         "name": about.name,
         "uid": about.uid,
-        "apiVersion": "v1",
+        "apiVersion": _GROUPS.get(about.kind, "v1"),
+        "resourceVersion": str(event.version),
     }
     if about.kind != "Node":
         involved["namespace"] = about.namespace
     if what.field:
         involved["fieldPath"] = what.field
+    more = {"annotations": dict(event.annotations)} if event.annotations else {}
     manifest: Manifest = {
-        "metadata": metadata("event", event.name, calendar.stamp(event.at), about.namespace),
+        "metadata": metadata("event", event.name, calendar.stamp(event.first), about.namespace, **more),
         "involvedObject": involved,
         "reason": what.reason,
         "message": what.message,
@@ -116,9 +115,9 @@ def render_event(event: EventSnapshot, calendar: Calendar) -> Manifest:
         }
     return manifest | {
         "source": {"component": what.component, **({"host": event.host} if event.host else {})},
-        "firstTimestamp": calendar.stamp(event.at),
+        "firstTimestamp": calendar.stamp(event.first),
         "lastTimestamp": calendar.stamp(event.at),
-        "count": 1,
+        "count": event.times,
         "eventTime": None,
     }
 
@@ -138,8 +137,8 @@ def event_fields(event: EventSnapshot) -> dict[str, str]:
         "involvedObject.namespace": about.namespace if about.kind != "Node" else "",
         "involvedObject.name": about.name,
         "involvedObject.uid": about.uid,
-        "involvedObject.apiVersion": "v1",
-        "involvedObject.resourceVersion": "",
+        "involvedObject.apiVersion": _GROUPS.get(about.kind, "v1"),
+        "involvedObject.resourceVersion": str(event.version),
         "involvedObject.fieldPath": what.field,
         "reason": what.reason,
         "reportingComponent": what.component,

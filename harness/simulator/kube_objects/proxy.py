@@ -5,13 +5,14 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
-from harness.model.exposition import CONTENT_TYPE
 from harness.simulator.kfp.rest import Gateway
 from harness.simulator.kube_api import ApiError
 from harness.simulator.kube_objects import metrics
 from harness.simulator.kube_objects.kubelet_pages import Kubelet
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.profile.store_products import StoreProduct
+
+_TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
 
 class Proxies:
@@ -75,4 +76,4 @@ def _path(request: web.Request) -> str:
 
 
 def _text(page: str) -> web.Response:
-    return web.Response(text=page, headers={"Content-Type": CONTENT_TYPE})
+    return web.Response(text=page, headers={"Content-Type": _TEXT_FORMAT})

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from harness.simulator.cluster import Node, Pod, Shape
+from harness.simulator.kfp.nodes import Node as WorkflowNode
+from harness.simulator.kfp.nodes import nodes_of
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Pool, Taint
 
@@ -102,13 +104,17 @@ class Worded(NamedTuple):
 
 
 class EventSnapshot(NamedTuple):
-    """A Kubernetes event. `host` is the node, for events from a kubelet."""
+    """A Kubernetes event. `host` is the node, for events from a kubelet; it happened so many `times` since `first`."""
 
     name: str
     about: Subject
     what: Worded
     host: str
     at: float
+    times: int
+    first: float
+    version: int  # the store's, when it was written
+    annotations: Mapping[str, str] = MappingProxyType({})
 
 
 def uid(*parts: str) -> str:
@@ -138,7 +144,7 @@ def pod_snapshot(pod: Pod, explanation: str) -> PodSnapshot:
     owner = pod.owner
     if isinstance(owner, Workflow):
         labels = Labels(owner.name, owner.run_id, owner.finished is not None or pod.finished is not None)
-        path = f"{owner.name}.{pod.path}"
+        path = f"{owner.name}{pod.path}"
     else:
         labels = owner if isinstance(owner, Labels) else Labels()
         path = pod.path
@@ -171,16 +177,18 @@ class WorkflowSnapshot(NamedTuple):
     created: float
     started: float | None
     finished: float | None
-    done: int  # ended nodes
-    total: int
-    kept: bool = False  # the API server has stored its final state
+    kept: bool  # the API server has stored its final state
+    run_name: str
+    retries: int  # by KFP's defaults; 0 is none
+    nodes: tuple[WorkflowNode, ...]
 
 
-def workflow_snapshot(workflow: Workflow) -> WorkflowSnapshot:
-    """A copy of the workflow's current state."""
-    steps = [step for step in workflow.steps if step is not None]
+def workflow_snapshot(
+    workflow: Workflow, run_name: str, retries: int, waits: Mapping[str, str], deadline: str
+) -> WorkflowSnapshot:
+    """A copy of the workflow's current state; `waits` and `deadline` as for `nodes_of`."""
+    nodes = nodes_of(workflow, wrapped=retries > 0, deadline=deadline, waits=waits)
     return WorkflowSnapshot(
-        workflow.name, workflow.namespace, workflow.run_id, workflow.phase, workflow.message, workflow.created,
-        workflow.started, workflow.finished, sum(step.finished is not None for step in steps), len(workflow.steps),
-        workflow.kept,
+        workflow.name, workflow.namespace, workflow.run_id, workflow.phase, deadline or workflow.message,
+        workflow.created, workflow.started, workflow.finished, workflow.kept, run_name, retries, tuple(nodes),
     )  # fmt: skip

@@ -19,7 +19,7 @@ from harness.simulator.kube_objects.installation import (
 from harness.simulator.kube_objects.nodes import node_fields, node_labels, render_lease, render_node, render_pool
 from harness.simulator.kube_objects.pods import pod_fields, pod_labels, render_pod
 from harness.simulator.kube_objects.policy import render_priority_class, render_quota
-from harness.simulator.kube_objects.snapshots import WorkflowSnapshot, metadata
+from harness.simulator.kube_objects.workflows import render_workflow
 
 Listed = Iterable[tuple[str, str, object]]  # namespace, name, snapshot
 T = TypeVar("T")
@@ -82,25 +82,3 @@ def resource_types(calendar: Calendar, priorities: Mapping[int, str], computed: 
 def _reads(read: Callable[[Any], T]) -> Callable[[object], T]:
     """Adapt a reader of one kind of snapshot to the store, which types all of them as objects."""
     return read
-
-
-def render_workflow(workflow: WorkflowSnapshot, calendar: Calendar) -> dict[str, Any]:
-    """The manifest of a workflow, without the compiled templates."""
-    stamp = calendar.stamp
-    status: dict[str, Any] = {"phase": workflow.phase, "progress": f"{workflow.done}/{workflow.total}"}
-    for name, value in (("startedAt", workflow.started), ("finishedAt", workflow.finished)):
-        status[name] = stamp(value) if value is not None else None
-    if workflow.message:
-        status["message"] = workflow.message
-    labels = {"pipeline/runid": workflow.run_id}
-    if workflow.started is not None:
-        labels["workflows.argoproj.io/phase"] = workflow.phase
-    if workflow.finished is not None:
-        labels["workflows.argoproj.io/completed"] = "true"
-    if workflow.kept:
-        labels["pipeline/persistedFinalState"] = "true"
-    return {
-        "metadata": metadata("workflow", workflow.name, stamp(workflow.created), workflow.namespace, labels=labels),
-        "spec": {"entrypoint": "entrypoint", "serviceAccountName": "pipeline-runner"},
-        "status": status,
-    }

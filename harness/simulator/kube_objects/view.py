@@ -1,11 +1,15 @@
 """The Kubernetes view of the model: every change becomes a new object version and its events."""
 
 from collections import deque
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import cast
 
 from harness.simulator.cluster import Change, Node, Pod
 from harness.simulator.cluster.quota import NAME as QUOTA
 from harness.simulator.engine.calendar import Calendar
+from harness.simulator.kfp.nodes import Node as WorkflowNode
+from harness.simulator.kfp.nodes import node_id
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_api import ObjectStore
 from harness.simulator.kube_objects import settings, usage
@@ -42,9 +46,11 @@ from harness.simulator.kube_objects.snapshots import (
     workflow_snapshot,
 )
 from harness.simulator.kube_objects.types import Computed, Listed, resource_types
+from harness.simulator.kube_objects.workflows import COMBINED, Told, WorkflowEvents, deadline_message
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Pool
 
+_STARTS_OR_ENDS = {Change.SCHEDULED, Change.STARTED, Change.OVER, Change.GONE}
 _EVENTS_KEPT_S = 3600.0  # kube-apiserver's --event-ttl
 
 
@@ -58,6 +64,9 @@ class KubernetesView:
         self._events = 0
         self._kept: deque[tuple[float, str, str]] = deque()
         self._explanations: dict[str, str] = {}
+        self._waits: dict[str, str] = {}  # by pod of a run: what Argo says about its wait
+        self._workflow_events = WorkflowEvents()
+        self._combined: dict[tuple[str, str], EventSnapshot] = {}  # by workflow and reason: one for many events
         self._deployments: Deployments | None = None
         self.claims: dict[str, Claim] = {}
         self.configuration: dict[str, str] = {}  # of the workflow controller
@@ -156,14 +165,14 @@ class KubernetesView:
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         """Store the pod's new state, and the events of its change."""
-        if change is Change.REFUSED:  # no pod was created: the event is about the workflow
-            workflow = cast("Workflow", pod.owner)
-            about = Subject("Workflow", pod.namespace, workflow.name, uid("workflow", pod.namespace, workflow.name))
-            for worded in pod_events(pod, change, detail):
-                self._event(about, worded, "")
+        if change is Change.REFUSED:  # no pod was created: only the workflow's node says so
+            self.workflow_changed(cast("Workflow", pod.owner))
             return
         if change is Change.UNSCHEDULABLE:
             detail = self._explanations[pod.name] = self.platform.cluster.scheduler.ranks.explain(pod.shape)
+            self._waits[pod.name] = f"Unschedulable: {detail}"
+        elif change in _STARTS_OR_ENDS:
+            self._waits.pop(pod.name, None)
         if change is Change.MAIN_ENDED:
             self.meter.main_ended(pod)
         elif change in {Change.OVER, Change.GONE} and pod.node is not None and pod.node.pods.get(pod.name) is pod:
@@ -212,27 +221,63 @@ class KubernetesView:
 
     def workflow_changed(self, workflow: Workflow) -> None:
         """Store the workflow's new state, or remove it."""
-        if workflow.name in self.platform.controller.workflows:
-            self.store.put("workflows", workflow.namespace, workflow.name, workflow_snapshot(workflow))
-        elif ("workflows", workflow.namespace, workflow.name) in self:
-            self.store.delete("workflows", workflow.namespace, workflow.name)
+        if workflow.name not in self.platform.controller.workflows:
+            for reason in self._workflow_events.forget(workflow.name):
+                self._combined.pop((workflow.name, reason), None)
+            if ("workflows", workflow.namespace, workflow.name) in self:
+                self.store.delete("workflows", workflow.namespace, workflow.name)
+            return
+        platform, deadline = self.platform, deadline_message(workflow, self.calendar.stamp)
+        run = platform.server.runs.get(workflow.run_id)
+        retries = platform.controller.settings.error_retries
+        snapshot = workflow_snapshot(workflow, run.name if run is not None else "", retries, self._waits, deadline)
+        self.store.put("workflows", workflow.namespace, workflow.name, snapshot)
+        about = Subject(
+            "Workflow", workflow.namespace, workflow.name, uid("workflow", workflow.namespace, workflow.name)
+        )
+        for told in self._workflow_events.of(snapshot):
+            if told.node is None:
+                self._event(about, told.what, "")
+            else:
+                self._node_event(about, told, told.node)
 
     def __contains__(self, key: tuple[str, str, str]) -> bool:
         plural, namespace, name = key
         resource = next(each for each in self.store.resources if each.plural == plural and each.listing is None)
         return self.store.get(resource, namespace, name) is not None
 
-    def _event(self, about: Subject, worded: Worded, host: str) -> None:
+    def _node_event(self, about: Subject, told: Told, node: WorkflowNode) -> None:
+        """An event about a workflow's node; one for many similar ones is written again."""
+        annotations = {
+            "workflows.argoproj.io/node-id": node_id(about.name, node.path),
+            "workflows.argoproj.io/node-name": about.name + node.path,
+            "workflows.argoproj.io/node-start-time": str(self.calendar.ns(node.started)),
+            "workflows.argoproj.io/node-type": node.type,
+        }
+        key = about.name, told.what.reason
+        if told.number > 1 and (combined := self._combined.get(key)) is not None:
+            again = combined._replace(what=told.what, at=self._now, times=told.number, annotations=annotations)
+            self._combined[key] = again
+            self.store.put("events", about.namespace, again.name, again)
+            return
+        event = self._event(about, told.what, "", annotations)
+        if told.what.message.startswith(COMBINED):
+            self._combined[key] = event
+
+    def _event(
+        self, about: Subject, worded: Worded, host: str, annotations: Mapping[str, str] = MappingProxyType({})
+    ) -> EventSnapshot:
         now = self._now
         self._events += 1
         event_name = f"{about.name}.{self.calendar.ns(now) + self._events:x}"
         host = host if worded.component == "kubelet" else ""
-        event = EventSnapshot(event_name, about, worded, host, now)
+        event = EventSnapshot(event_name, about, worded, host, now, 1, now, self.store.version, annotations)
         self.store.put("events", about.namespace, event_name, event)
         self._kept.append((now, about.namespace, event_name))
         while self._kept[0][0] < now - _EVENTS_KEPT_S:
             _, old_namespace, old_name = self._kept.popleft()
             self.store.delete("events", old_namespace, old_name)
+        return event
 
     # --- computed on every read -----------------------------------------------------------------------------------
 

@@ -41,8 +41,9 @@ class TestWorkflows:
 
     def test_complete_workflows_hold_time_and_reason(self, scene: Scene) -> None:
         scene.workflows.see("ADDED", workflow("Error", startedAt=time(2), finishedAt=time(40), message="no space"))
-        (event,) = scene.folder.records(Event)
+        why, event = scene.folder.records(Event)
         assert (event.at, event.reason, event.message) == (at(40), "Error", "no space")
+        assert (why.kind, why.object, why.message, why.run) == ("Task", "", "no space", RUN)
 
     @pytest.mark.parametrize(("phase", "finished", "at_s"), [("Running", None, 2), ("Succeeded", 40, 40)])
     def test_a_workflow_with_a_complete_status(self, scene: Scene, phase: str, finished: int | None, at_s: int) -> None:

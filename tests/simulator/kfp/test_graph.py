@@ -74,9 +74,7 @@ def test_with_a_parallelism_limit_an_iteration_waits_for_the_one_so_many_before(
             step(number=item)
 
     graph = graph_of(loop, tmp_path)
-    drivers = [
-        plan for plan in graph.plans if plan.path.startswith("root.for-loop") and "iteration-driver" in plan.path
-    ]
+    drivers = [plan for plan in graph.plans if "for-loop" in plan.path and plan.path.endswith("iteration-item-driver")]
     assert [plan.waits for plan in drivers] == [1, 1, 2, 2]
 
 

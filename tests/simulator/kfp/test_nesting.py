@@ -49,7 +49,7 @@ def test_a_nested_pipelines_node_ends_as_argo_ends_it(tmp_path: Any) -> None:
             flip()
 
     (run,), _ = ran(tmp_path, outer, under=failing("flip"))
-    assert states(run) == {"root.condition-1": "Skipped", "root.exit-handler-2": "Failed", "root": "Failed"}
+    assert states(run) == {"root(0).condition-1": "Skipped", "root(0).exit-handler-2": "Failed", "root": "Failed"}
 
 
 def test_tasks_after_a_pipeline_with_a_skipped_condition_run(tmp_path: Any) -> None:

@@ -61,7 +61,7 @@ def test_errors_name_all_steps_and_their_details_the_last_one(served: Served) ->
     assert error["message"] == f"Failed to get a run: Failed to fetch run {UNKNOWN}: ResourceNotFoundError: {message}"
     assert error["details"][0]["message"] == message
     _, error = call(served, "GET", "/runs?page_size=abc")  # refused by the gateway, which gives no details
-    assert error["details"] == []
+    assert "details" not in error
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_run_that_can_not_be_is_refused_as_the_real_server_does(  # fixtures a
     answered, error = call(served, "POST", "/runs", body | change)
     assert answered == status
     assert message in error["message"]
-    assert {"code", "message", "details"} == error.keys()
+    assert error.keys() - {"details"} == {"code", "message"}
 
 
 def test_a_required_parameter_must_be_given(served: Served, training: Path, experiment: str) -> None:
@@ -176,7 +176,7 @@ def test_messages_of_another_shape_are_malformed(
     status, error = call(
         served, "POST", "/runs", {"display_name": "r", "pipeline_version_reference": reference, **change}
     )
-    assert (status, error["code"], error["details"]) == (400, 3, [])
+    assert (status, error["code"], error.get("details")) == (400, 3, None)
 
 
 @pytest.mark.parametrize("root", [{"dag": 1}, {"dag": {"tasks": {"a": 1}}}, {"inputDefinitions": []}], ids=str)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from harness.simulator.cluster import Change
 from harness.simulator.engine.distributions import Amount, Uniform, fixed
 from harness.simulator.kfp.errors import Code, RpcError
+from harness.simulator.kfp.records import Run
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Agent, Api, ArtifactStore, Step
 from harness.simulator.profile.store_products import StoreProduct
@@ -17,12 +18,18 @@ from tests.support.platforms import GI, TRAINING, UNCACHED, Journal, pool, profi
 ONE_SECOND = Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0))
 
 
+def reasons(run: Run) -> list[str]:
+    """The messages of its workflow's nodes."""
+    assert run.workflow is not None
+    return [step.message for _, step in run.workflow.made() if step.message]
+
+
 def test_a_run_takes_as_long_as_its_steps_when_nothing_else_takes_time() -> None:
     platform = Platform(profile())
     run = submit(platform, upload(platform))[0]
     platform.loop.run(100)
     assert (run.state, run.finished) == ("SUCCEEDED", pytest.approx(3.0))
-    assert [state for _, state in run.history] == ["PENDING", "RUNNING", "SUCCEEDED"]
+    assert [state for _, state in run.history] == ["PENDING", "", "RUNNING", "SUCCEEDED"]
 
 
 def test_every_run_makes_two_n_plus_one_pods() -> None:
@@ -143,28 +150,56 @@ def test_a_full_store_fails_the_step_with_the_sentence_of_the_executor(
         pod = journal.saw(Change.OVER)[-1]
         assert (pod.phase, pod.exit_code, pod.reason) == ("Failed", 1, "Error")
         assert (pod.finished or 0) - (pod.main_ended or 0) == pytest.approx(20.0)
-        for text in (pod.message, run.error):
+        for text in (pod.message, *reasons(run)):
             assert "failed to save outputs" in text
             assert said in text
             assert "timed out waiting for the condition" in text
         assert len(journal.saw(Change.CREATED)) == 3  # nothing of what comes after
 
 
-def test_retries_of_the_pipeline_make_new_pods_with_a_growing_delay() -> None:
-    package = UNCACHED.replace(
-        b"        taskInfo:\n          name: prepare", _retry(2) + b"        taskInfo:\n          name: prepare"
-    )
-    journal = Journal()
+RETRIED = b"        taskInfo:\n          name: prepare"
+
+
+def retried(error_retries: int, *, failing: float = 1.0) -> tuple[Platform, Journal, Run]:
+    """A run whose first step has ``set_retry(2)`` and fails with that probability."""
+    package = UNCACHED.replace(RETRIED, _retry(2) + RETRIED)
     step = Step(
-        match="prepare", duration=fixed(1.0), output=fixed(0.0), memory=fixed(1.0), cpu=fixed(0.01), failing=1.0
+        match="prepare", duration=fixed(1.0), output=fixed(0.0), memory=fixed(1.0), cpu=fixed(0.01), failing=failing
     )
-    platform = Platform(profile(steps=(step,)), listener=journal)
-    run = submit(platform, upload(platform, package))[0]
+    journal, controller = Journal(), replace(profile().controller, error_retries=error_retries)
+    platform = Platform(profile(steps=(step,), controller=controller), listener=journal)
+    return platform, journal, submit(platform, upload(platform, package))[0]
+
+
+def test_under_kfps_defaults_a_failed_step_is_not_repeated_not_even_with_retries() -> None:
+    """KFP's ConfigMap sets the policy OnError for every node, and a failed container is no error."""
+    platform, journal, run = retried(error_retries=2)
+    platform.loop.run(100)
+    assert run.state == "FAILED"
+    assert reasons(run) == ["main: Error (exit code 1)"]
+    (made,) = (pod for pod in journal.saw(Change.CREATED) if pod.role == "executor")
+    assert "-retry-system-container-impl-" in made.name
+
+
+def test_without_these_defaults_retries_of_the_pipeline_make_new_pods_with_a_growing_delay() -> None:
+    platform, journal, run = retried(error_retries=0)
     platform.loop.run(100)
     made = [pod.created for pod in journal.saw(Change.CREATED) if pod.role == "executor"]
     assert made == pytest.approx([0.0, 1.0 + 5.0, 7.0 + 10.0], abs=1e-4)
     assert run.state == "FAILED"
     assert len({pod.name for pod in journal.saw(Change.CREATED)}) == 2 + 3
+
+
+def test_a_lost_pod_of_a_step_with_retries_is_made_again_after_the_step_s_delay() -> None:
+    platform, journal, run = retried(error_retries=2, failing=0.0)
+    platform.loop.run(0.5)
+    (running,) = [pod for pod in platform.cluster.pods.values() if pod.role == "executor"]
+    platform.cluster.kubelet.delete(running)
+    platform.loop.run(100)
+    assert run.state == "SUCCEEDED"
+    made = [pod for pod in journal.saw(Change.CREATED) if pod.role == "executor" and pod.task == "prepare"]
+    assert made[1].created - made[0].created == pytest.approx(5.5, abs=1e-3)
+    assert [pod.path[-len("executor(0)") :] for pod in made] == ["executor(0)", "executor(1)"]
 
 
 def _retry(count: int) -> bytes:
@@ -195,7 +230,7 @@ def test_memory_above_the_limit_is_killed() -> None:
     platform.loop.run(100)
     pod = journal.saw(Change.OVER)[-1]
     assert (pod.exit_code, pod.reason) == (137, "OOMKilled")
-    assert (run.state, run.error) == ("FAILED", "OOMKilled (exit code 137)")
+    assert (run.state, reasons(run)) == ("FAILED", ["main: OOMKilled (exit code 137)"])
 
 
 def test_a_cpu_limit_below_the_use_stretches_the_step() -> None:
@@ -236,15 +271,15 @@ def test_with_the_cache_on_the_second_run_skips_computed_steps() -> None:
     assert len(executors) == 6
 
 
-def test_terminating_a_run_ends_its_pods_and_cancels_it() -> None:
+def test_terminating_a_run_ends_its_pods_and_lets_it_fail() -> None:
     platform = Platform(profile())
     run = submit(platform, upload(platform))[0]
     platform.loop.run(0.5)
     platform.server.terminate(run.id)
-    assert run.state == "CANCELING"
+    assert (run.state, run.history[-1][1]) == ("CANCELING", "RUNNING")
     platform.loop.run(10)
-    assert run.state == "CANCELED"
-    assert [state for _, state in run.history] == ["PENDING", "RUNNING", "CANCELED"]
+    assert run.state == "FAILED"
+    assert [state for _, state in run.history] == ["PENDING", "", "RUNNING", "CANCELING", "FAILED"]
     assert all(pod.over for pod in platform.cluster.pods.values())
     with pytest.raises(RpcError) as refused:
         platform.server.terminate(run.id)

@@ -20,13 +20,13 @@ def test_a_runs_pods_are_found_by_its_label_and_named_as_argo_names_them(core: k
     workflow = pods[0].metadata.labels["workflows.argoproj.io/workflow"]
     nodes = {pod.metadata.annotations["workflows.argoproj.io/node-name"]: pod for pod in pods}
     assert nodes.keys() == {
-        f"{workflow}.{path}"
+        f"{workflow}(0).{path}(0)"
         for path in (
-            "root-driver", "root.prepare-driver", "root.prepare.executor", "root.train-driver", "root.train.executor",
-            "root.evaluate-driver", "root.evaluate.executor",
+            "root-driver", "root(0).prepare-driver", "root(0).prepare(0).executor", "root(0).train-driver",
+            "root(0).train(0).executor", "root(0).evaluate-driver", "root(0).evaluate(0).executor",
         )
     }  # fmt: skip
-    train = nodes[f"{workflow}.root.train.executor"]
+    train = nodes[f"{workflow}(0).root(0).train(0).executor(0)"]
     assert re.fullmatch(rf"{workflow}-system-container-impl-\d+", train.metadata.name)
     assert train.spec.containers[1].resources.requests == {"cpu": "1", "memory": "1Gi"}
     assert train.metadata.owner_references[0].kind == "Workflow"

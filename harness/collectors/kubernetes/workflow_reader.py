@@ -1,0 +1,69 @@
+"""Reads the status of a few workflows, one request each: why runs failed, and what keeps others waiting."""
+
+import threading
+import time
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from urllib.parse import quote
+
+from harness.collectors.collector import Activity
+from harness.collectors.journal import Journal
+from harness.collectors.kubernetes.kube_api import KubeApi
+from harness.collectors.kubernetes.workflow_choice import WorkflowKey
+from harness.collectors.kubernetes.workflows import NODES, Workflows
+from harness.collectors.source_health import NOT_REACHABLE, UnreachableError
+
+ARGO = "/apis/argoproj.io/v1alpha1"
+_LOOK_S = 1.0
+_LAST_S = 5.0  # for what is queued when the observation ends
+_FORBIDDEN, _NOT_FOUND = 403, 404
+
+
+class WorkflowReader:
+    """Reads what `Workflows.choice` chooses.
+
+    Args:
+        api: of the cluster.
+        workflows: takes the complete workflows.
+        journal: takes notes.
+        activity: the test's runs.
+        working: the runs that have a living pod.
+    """
+
+    def __init__(
+        self,
+        api: KubeApi,
+        workflows: Workflows,
+        journal: Journal,
+        activity: Activity,
+        working: Callable[[], AbstractSet[str]],
+    ) -> None:
+        self._api = api
+        self._workflows = workflows
+        self._journal = journal
+        self._activity = activity
+        self._working = working
+        self._refused = False
+
+    def follow(self, stop: threading.Event) -> None:
+        """Read until `stop` is set, and then what is still queued."""
+        while not stop.wait(_LOOK_S):
+            self._read_all(time.monotonic() + _LOOK_S)
+        self._read_all(time.monotonic() + _LAST_S)
+
+    def _read_all(self, until_s: float) -> None:
+        while not self._refused and time.monotonic() < until_s:
+            now_s = time.monotonic()
+            key = self._workflows.choice.take(now_s, self._activity.runs, self._working())
+            if key is None:
+                return
+            self._read(key)
+
+    def _read(self, key: WorkflowKey) -> None:
+        path = f"{ARGO}/namespaces/{quote(key.namespace)}/workflows/{quote(key.name)}"
+        try:
+            self._workflows.see("MODIFIED", self._api.get(path))
+        except UnreachableError as error:
+            if error.status != _NOT_FOUND:  # it may have been deleted meanwhile
+                self._refused = error.status == _FORBIDDEN
+                self._journal.note(NOT_REACHABLE, NODES, str(error))

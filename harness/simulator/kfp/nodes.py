@@ -1,0 +1,283 @@
+"""The nodes of a workflow as Argo keeps them in its status: pods, the groups they are in, and retry wrappers.
+
+KFP's ConfigMap makes every node one that may be retried, so that each is two: the wrapper (``train``, type Retry) and
+its attempt (``train(0)``). A skipped node has neither. Names, ids, types and messages are as recorded from Argo 4.0.8.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from harness.simulator.cluster import Pod
+from harness.simulator.kfp.graph import DAG_DRIVER, EXECUTOR, ITERATION, ITERATIONS, JOIN, ON_EXIT, Plan, fnv1a
+from harness.simulator.kfp.templates import template_of
+from harness.simulator.kfp.workflow import ERROR, FAILED, OMITTED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
+
+POD, DAG, RETRY, SKIP, TASK_GROUP = "Pod", "DAG", "Retry", "Skipped", "TaskGroup"
+_IN = "(0)."  # between a group and a node in its first attempt
+_BECAUSE = {
+    OMITTED: "omitted: depends condition not met",
+    SKIPPED: "when 'true != true' evaluated false",  # the driver found the outputs in the cache
+}
+_CORES, _UNIT = 0.1, 100 * 2**20
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_UNTRUE = "when 'false != false' evaluated false"  # the driver found the condition false
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node. Instants are seconds of simulated time.
+
+    Attributes:
+        path: its name after the workflow's.
+        type: Argo's: Pod, DAG, Retry, Skipped or TaskGroup.
+        host: of a pod: the cluster's node that it is on.
+        exit_code: of a pod that has ended.
+        used: of a pod that has ended: seconds × cores, and seconds × 100 MiB, as requested.
+        children: paths of the nodes that follow it.
+    """
+
+    path: str
+    type: str
+    template: str
+    phase: str
+    started: float
+    finished: float | None = None
+    message: str = ""
+    host: str = ""
+    exit_code: int | None = None
+    used: tuple[int, int] = (0, 0)
+    children: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition(_IN)[2]
+
+    @property
+    def within(self) -> str:
+        """The path of the attempt of the group that it is in ("boundary"); "" for none."""
+        return _group(self.path) + "(0)" if _IN in self.path else ""
+
+
+def node_id(workflow: str, path: str) -> str:
+    """Argo's id of a node: stable, and unique within the workflow."""
+    return f"{workflow}-{fnv1a(workflow + path)}" if path else workflow
+
+
+def nodes_of(
+    workflow: Workflow, *, wrapped: bool = True, deadline: str = "", waits: Mapping[str, str] = _NOTHING
+) -> list[Node]:
+    """The nodes that exist so far; none before the controller has taken up the workflow.
+
+    Args:
+        workflow: the workflow.
+        wrapped: every node may be retried, see `Controller.error_retries`.
+        deadline: the message of wrappers that a termination ended.
+        waits: by pod: why it waits.
+    """
+    if workflow.started is None:
+        return []
+    found = _Tree(workflow, deadline, waits).nodes()
+    return found if wrapped else _unwrapped(found)
+
+
+class _Tree:
+    """Builds the nodes of one workflow."""
+
+    def __init__(self, workflow: Workflow, deadline: str, waits: Mapping[str, str]) -> None:
+        self._workflow = workflow
+        self._deadline = deadline
+        self._waits = waits
+        self._steps = workflow.steps
+        self._nodes: dict[str, Node] = {}
+        self._ends = _ends(workflow.graph.plans)
+
+    def nodes(self) -> list[Node]:
+        """All nodes, with what follows them."""
+        whole = self._workflow
+        assert whole.started is not None
+        self._wrap("", DAG, whole.started, whole.phase if whole.over else "", whole.finished)
+        for plan, step in whole.made():
+            if plan.role != JOIN and self._is_shown(plan):
+                self._add(plan, step)
+        self._link()
+        return list(self._nodes.values())
+
+    def _is_shown(self, plan: Plan) -> bool:
+        """Not inside a group that was omitted or skipped: such a group has no inner nodes."""
+        at = plan.parent
+        while at >= 0:
+            step = self._steps[at]
+            if step is None or step.state != SUCCEEDED or not step.taken:
+                return False
+            at = self._workflow.graph.plans[at].parent
+        return True
+
+    def _add(self, plan: Plan, step: Step) -> None:
+        path = f"{_IN}{plan.path}"
+        if step.state == OMITTED:
+            self._skip(_group(path) if plan.role == EXECUTOR else path, template_of(plan), step, _BECAUSE[OMITTED])
+            return
+        self._add_groups(path, step)
+        if step.state == SKIPPED:
+            self._skip(path, template_of(plan), step, _BECAUSE[SKIPPED])
+            return
+        self._add_attempts(plan, path, step)
+        if plan.role == DAG_DRIVER and not step.taken:
+            self._skip(path.removesuffix("-driver"), f"comp-{plan.task}", step, _UNTRUE)
+
+    def _skip(self, path: str, template: str, step: Step, why: str) -> None:
+        self._add_groups(path, step)
+        phase = OMITTED if step.state == OMITTED else SKIPPED
+        at = step.started if step.finished is None else step.finished
+        self._nodes[path] = Node(path, SKIP, template, phase, at, at, why)
+
+    def _add_attempts(self, plan: Plan, path: str, step: Step) -> None:
+        """A wrapper and its pods. The node of a pod that a quota refuses exists before the pod."""
+        count = max(step.attempts, len(step.pods))
+        pods = [*step.pods, *[None] * (count - len(step.pods))]
+        attempts = [self._attempt(plan, f"{path}({k})", step, pod) for k, pod in enumerate(pods)]
+        phase = RUNNING if step.finished is None else step.state
+        message = "" if phase in {RUNNING, SUCCEEDED} else self._deadline or step.message
+        wrapper = Node(path, RETRY, template_of(plan), phase, step.started, step.finished, message)
+        wrapper.children.extend(each.path for each in attempts)
+        for each in (wrapper, *attempts):
+            self._nodes[each.path] = each
+
+    def _attempt(self, plan: Plan, path: str, step: Step, pod: Pod | None) -> Node:
+        template = template_of(plan)
+        if pod is None:
+            return Node(path, POD, template, PENDING, step.started, message=step.message)
+        if pod.name in step.ended:
+            state, message = step.ended[pod.name]
+            ends = pod.finished, message, _host(pod), pod.exit_code, _used(pod)
+            return Node(path, POD, template, state, pod.created, *ends)
+        phase = RUNNING if pod.started is not None else PENDING
+        return Node(path, POD, template, phase, pod.created, None, self._waits.get(pod.name, ""), _host(pod))
+
+    def _add_groups(self, path: str, step: Step) -> None:
+        """The groups around a node, the outermost first."""
+        inside = ""
+        for name in path.split(_IN)[1:-1]:
+            group = f"{inside}{_IN}{name}"
+            for each, kind in ((_task_group(group), TASK_GROUP), (group, DAG)):
+                if each and each not in self._nodes:
+                    self._wrap(each, kind, step.started, *self._end_of(each))
+            inside = group
+
+    def _end_of(self, group: str) -> tuple[str, float | None]:
+        """The phase in which a group ended, "" while it has not, and when."""
+        index = self._ends.get(group)
+        end = self._steps[index] if index is not None else None
+        if end is None or end.finished is None:
+            return "", None
+        return (end.state if end.state in {FAILED, ERROR} else SUCCEEDED), end.finished
+
+    def _wrap(self, path: str, kind: str, started: float, over: str, finished: float | None) -> None:
+        """A group, with its wrapper."""
+        template, phase = self._template(path), over or RUNNING
+        if kind == TASK_GROUP:
+            self._nodes[path] = Node(path, kind, template, phase, started, finished)
+            return
+        message = self._deadline if phase in {FAILED, ERROR} else ""
+        self._nodes[path] = Node(path, RETRY, template, phase, started, finished, message, children=[f"{path}(0)"])
+        self._nodes[f"{path}(0)"] = Node(f"{path}(0)", kind, template, phase, started, finished)
+
+    def _template(self, path: str) -> str:
+        name, index = path.rpartition(_IN)[2], self._ends.get(path)
+        plan = self._workflow.graph.plans[index] if index is not None else None
+        if name in {"", "root"}:
+            return name or "entrypoint"
+        if name.endswith(ON_EXIT):
+            return f"exit-hook-root-{plan.task if plan else ''}"
+        if plan is not None and plan.role == EXECUTOR:
+            return template_of(plan).replace("-impl", "-executor")
+        loop = plan.task if plan else name
+        if name.startswith(ITERATIONS):
+            return f"comp-{loop}-iteration"
+        iterates = plan is not None and self._workflow.graph.plans[plan.parent].path.endswith(".iteration-driver")
+        return f"comp-{loop}-{loop}-iterator" if iterates else f"comp-{loop}"
+
+    # --- what follows what ----------------------------------------------------------------------------------------
+
+    def _link(self) -> None:
+        """The children of a node are those that wait for it; those of a group are the first ones in it."""
+        following: set[str] = set()
+        plans = self._workflow.graph.plans
+        for plan in plans:
+            for index in plan.then:
+                self._follow(f"{_IN}{plan.path}", f"{_IN}{plans[index].path}", following)
+        for path, node in list(self._nodes.items()):
+            group = self._nodes.get(_task_group(path) or node.within)
+            if group is not None and path and node.type in {RETRY, SKIP} and path not in following:
+                group.children.append(path)
+
+    def _follow(self, before: str, after: str, following: set[str]) -> None:
+        """Link the outermost groups that contain only one of the two nodes."""
+        one, other = before.split(_IN), after.split(_IN)
+        common = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+        first, then = (_IN.join(each[: common + 1]) for each in (one, other))
+        then = _task_group(then) or then
+        if not common or then not in self._nodes or first not in self._nodes:
+            return
+        following.add(then)
+        attempts = [each for each in self._nodes[first].children if each.startswith(f"{first}(")]
+        last = self._nodes[attempts[-1] if attempts else first]
+        if then not in last.children:
+            last.children.append(then)
+
+
+def _ends(plans: tuple[Plan, ...]) -> dict[str, int]:
+    """By path of a group: the plan whose end is the group's end."""
+    ends: dict[str, int] = {}
+    for index, plan in enumerate(plans):
+        path = f"{_IN}{plan.path}"
+        if plan.role == JOIN:
+            ends[path] = index
+            if plans[plan.parent].path.endswith(".iteration-driver"):
+                ends[f"{path}{_IN}{ITERATIONS}"] = index
+            if path.endswith(f"{_IN}{ITERATION}"):
+                ends[_group(path)] = index
+        elif plan.role == EXECUTOR:
+            ends[_group(path)] = index
+            if _group(_group(path)).endswith(ON_EXIT):
+                ends[_group(_group(path))] = index
+    return ends
+
+
+def _group(path: str) -> str:
+    """The group around a node."""
+    return path.rpartition(_IN)[0]
+
+
+def _task_group(path: str) -> str:
+    """The group of all iterations, of one iteration's wrapper; "" for other nodes."""
+    outside, inside, name = path.rpartition(_IN)
+    item = name.startswith(f"{ITERATIONS}(") and not name.endswith("(0)")
+    return f"{outside}{inside}{ITERATIONS}" if item else ""
+
+
+def _host(pod: Pod) -> str:
+    return pod.node.name if pod.node is not None else ""
+
+
+def _used(pod: Pod) -> tuple[int, int]:
+    """What Argo estimates from the containers' requests; 100 MiB and a tenth of a core where there are none.
+
+    Source: https://argo-workflows.readthedocs.io/en/latest/resource-duration/
+    """
+    main_s = (pod.main_ended or pod.started or 0.0) - (pod.started or 0.0)
+    wait_s = (pod.finished or pod.started or 0.0) - (pod.started or 0.0)
+    cores, memory = pod.shape.cpu / 1000 or _CORES, pod.shape.memory / _UNIT or 1.0
+    return int(main_s * cores + wait_s * _CORES), int(main_s * memory + wait_s)
+
+
+def _unwrapped(nodes: list[Node]) -> list[Node]:
+    """The nodes as they are without retry strategies: one instead of a wrapper and its attempt."""
+    found = []
+    for node in nodes:
+        if node.type != RETRY:
+            children = dict.fromkeys(each.replace("(0)", "") for each in node.children)
+            found.append(replace(node, path=node.path.replace("(0)", ""), children=list(children)))
+    return found
