@@ -96,6 +96,14 @@ def _image_pull(platform: Platform, strength: float) -> None:
     platform.cluster.kubelet.pull_factor = 1 + 14 * strength
 
 
+def _image_missing(platform: Platform, strength: float) -> None:
+    platform.cluster.kubelet.missing = min(1.0, 0.1 * strength)
+
+
+def _node_pressure(platform: Platform, strength: float) -> None:
+    platform.steps.evicted = min(1.0, 0.1 * strength)
+
+
 def _oom(platform: Platform, strength: float) -> None:
     platform.steps.memory_factor = 1 + 1.5 * strength
 
@@ -155,6 +163,8 @@ _FAULTS = (
     Fault("autoscaler-slow", "new nodes take several times as long", _autoscaler_slow),
     Fault("autoscaler-at-max", "the autoscaler's maximum is low", _autoscaler_at_max),
     Fault("image-pull", "images are pulled slowly", _image_pull),
+    Fault("image-missing", "the registry does not have the images of some steps", _image_missing),
+    Fault("node-pressure", "nodes run short of memory and evict some steps", _node_pressure),
     Fault("oom", "steps need more memory than their limits", _oom),
     Fault("cpu-starved", "steps want more CPU than their limits and nodes give", _cpu_starved),
     Fault("spot-evictions", "the cloud evicts many machines at once", _spot_evictions),

@@ -200,6 +200,11 @@ class PodLife:
         if self.phase == "Failed" and status.get("reason"):
             at = self.over.at if self.over else now_at
             self._fail("", str(status["reason"]), str(status.get("message") or ""), at)
+        for each in status.get("conditions") or ():
+            if each.get("type") == "DisruptionTarget" and each.get("status") == "True" and each.get("reason"):
+                disrupted = stamp(each.get("lastTransitionTime"))
+                at = disrupted.at if disrupted else now_at
+                self._fail("", str(each["reason"]), str(each.get("message") or ""), at)
         for each in containers:
             name, state = str(each["name"]), each.get("state") or {}
             waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
