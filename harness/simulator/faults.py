@@ -163,8 +163,6 @@ _FAULTS = (
     Fault("autoscaler-slow", "new nodes take several times as long", _autoscaler_slow),
     Fault("autoscaler-at-max", "the autoscaler's maximum is low", _autoscaler_at_max),
     Fault("image-pull", "images are pulled slowly", _image_pull),
-    Fault("image-missing", "the registry does not have the images of some steps", _image_missing),
-    Fault("node-pressure", "nodes run short of memory and evict some steps", _node_pressure),
     Fault("oom", "steps need more memory than their limits", _oom),
     Fault("cpu-starved", "steps want more CPU than their limits and nodes give", _cpu_starved),
     Fault("spot-evictions", "the cloud evicts many machines at once", _spot_evictions),
@@ -174,6 +172,8 @@ _FAULTS = (
     Fault("quota", "the namespace's quota limits requests to 4 cores in total", _quota),
     Fault("clock-skew", "the platform's clock is 7 seconds ahead", _clock_skew),
     Fault("driver-overhead", "driver pods take ten times as long", _driver_overhead),
+    Fault("image-missing", "the registry does not have the images of some steps", _image_missing),
+    Fault("node-pressure", "nodes run short of memory and evict some steps", _node_pressure),
 )
 FAULTS = {fault.name: fault for fault in _FAULTS}
 

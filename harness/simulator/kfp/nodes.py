@@ -35,6 +35,7 @@ class Node:
         exit_code: of a pod that has ended.
         used: of a pod that has ended: seconds × cores, and seconds × 100 MiB, as requested.
         children: paths of the nodes that follow it.
+        outbound: of a group that has ended: paths of the nodes in it that nothing in it follows.
     """
 
     path: str
@@ -48,6 +49,7 @@ class Node:
     exit_code: int | None = None
     used: tuple[int, int] = (0, 0)
     children: list[str] = field(default_factory=list)
+    outbound: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -117,7 +119,8 @@ class _Tree:
     def _add(self, plan: Plan, step: Step) -> None:
         path = f"{_IN}{plan.path}"
         if step.state == OMITTED:
-            self._skip(_group(path) if plan.role == EXECUTOR else path, template_of(plan), step, _BECAUSE[OMITTED])
+            group = _group(path) if plan.role == EXECUTOR else path
+            self._skip(group, template_of(plan).replace("-impl", "-executor"), step, _BECAUSE[OMITTED])
             return
         self._add_groups(path, step)
         if step.state == SKIPPED:
@@ -140,7 +143,9 @@ class _Tree:
         attempts = [self._attempt(plan, f"{path}({k})", step, pod) for k, pod in enumerate(pods)]
         phase = RUNNING if step.finished is None else step.state
         message = "" if phase in {RUNNING, SUCCEEDED} else self._deadline or step.message
-        wrapper = Node(path, RETRY, template_of(plan), phase, step.started, step.finished, message)
+        code = attempts[-1].exit_code if attempts else None
+        ends = step.finished, message, "", code if step.finished is not None else None
+        wrapper = Node(path, RETRY, template_of(plan), phase, step.started, *ends)
         wrapper.children.extend(each.path for each in attempts)
         for each in (wrapper, *attempts):
             self._nodes[each.path] = each
@@ -212,6 +217,20 @@ class _Tree:
             group = self._nodes.get(_task_group(path) or node.within)
             if group is not None and path and node.type in {RETRY, SKIP} and path not in following:
                 group.children.append(path)
+        for node in self._nodes.values():
+            self._end_group(node)
+
+    def _end_group(self, node: Node) -> None:
+        """Count a node among the last ones of its group if it is."""
+        group = self._nodes.get(node.within) if node.within else None
+        if group is None or group.finished is None or node.type not in {RETRY, SKIP}:
+            return
+        attempts = [each for each in node.children if each.startswith(f"{node.path}(")]
+        last = self._nodes[attempts[-1]] if attempts else node
+        if not any(
+            self._nodes[each].within == node.within for each in (*last.children, *node.children[len(attempts) :])
+        ):
+            group.outbound.append(node.path if node.path.endswith(ON_EXIT) else last.path)
 
     def _follow(self, before: str, after: str, following: set[str]) -> None:
         """Link the outermost groups that contain only one of the two nodes."""
@@ -223,7 +242,8 @@ class _Tree:
             return
         following.add(then)
         attempts = [each for each in self._nodes[first].children if each.startswith(f"{first}(")]
-        last = self._nodes[attempts[-1] if attempts else first]
+        # What runs on exit is a hook of the handler, whichever attempt that made.
+        last = self._nodes[attempts[-1] if attempts and not then.endswith(ON_EXIT) else first]
         if then not in last.children:
             last.children.append(then)
 

@@ -56,7 +56,7 @@ def render_status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         status["initContainerStatuses"] = [
             _container_status(pod, name, image, _init_state(pod, stamp)) for name, image in init_containers(pod)
         ]
-        status["containerStatuses"].append(_container_status(pod, WAIT, EXEC_IMAGE, _wait_state(pod, stamp)))
+        status["containerStatuses"].insert(0, _container_status(pod, WAIT, EXEC_IMAGE, _wait_state(pod, stamp)))
     return status
 
 
