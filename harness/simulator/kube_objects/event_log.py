@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from harness.simulator.engine.calendar import Calendar
-from harness.simulator.kfp.nodes import Node, node_id
+from harness.simulator.kfp.node_paths import node_id
+from harness.simulator.kfp.nodes import Node
 from harness.simulator.kube_api import ObjectStore
 from harness.simulator.kube_objects.snapshots import EventSnapshot, Subject, Worded, WorkflowSnapshot, uid
 from harness.simulator.kube_objects.workflows import COMBINED, Told, WorkflowEvents

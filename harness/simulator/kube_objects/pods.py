@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from harness.simulator.cluster.shapes import cores, quantity
 from harness.simulator.kfp.graph import EXECUTOR
-from harness.simulator.kfp.nodes import node_id
+from harness.simulator.kfp.node_paths import node_id
 from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest

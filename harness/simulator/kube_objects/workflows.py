@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp import workflow as phases
 from harness.simulator.kfp.graph import ON_EXIT
-from harness.simulator.kfp.nodes import POD, Node, node_id
+from harness.simulator.kfp.node_paths import node_id
+from harness.simulator.kfp.nodes import POD, Node
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_objects.snapshots import WARNING, Worded, WorkflowSnapshot, metadata
 
