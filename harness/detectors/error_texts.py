@@ -4,6 +4,7 @@ import re
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.failures import Failure, failures
+from harness.detectors.detector import CannotJudgeError
 
 # A store that reports itself full: MinIO, SeaweedFS, Ceph, any file system, the HTTP status for it.
 STORE_FULL = re.compile(
@@ -19,21 +20,38 @@ UNWRITTEN = re.compile(
 # What Go's dialer says, as steps and drivers pass it on: no server answered, so none reported a full disk.
 UNREACHED = re.compile(r"dial tcp|connection refused|no route to host|no such host", re.IGNORECASE)
 OUT_OF_MEMORY = re.compile(r"OOMKilled|out of memory|MemoryError|memory cgroup out", re.IGNORECASE)
+# SIGKILL without the kubelet's reason: the kernel killed a process of the container, and not the first one.
+KILLED = re.compile(r"exit (?:code|status):? 137|signal: killed", re.IGNORECASE)
+# A kubelet evicts: "The node was low on resource: memory. Threshold quantity: …".
+NODE_PRESSURE = re.compile(r"node was low on resource|node had condition: \[", re.IGNORECASE)
 QUOTA_EXCEEDED = re.compile(r"exceeded quota:? *([\w.-]*)[^“”]*", re.IGNORECASE)
 DB_CONNECTIONS = re.compile(r"Error 1040|too many connections", re.IGNORECASE)
 DB_DISK_FULL = re.compile(r"Error 1114|The table '[^']*' is full", re.IGNORECASE)
 DATABASE = re.compile(f"{DB_CONNECTIONS.pattern}|{DB_DISK_FULL.pattern}", re.IGNORECASE)
 EVICTED = re.compile(
-    r"\bevict|preempt|node (?:is )?shut(?:ting)? ?down|NodeShutdown|pod deleted|node .{0,60}(?:not "
-    "found|lost)|imminent node",
+    r"\bevict|preempt|PodGC|node no longer exists|node (?:is )?shut(?:ting)? ?down|NodeShutdown|pod deleted|"
+    "node .{0,60}(?:not found|lost)|imminent node",
     re.IGNORECASE,
 )
 # hetida designer names the stage and the exception; a data source that is down ends as a plain 500 of the runtime.
 ADAPTER = re.compile(r"LOADING_DATA_FROM_ADAPTERS|SENDING_DATA_TO_ADAPTERS|Adapter\w*(?:Exception|Error)")
 BARE_500 = re.compile(r"HTTP 500 · (?:Internal Server Error|Failure while calling the runtime)")
 # The cause that each of these names is another detector's finding.
-KNOWN = (STORE_FULL, UNWRITTEN, OUT_OF_MEMORY, QUOTA_EXCEEDED, DATABASE, EVICTED, ADAPTER)
+KNOWN = (STORE_FULL, UNWRITTEN, OUT_OF_MEMORY, KILLED, NODE_PRESSURE, QUOTA_EXCEEDED, DATABASE, EVICTED, ADAPTER)
 _LEAST_SHARE = 0.005
+
+
+def require_reasons(timeline: Timeline) -> None:
+    """Check that failed runs, if there are any, have said why.
+
+    Raises:
+        CannotJudgeError: none has: KFP's API gives no reason, and nothing else was observed.
+    """
+    failed = failures(timeline)
+    if failed and not any(f.texts for f in failed):
+        raise CannotJudgeError(
+            "runs failed, and nothing that was observed says why: no access to pods, events or workflows"
+        )
 
 
 def adapter_failures(timeline: Timeline) -> tuple[list[Failure], list[Failure]]:

@@ -1,17 +1,18 @@
 """Steps, or the platform's own pods, exceed their memory limit and are killed."""
 
 import re
+from collections.abc import Iterator
 from math import ceil
 
 import numpy as np
 import orjson
 import pandas as pd
 
-from harness.analysis.timeline import Timeline, floats
-from harness.analysis.waits.failures import Failure, failures
+from harness.analysis.timeline import Bools, Timeline, floats
+from harness.analysis.waits.failures import Failure, failures, own_events
 from harness.detectors.capability import Capability
 from harness.detectors.detector import broke, slowed
-from harness.detectors.error_texts import OUT_OF_MEMORY
+from harness.detectors.error_texts import EVICTED, KILLED, NODE_PRESSURE, OUT_OF_MEMORY, require_reasons
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import REQUESTED_MEMORY_BYTES
 
@@ -25,15 +26,41 @@ _MI = 2**20
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Containers killed for memory, whether or not a retry saved the run."""
-    of_pods = timeline.events[timeline.events["kind"] == "Pod"]
-    killed = of_pods[(of_pods["reason"] == _REASON) | of_pods["message"].str.contains(_REASON)]
-    known = timeline.names.take(timeline.numbers_of(killed["object"]))
-    of_runs = killed["object"].isin(known) | (killed["run"].fillna("") != "").to_numpy(dtype=bool)
+    """Containers killed for memory, whether or not a retry saved the run; pods of others' runs don't count."""
+    own = own_events(timeline)
+    killed = own[_is_killed(own)]
     failed = [f for f in failures(timeline) if f.says(OUT_OF_MEMORY)]
-    steps, others = killed[of_runs], sorted(set(killed["object"][~of_runs]))
-    found = [_of_steps(timeline, steps, failed)] if len(steps) or failed else []
-    return [*found, _of_platform(timeline, others)] if others else found
+    found = [_of_steps(timeline, killed, failed)] if len(killed) or failed else []
+    if not found and (suspects := [f for f in failures(timeline) if _is_suspect(timeline, f)]):
+        found = [_of_suspects(timeline, suspects)]
+    platforms = sorted(set(_platforms_own(timeline)))
+    if not found and not platforms:
+        require_reasons(timeline)
+    return [*found, _of_platform(timeline, platforms)] if platforms else found
+
+
+def _is_killed(events: pd.DataFrame) -> Bools:
+    said = (events["reason"] == _REASON) | events["message"].fillna("").str.contains(_REASON)
+    return ((events["kind"] == "Pod") & said).to_numpy(dtype=bool)
+
+
+def _platforms_own(timeline: Timeline) -> Iterator[str]:
+    """Pods that were killed and work for no run: the observer records those of the platform's namespaces only."""
+    events = timeline.events[_is_killed(timeline.events)]
+    of_runs = set(timeline.names.take(timeline.numbers_of(events["object"])))
+    for pod, run in zip(events["object"], events["run"].fillna(""), strict=True):
+        if not run and pod not in of_runs:
+            yield str(pod)
+
+
+def _is_suspect(timeline: Timeline, failure: Failure) -> bool:
+    """Killed with SIGKILL, and no eviction or lost node explains it."""
+    return failure.says(KILLED) and not failure.says(EVICTED, NODE_PRESSURE) and not _lost(timeline, failure)
+
+
+def _lost(timeline: Timeline, failure: Failure) -> bool:
+    gone = timeline.nodes["name"][timeline.nodes["gone_s"].notna()]
+    return bool(gone.isin(failure.nodes).any())
 
 
 def _of_steps(timeline: Timeline, killed: pd.DataFrame, failed: list[Failure]) -> Finding:
@@ -42,22 +69,45 @@ def _of_steps(timeline: Timeline, killed: pd.DataFrame, failed: list[Failure]) -
     share = len(failed) / max(len(timeline.runs), 1)
     where = f" in {', '.join(tasks[:_MOST_NAMED])}" if tasks else ""
     count = float(killed["object"].nunique())
-    facts = [
-        Evidence(f"{count:,.0f} pods were killed for memory{where}", count, "pods", "events", f"reason = {_REASON}")
-    ]
+    facts = []
+    if count:
+        said = f"{count:,.0f} pods were killed for memory{where}"
+        facts.append(Evidence(said, count, "pods", "events", f"reason = {_REASON}"))
     if failed:
-        facts.append(
-            Evidence(f"{len(failed):,} runs ({share:.1%}) failed because of it", share, "share", "events", "kind = Run")
-        )
+        facts.append(_failed_runs(failed, share))
     return Finding(
         NAME,
-        f"Steps ran out of memory{where}: {share:.0%} of the runs failed because of it",
+        f"Steps ran out of memory{where}: {_percent(share)} of the runs failed because of it",
         0.95 if count else 0.7,
         tuple(facts),
         "Raise the step's memory limit and set its request to the same value, or process the data in chunks.",
         _doubled(timeline, tasks[:_MOST_NAMED]),
         broke(share),
     )
+
+
+def _of_suspects(timeline: Timeline, failed: list[Failure]) -> Finding:
+    share = len(failed) / max(len(timeline.runs), 1)
+    tasks = sorted({task for f in failed for task in f.tasks})
+    return Finding(
+        NAME,
+        f"Steps were killed, probably for memory: {_percent(share)} of the runs failed with exit code 137",
+        0.6,
+        (_failed_runs(failed, share),),
+        "Raise the memory limit of the step and see whether it ends: the kernel kills a process above the limit "
+        "without telling the kubelet if it is not the container's first one.",
+        _doubled(timeline, tasks[:_MOST_NAMED]),
+        broke(share),
+    )
+
+
+def _failed_runs(failed: list[Failure], share: float) -> Evidence:
+    return Evidence(f"{len(failed):,} runs ({share:.1%}) failed because of it", share, "share", "events", "kind = Run")
+
+
+def _percent(share: float) -> str:
+    """In whole percent; small shares more precisely, so that one run of many is not none."""
+    return f"{share:.0%}" if share >= 0.01 or not share else f"{share:.2%}"
 
 
 def _of_platform(timeline: Timeline, names: list[str]) -> Finding:

@@ -1,43 +1,56 @@
 """A namespace's resource quota rejects pods."""
 
 from harness.analysis.timeline import Timeline
-from harness.analysis.waits.failures import failures
+from harness.analysis.waits.failures import own_events
 from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, broke, slowed
+from harness.detectors.detector import CannotJudgeError, slowed
 from harness.detectors.error_texts import QUOTA_EXCEEDED
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
+from harness.model.phases import OF_TASK
 
 NAME = "quota"
 NEEDS = (Capability.RUNS,)
 FAULTS = ("quota",)
 
+_SAYS = ("Workflow", OF_TASK)  # kinds of events that show that workflows were observed
+_UNREADABLE = "kubernetes workflow"  # begins the names of sources that could not be read
+
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """The API server's error text, in events or in the runs' messages."""
-    events = timeline.events
-    messages = events["message"][(events["message"] != "").to_numpy(dtype=bool)].dropna()
-    texts = [str(message) for message in messages if QUOTA_EXCEEDED.search(str(message))]
-    failed = [f for f in failures(timeline) if f.says(QUOTA_EXCEEDED)]
-    if not texts and not failed:
-        if not (events["kind"] == "Pod").any():
-            raise CannotJudgeError("quota rejections appear in pod events, and none were observed")
+    """The API server's refusal, in the message of a waiting node of the workflow.
+
+    Argo writes no event about it, and the run goes on when there is room: nothing fails.
+    """
+    own = own_events(timeline)
+    refused = own[[bool(QUOTA_EXCEEDED.search(text)) for text in own["message"].fillna("").astype(str)]]
+    if not len(refused):
+        if not _workflows_observed(timeline):
+            raise CannotJudgeError("only the nodes of Argo's workflows tell of a quota, and none could be read")
         return []
-    share = len(failed) / max(len(timeline.runs), 1)
-    example = texts[0] if texts else next(t for f in failed for t in f.texts if QUOTA_EXCEEDED.search(t))
+    example = str(refused["message"].iloc[0])
     found = QUOTA_EXCEEDED.search(example)
     name = (found[1] if found else "") or "quota"
+    runs = float(refused["run"].nunique())
+    said = f"pods of {runs:,.0f} runs that were looked at had to wait: “{example[:240]}”"
     return [
         Finding(
             NAME,
-            f"The namespace's quota ({name}) rejected pods" + (f": {share:.0%} of the runs failed" if failed else ""),
+            f"The namespace's quota ({name}) rejects pods, and their runs wait",
             0.95,
-            (Evidence(f"{max(len(texts), len(failed)):,} times: “{example[:240]}”", float(len(texts)), "", "events"),),
+            (Evidence(said, runs, "runs", "events", "reason = PENDING"),),
             "Raise the quota, or run fewer pods at once.",
             (
                 f"kubectl describe resourcequota -n {timeline.namespace}",
                 f"kubectl edit resourcequota {shell_word(name)} -n {timeline.namespace}",
             ),
-            broke(share) if failed else slowed(0.5),
+            slowed(0.5),
         )
     ]
+
+
+def _workflows_observed(timeline: Timeline) -> bool:
+    events = timeline.events
+    seen = events["kind"].isin(_SAYS) & (events["source"] != timeline.plan.target)
+    missing = (events["kind"] == "Observer") & events["object"].str.startswith(_UNREADABLE)
+    return bool(seen.any() or len(timeline.pods)) and not bool(missing.any())

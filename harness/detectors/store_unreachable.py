@@ -7,7 +7,7 @@ from harness.analysis.timeline import Timeline
 from harness.analysis.waits.failures import failures
 from harness.detectors.capability import Capability
 from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke
-from harness.detectors.error_texts import STORE_FULL, UNREACHED, UNWRITTEN
+from harness.detectors.error_texts import STORE_FULL, UNREACHED, UNWRITTEN, require_reasons
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
 from harness.model.units import counted
@@ -44,6 +44,8 @@ class Side:
 def detect(timeline: Timeline) -> list[Finding]:
     """Outputs could not be written though the volume had room: the store was unreachable, at least from some nodes."""
     lost = [f for f in failures(timeline) if f.says(UNWRITTEN) and not f.says(STORE_FULL)]
+    if not lost:
+        require_reasons(timeline)
     if not lost or any(volume.full for volume in volumes(timeline)):
         return []
     unreached = any(f.says(UNREACHED) for f in lost)

@@ -96,6 +96,14 @@ def _image_pull(platform: Platform, strength: float) -> None:
     platform.cluster.kubelet.pull_factor = 1 + 14 * strength
 
 
+def _image_missing(platform: Platform, strength: float) -> None:
+    platform.cluster.kubelet.missing = min(1.0, 0.1 * strength)
+
+
+def _node_pressure(platform: Platform, strength: float) -> None:
+    platform.steps.evicted = min(1.0, 0.1 * strength)
+
+
 def _oom(platform: Platform, strength: float) -> None:
     platform.steps.memory_factor = 1 + 1.5 * strength
 
@@ -164,6 +172,8 @@ _FAULTS = (
     Fault("quota", "the namespace's quota limits requests to 4 cores in total", _quota),
     Fault("clock-skew", "the platform's clock is 7 seconds ahead", _clock_skew),
     Fault("driver-overhead", "driver pods take ten times as long", _driver_overhead),
+    Fault("image-missing", "the registry does not have the images of some steps", _image_missing),
+    Fault("node-pressure", "nodes run short of memory and evict some steps", _node_pressure),
 )
 FAULTS = {fault.name: fault for fault in _FAULTS}
 

@@ -60,6 +60,15 @@ def test_the_counterfactual_with_the_bottleneck_fixed_shows_whether_that_helps()
 
 
 def test_every_finding_that_can_be_right_without_its_fault_has_a_fix():
-    injected_only = {"store-unreachable-from-old-nodes", "api-errors", "oom", "db-connections", "db-full", *HARMLESS}
+    injected_only = {
+        "store-unreachable-from-old-nodes",
+        "api-errors",
+        "oom",
+        "image-missing",
+        "node-pressure",
+        "db-connections",
+        "db-full",
+        *HARMLESS,
+    }
     assert set(FIXED) <= {detector.NAME for detector in detectors()}
     assert set(CASES) - set(FIXED) == injected_only | {"adapter-errors", "slow-worker"}

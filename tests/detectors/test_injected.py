@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from harness.detectors import detectors, diagnose, generator_lag
-from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES, REQUESTED_MEMORY_BYTES
+from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES, REQUESTED_MEMORY_BYTES, RUNNING
 from tests.support.injected import INJECTED, NODES, plausible, steady, with_volume
 from tests.support.injection.seen import RUNS_ONLY, SOURCES, seen
 from tests.support.timelines import Story
@@ -147,8 +149,9 @@ def test_a_missing_source_leaves_a_finding_or_a_reason_for_not_judging(name, mis
     found = [finding.name for finding in diagnosis.findings]
     silent = {each.name: each.reason for each in diagnosis.not_judged}
     assert name in found or silent[name]
-    # What else may be named then: full nodes where nobody saw why they are, a store that takes nothing for its space.
-    confused = {"nodes-exhausted", "store-full"}
+    # What else may be named then: full nodes where nobody saw why they are, a store that takes nothing for its space,
+    # runs that failed or did not end for no known reason.
+    confused = {"nodes-exhausted", "store-full", "failures", "censoring"}
     assert found[:1] in ([], [name]) or (found[0] in confused and name in silent)
 
 
@@ -164,6 +167,33 @@ def test_a_platform_pod_killed_for_memory_is_no_step(tmp_path):
     story.event(20.0, "Pod", "ml-pipeline-7d9f", "OOMKilled", "container ml-pipeline ended with exit code 137")
     (finding,) = diagnose(story.timeline(tmp_path)).findings
     assert finding.title == "Pods outside the runs ran out of memory: ml-pipeline-7d9f"
+
+
+@pytest.mark.parametrize(("runs", "share"), [(8, "12%"), (40, "2%"), (400, "0.25%")])
+def test_a_run_out_of_memory_counts_though_its_pod_only_says_exit_code_137(runs, share, tmp_path):
+    story = steady(runs, fails=lambda seq: "container main ended with exit code 137" if seq == 3 else "")
+    (end,) = (r for r in story.records if getattr(r, "message", ""))
+    story.records[story.records.index(end)] = replace(end, reason="OOMKilled")
+    (finding,) = [each for each in diagnose(story.timeline(tmp_path)).findings if each.name == "oom"]
+    assert finding.title == f"Steps ran out of memory in prepare: {share} of the runs failed because of it"
+
+
+def test_a_sigkill_without_the_kubelet_s_reason_is_probably_for_memory(tmp_path):
+    story = steady(40, fails=lambda seq: "main: Error (exit code 137)" if seq % 4 == 0 else "")
+    (finding,) = diagnose(story.timeline(tmp_path)).findings
+    assert (finding.name, finding.confidence) == ("oom", 0.6)
+    assert "25% of the runs failed with exit code 137" in finding.title
+
+
+def test_pods_of_others_runs_that_were_killed_or_refused_do_not_count(tmp_path):
+    story = steady(40)
+    for k in range(20):
+        pod = story.pod(f"foreign-{k}", "train", NODES[0], (RUNNING, 10.0, 20.0))
+        story.event(20.0, "Pod", pod, "OOMKilled", "container main ended with exit code 137", run=f"foreign-{k}")
+        story.event(20.0, "Pod", pod, "Evicted", "The node was low on resource: memory.", run=f"foreign-{k}")
+        story.event(21.0, "Pod", pod, "ImagePullBackOff", "Back-off pulling image", run=f"foreign-{k}")
+        story.event(22.0, "Task", "train", "PENDING", "forbidden: exceeded quota: tight", run=f"foreign-{k}")
+    assert diagnose(story.timeline(tmp_path)).findings == ()
 
 
 def test_adapter_failures_are_not_reported_as_unexplained_too(tmp_path):

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from math import isfinite
 
-from harness.model import Outcome
+from harness.model import Event, Outcome
 from harness.model.findings import Evidence
 from harness.model.phases import (
     CACHED,
@@ -88,7 +89,7 @@ def steady(
                 break
             now += gap(seq)
         over = now + 0.2
-        story.run(run, float(int(created)), over, FAILED if message else SUCCEEDED, message)
+        story.run(run, float(int(created)), over, FAILED if message else SUCCEEDED)  # KFP gives no reason
         end = story.records[-1]
         story.records[-1] = type(end)(
             **{**{f: getattr(end, f) for f in end.__slots__}, "at": round(end.at + publish(seq) * 1e9)}
@@ -166,7 +167,31 @@ def spot() -> Story:
 def quota() -> Story:
     story = steady()
     words = 'pods "x-1" is forbidden: exceeded quota: compute, requested: requests.cpu=1, used: requests.cpu=20, limited: requests.cpu=20'
-    story.event(20.0, "Pod", "x-1", "FailedCreate", words)
+    story.event(20.0, "Task", "prepare", "PENDING", words, run="run-0010", type="Warning")
+    return story
+
+
+def image_missing() -> Story:
+    """Every tenth run waits for good for an image."""
+    story = steady()
+    story.intended = 90
+    for seq in range(80, 90):
+        run = story.submit(seq, due=2.0 * seq)
+        pod = story.pod(run, "train", NODES[0], (SCHEDULING, 161.0, 162.0), (STARTING, 162.0, None))
+        words = 'Back-off pulling image "registry.example/train:1": ErrImagePull: not found'
+        story.event(165.0, "Pod", pod, "ImagePullBackOff", words, run=run, type="Warning")
+        story.run(run, 160.0, None)
+    return story
+
+
+def evicted() -> Story:
+    """The kubelet evicts every eighth run's first step, and says why."""
+    words = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 88Mi."
+    story = steady(fails=lambda seq: words if seq % 8 == 0 else "")
+    ends = [r for r in story.records if isinstance(r, Event) and r.message == words]
+    for each in ends:
+        story.records.remove(each)
+        story.records.append(replace(each, reason="Evicted"))
     return story
 
 
@@ -309,6 +334,8 @@ INJECTED: dict[str, Callable[[], Story]] = {
     "autoscaler-slow": lambda: autoscaled("pod triggered scale-up: [{steps 6->7 (max: 20)}]", ready=40.0),
     "autoscaler-failing": lambda: autoscaled("no capacity in zone 2", reason="FailedToScaleUpGroup"),
     "image-pull": lambda: steady(pull=9.0),
+    "image-missing": image_missing,
+    "node-pressure": evicted,
     "quota": quota,
     "oom": lambda: steady(fails=lambda seq: "OOMKilled: container main" if seq % 3 == 0 else ""),
     "db-connections": lambda: db("Error 1040: Too many connections"),

@@ -92,6 +92,13 @@ def failures(timeline: Timeline) -> tuple[Failure, ...]:
 
 
 @remembered
+def own_events(timeline: Timeline) -> pd.DataFrame:
+    """The events of the test's runs: those of others' runs say nothing about it."""
+    events = timeline.events
+    return events[(events["run"].fillna("") != "") & events["run"].isin(timeline.runs["run"])]
+
+
+@remembered
 def reasons(timeline: Timeline) -> dict[str, list[Said]]:
     """By run, failed or not: what its workflow's nodes and its pods say about failures, the most precise first."""
     found: dict[str, list[Said]] = defaultdict(list)

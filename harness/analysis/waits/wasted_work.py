@@ -9,7 +9,14 @@ from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.failures import BAD_ENDS
 from harness.model.phases import RUNNING
 
-_TAKEN = frozenset({"Evicted", "Preempted", "Preempting", "TaintManagerEviction", "NodeShutdown", "Terminated"})
+_TAKEN = frozenset(
+    {
+        "Evicted", "Preempted", "Preempting", "TaintManagerEviction", "NodeShutdown", "Terminated",
+        # Of the condition DisruptionTarget.
+        "DeletionByPodGC", "DeletionByTaintManager", "EvictionByEvictionAPI", "PreemptionByScheduler",
+        "TerminationByKubelet",
+    }
+)  # fmt: skip
 _SOON_S = 60.0  # a pod that ends this close to its node's end ended with it
 
 

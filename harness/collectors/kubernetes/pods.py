@@ -1,10 +1,11 @@
 """A pod's life, reconstructed from its manifest and its events, as spans and failures.
 
 A pod of a KFP v2 run has the labels ``pipeline/runid`` (the run's id) and ``workflows.argoproj.io/workflow``, and the
-annotation ``workflows.argoproj.io/node-name``: ``<workflow>.root.train-driver`` for a driver, and
-``<workflow>.root.train.executor`` (``executor(0)``, ``executor(1)`` … if it may be retried) for the pod that runs the
-user's container. The main container is called ``main``; ``wait`` beside it saves outputs for Argo, and KFP's launcher
-saves artifacts within ``main``. A run's task details name no pods.
+annotation ``workflows.argoproj.io/node-name``: ``<workflow>(0).root(0).train-driver(0)`` for a driver, and
+``<workflow>(0).root(0).train(0).executor(0)`` for the pod that runs the user's container. Each ``(0)`` is an attempt;
+without KFP's ConfigMap, which makes every node one that may be retried, there are none. The main container
+is called ``main``; ``wait`` beside it saves outputs for Argo, and KFP's launcher saves artifacts within ``main``. A
+run's task details name no pods.
 
 Conditions and the kubelet's events have timestamps in whole seconds, the scheduler's events in microseconds; the
 lengths of pulls in the kubelet's messages are exact to a millisecond.
@@ -190,6 +191,11 @@ class PodLife:
         if self.phase == "Failed" and status.get("reason"):
             at = self.over.at if self.over else now_at
             self._fail("", str(status["reason"]), str(status.get("message") or ""), at)
+        for each in status.get("conditions") or ():
+            if each.get("type") == "DisruptionTarget" and each.get("status") == "True" and each.get("reason"):
+                disrupted = stamp(each.get("lastTransitionTime"))
+                at = disrupted.at if disrupted else now_at
+                self._fail("", str(each["reason"]), str(each.get("message") or ""), at)
         for each in containers:
             name, state = str(each["name"]), each.get("state") or {}
             waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}

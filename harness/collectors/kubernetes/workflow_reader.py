@@ -28,6 +28,7 @@ class WorkflowReader:
         journal: takes notes.
         activity: the test's runs.
         working: the runs that have a living pod.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -37,23 +38,26 @@ class WorkflowReader:
         journal: Journal,
         activity: Activity,
         working: Callable[[], AbstractSet[str]],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api = api
         self._workflows = workflows
         self._journal = journal
         self._activity = activity
         self._working = working
+        self._clock = clock
         self._refused = False
 
     def follow(self, stop: threading.Event) -> None:
         """Read until `stop` is set, and then what is still queued."""
         while not stop.wait(_LOOK_S):
-            self._read_all(time.monotonic() + _LOOK_S)
-        self._read_all(time.monotonic() + _LAST_S)
+            self.look(_LOOK_S)
+        self.look(_LAST_S)
 
-    def _read_all(self, until_s: float) -> None:
-        while not self._refused and time.monotonic() < until_s:
-            now_s = time.monotonic()
+    def look(self, most_s: float) -> None:
+        """Read what is due, for at most so long."""
+        until_s = self._clock() + most_s
+        while not self._refused and (now_s := self._clock()) < until_s:
             key = self._workflows.choice.take(now_s, self._activity.runs, self._working())
             if key is None:
                 return

@@ -12,6 +12,8 @@ from harness.simulator.profile import Kubelet as Settings
 _SCHEDULED, _PULLING, _PULLED = Change.SCHEDULED, Change.PULLING, Change.PULLED
 _STARTED, _MAIN_ENDED, _OVER = Change.STARTED, Change.MAIN_ENDED, Change.OVER
 SIGKILLED = 137
+EVICTED = "Evicted"  # reason of a pod that its kubelet evicted
+_STEP = "executor"  # role of the pods that run the pipeline's own images
 GRACE_S = 30.0  # default terminationGracePeriodSeconds
 
 
@@ -47,11 +49,18 @@ class Kubelet:
         self._listener = listener
         self._departures = departures
         self.pull_factor = 1.0  # multiplies the duration of pulls
+        self.missing = 0.0  # share of the steps' pods whose image the registry does not have
 
     def bind(self, pod: Pod, node: Node) -> None:
         """Take over a pod that the scheduler placed on the node."""
         self._listener.pod_changed(pod, _SCHEDULED)
         now = self._loop.now
+        if self.missing and pod.role == _STEP and self._random.random() < self.missing:
+            image = pod.images[0]
+            resolved = f'failed to resolve reference "{image}": {image}: not found'
+            pod.pull_error = f'rpc error: code = NotFound desc = failed to pull and unpack image "{image}": {resolved}'
+            self._loop.after(self.settings.pull_overhead_s, self._pull_failed, pod)
+            return
         ready = node.complete.get(pod.images)
         if ready is None:
             ready = max((self._image_ready(node, image) for image in pod.images), default=now)
@@ -61,6 +70,15 @@ class Kubelet:
             self._loop.at(ready, self._pulled, pod)
         else:
             self._pulled(pod)
+
+    def _pull_failed(self, pod: Pod) -> None:
+        """The kubelet tries again and again; the pod waits until it is deleted."""
+        if pod.deleting is None and pod.finished is None:
+            self._listener.pod_changed(pod, Change.PULL_FAILED, pod.pull_error)
+
+    def evict(self, pod: Pod, message: str) -> None:
+        """End a pod because its node is short of something."""
+        self.finish(pod, SIGKILLED, EVICTED, message)
 
     def _image_ready(self, node: Node, image: str) -> float:
         """When the image is on the node; the first call starts the pull."""

@@ -17,6 +17,7 @@ class Change(StrEnum):
     SCHEDULED = "scheduled"
     PULLING = "pulling"
     PULLED = "pulled"
+    PULL_FAILED = "pull failed"
     STARTED = "started"
     MAIN_ENDED = "main ended"
     OVER = "over"

@@ -8,6 +8,12 @@ from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import Job, ProcessorSharing
 from harness.simulator.profile import Pool, Taint
 
+# Reason and message of the condition DisruptionTarget of a pod that is taken from its node.
+DISRUPTED_BY_SCHEDULER = (
+    "PreemptionByScheduler",
+    "default-scheduler: preempting to accommodate a higher priority pod",
+)
+DISRUPTED_BY_GC = "DeletionByPodGC", "PodGC: node no longer exists"
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 

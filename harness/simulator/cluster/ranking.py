@@ -146,10 +146,8 @@ class Ranks:
                     reasons[lacking] += 1
         total = len(self.nodes)
         listed = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
-        helpless = "Preemption is not helpful for scheduling"
-        return (
-            f"0/{total} nodes are available: {listed}. preemption: 0/{total} nodes are available: {total} {helpless}."
-        )
+        none, helpless = f"0/{total} nodes are available", "Preemption is not helpful for scheduling"
+        return f"{none}: {listed}. no new claims to deallocate, preemption: {none}: {total} {helpless}."
 
 
 def _lacking(node: Node, shape: Shape) -> list[str]:

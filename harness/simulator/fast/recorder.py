@@ -6,6 +6,8 @@ from typing import Any
 
 from harness.model import Event, Node, Sample, Span
 from harness.model.phases import (
+    FAILED,
+    OF_TASK,
     PULLING,
     REQUESTED_CPU_CORES,
     REQUESTED_GPUS,
@@ -19,6 +21,7 @@ from harness.model.phases import (
 )  # fmt: skip
 from harness.simulator import cluster
 from harness.simulator.cluster import Change, Pod, Shape
+from harness.simulator.cluster.objects import DISRUPTED_BY_GC, DISRUPTED_BY_SCHEDULER
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.records import SOURCE, Record
 from harness.simulator.kfp.graph import EXECUTOR
@@ -34,14 +37,15 @@ _REASONS: Mapping[Change, tuple[str, str]] = {
     Change.UNSCHEDULABLE: ("FailedScheduling", "Warning"),
     Change.SCALE_UP: ("TriggeredScaleUp", "Normal"),
     Change.NO_SCALE_UP: ("NotTriggerScaleUp", "Normal"),
-    Change.REFUSED: ("FailedCreate", "Warning"),
+    Change.PULL_FAILED: ("Failed", "Warning"),
     Change.PREEMPTED: ("Preempted", "Normal"),
 }
 # A frozen dataclass sets each field through `object.__setattr__`, which takes four times as long as all the rest. There
 # are millions of spans: each is created as an unfrozen class with the same slots and then changes its class.
 _Unfrozen = make_dataclass("_Unfrozen", [(each.name, each.type, each) for each in fields(Span)], slots=True)
 _CREATED, _ENDS = Change.CREATED, {Change.OVER, Change.GONE}
-_NOTED = {_CREATED, *_ENDS, *_REASONS}  # most changes are others, which only show in the spans
+_READ = 20  # failed workflows whose nodes are read, as an observer reads a bounded number
+_NOTED = {_CREATED, *_ENDS, *_REASONS, Change.REFUSED}  # most changes are others, which only show in the spans
 
 
 class Recorder:
@@ -57,6 +61,7 @@ class Recorder:
         self._over: list[Pod] = []
         self._runs: list[Run] = []  # that are over
         self._explained: dict[Shape, tuple[float, str]] = {}
+        self._read = 0
         self._usual: dict[str, Shape] = {}  # the requests of each task's first pod
 
     def follow(self, platform: Platform) -> None:
@@ -73,12 +78,14 @@ class Recorder:
         elif change in _ENDS:
             if self._going.pop(pod.name, None) is not None:  # a pod that had ended may be deleted later
                 self._over.append(pod)
+        elif change is Change.REFUSED:  # no pod was created: only the workflow's node says so
+            self._events.append(_of_task(pod, "PENDING", detail, self._now_at))
         else:
             reason, kind = _REASONS[change]
             if change is Change.UNSCHEDULABLE:
                 detail = self._why(pod.shape)
-            elif change is Change.REFUSED:
-                detail = f"Error creating: {detail}"
+            elif change is Change.PULL_FAILED:
+                detail = f'Failed to pull image "{pod.images[0]}": {detail}'
             run = pod.owner.run_id if isinstance(pod.owner, Workflow) else None
             self._events.append(Event(self._now_at, "Pod", pod.name, reason, detail, SOURCE, run, type=kind))
 
@@ -117,6 +124,9 @@ class Recorder:
         runs, self._runs = self._runs, []
         for run in runs:
             yield from _run(run, calendar)
+            if run.state == FAILED and self._read < _READ:
+                self._read += 1
+                yield from _reasons(run, calendar)
 
     def rest(self) -> Iterator[Record]:
         """All nodes, and the runs and pods that have not ended."""
@@ -132,7 +142,7 @@ class Recorder:
     def _pod(self, pod: Pod, calendar: Calendar) -> list[Record]:
         """A pod's spans, and its requests: once per task, and again for each pod whose requests differ."""
         assert isinstance(pod.owner, Workflow)
-        task = pod.task if pod.role == EXECUTOR else f"{pod.task or 'root'}-driver"
+        task = _task(pod)
         found = _life(pod, task, pod.owner.run_id, calendar)
         shape, usual = pod.shape, self._usual.get(task)
         if usual is None or shape[:3] != usual[:3]:
@@ -145,6 +155,26 @@ class Recorder:
             )
             found.extend(Sample(metric, calendar.ns(pod.created), value, labels) for metric, value in requested)
         return found
+
+
+def _task(pod: Pod) -> str:
+    return pod.task if pod.role == EXECUTOR else f"{pod.task or 'root'}-driver"
+
+
+def _of_task(pod: Pod, state: str, message: str, at: int) -> Event:
+    """What the workflow's node of a pod says."""
+    assert isinstance(pod.owner, Workflow)
+    return Event(at, OF_TASK, _task(pod), state, message, SOURCE, pod.owner.run_id, type="Warning")
+
+
+def _reasons(run: Run, calendar: Calendar) -> Iterator[Event]:
+    """The messages of a failed run's nodes."""
+    assert run.workflow is not None
+    for _, step in run.workflow.made():
+        for pod in step.pods:
+            state, message = step.ended.get(pod.name, ("", ""))
+            if message and pod.finished is not None:
+                yield _of_task(pod, state.upper(), message, calendar.ns(pod.finished))
 
 
 def _node(node: cluster.Node, calendar: Calendar) -> Node:
@@ -192,6 +222,15 @@ def _life(pod: Pod, task: str, run_id: str, calendar: Calendar) -> list[Record]:
         if end is None:
             break
     if pod.exit_code and over is not None:
-        text = pod.message or f"container main ended with exit code {pod.exit_code}"
-        found.append(Event(calendar.ns(over), "Pod", name, pod.reason, text, SOURCE, run_id, type="Warning"))
+        reason, text = _end(pod)
+        found.append(Event(calendar.ns(over), "Pod", name, reason, text, SOURCE, run_id, type="Warning"))
     return found
+
+
+def _end(pod: Pod) -> tuple[str, str]:
+    """Reason and message of a pod that failed or was lost, as its status shows them."""
+    if pod.deleting is not None and pod.preemptor is not None:
+        return DISRUPTED_BY_SCHEDULER
+    if pod.deleting is not None and pod.node is not None and pod.node.gone is not None:
+        return DISRUPTED_BY_GC
+    return pod.reason, pod.message or f"container main ended with exit code {pod.exit_code}"

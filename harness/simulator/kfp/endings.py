@@ -7,10 +7,9 @@ anything, and Argo's own policy for it is OnFailure.
 """
 
 from harness.simulator.cluster import Pod
+from harness.simulator.cluster.kubelet import EVICTED
 from harness.simulator.kfp.graph import Plan
 from harness.simulator.kfp.workflow import ERROR, FAILED
-
-EVICTED = "Evicted"  # the pod's reason
 
 
 def ending(pod: Pod, *, stopping: bool = False) -> tuple[str, str]:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from harness.simulator.cluster import Pod
-from harness.simulator.kfp.graph import DAG_DRIVER, EXECUTOR, ITERATION, ITERATIONS, JOIN, ON_EXIT, Plan, fnv1a
+from harness.simulator.kfp.graph import DAG_DRIVER, EXECUTOR, ITERATIONS, JOIN, ON_EXIT, Plan
+from harness.simulator.kfp.node_paths import IN, ends, group_of, parting, task_group
 from harness.simulator.kfp.templates import template_of
 from harness.simulator.kfp.workflow import ERROR, FAILED, OMITTED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
 
 POD, DAG, RETRY, SKIP, TASK_GROUP = "Pod", "DAG", "Retry", "Skipped", "TaskGroup"
-_IN = "(0)."  # between a group and a node in its first attempt
 _BECAUSE = {
     OMITTED: "omitted: depends condition not met",
     SKIPPED: "when 'true != true' evaluated false",  # the driver found the outputs in the cache
@@ -35,6 +35,7 @@ class Node:
         exit_code: of a pod that has ended.
         used: of a pod that has ended: seconds × cores, and seconds × 100 MiB, as requested.
         children: paths of the nodes that follow it.
+        outbound: of a group that has ended: paths of the nodes in it that nothing in it follows.
     """
 
     path: str
@@ -48,21 +49,17 @@ class Node:
     exit_code: int | None = None
     used: tuple[int, int] = (0, 0)
     children: list[str] = field(default_factory=list)
+    outbound: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         """The last part of its path."""
-        return self.path.rpartition(_IN)[2]
+        return self.path.rpartition(IN)[2]
 
     @property
     def within(self) -> str:
         """The path of the attempt of the group that it is in ("boundary"); "" for none."""
-        return _group(self.path) + "(0)" if _IN in self.path else ""
-
-
-def node_id(workflow: str, path: str) -> str:
-    """Argo's id of a node: stable, and unique within the workflow."""
-    return f"{workflow}-{fnv1a(workflow + path)}" if path else workflow
+        return group_of(self.path) + "(0)" if IN in self.path else ""
 
 
 def nodes_of(
@@ -91,7 +88,7 @@ class _Tree:
         self._waits = waits
         self._steps = workflow.steps
         self._nodes: dict[str, Node] = {}
-        self._ends = _ends(workflow.graph.plans)
+        self._ends = ends(workflow.graph.plans)
 
     def nodes(self) -> list[Node]:
         """All nodes, with what follows them."""
@@ -115,9 +112,10 @@ class _Tree:
         return True
 
     def _add(self, plan: Plan, step: Step) -> None:
-        path = f"{_IN}{plan.path}"
+        path = f"{IN}{plan.path}"
         if step.state == OMITTED:
-            self._skip(_group(path) if plan.role == EXECUTOR else path, template_of(plan), step, _BECAUSE[OMITTED])
+            group = group_of(path) if plan.role == EXECUTOR else path
+            self._skip(group, template_of(plan).replace("-impl", "-executor"), step, _BECAUSE[OMITTED])
             return
         self._add_groups(path, step)
         if step.state == SKIPPED:
@@ -140,7 +138,9 @@ class _Tree:
         attempts = [self._attempt(plan, f"{path}({k})", step, pod) for k, pod in enumerate(pods)]
         phase = RUNNING if step.finished is None else step.state
         message = "" if phase in {RUNNING, SUCCEEDED} else self._deadline or step.message
-        wrapper = Node(path, RETRY, template_of(plan), phase, step.started, step.finished, message)
+        code = attempts[-1].exit_code if attempts else None
+        ends = step.finished, message, "", code if step.finished is not None else None
+        wrapper = Node(path, RETRY, template_of(plan), phase, step.started, *ends)
         wrapper.children.extend(each.path for each in attempts)
         for each in (wrapper, *attempts):
             self._nodes[each.path] = each
@@ -159,9 +159,9 @@ class _Tree:
     def _add_groups(self, path: str, step: Step) -> None:
         """The groups around a node, the outermost first."""
         inside = ""
-        for name in path.split(_IN)[1:-1]:
-            group = f"{inside}{_IN}{name}"
-            for each, kind in ((_task_group(group), TASK_GROUP), (group, DAG)):
+        for name in path.split(IN)[1:-1]:
+            group = f"{inside}{IN}{name}"
+            for each, kind in ((task_group(group), TASK_GROUP), (group, DAG)):
                 if each and each not in self._nodes:
                     self._wrap(each, kind, step.started, *self._end_of(each))
             inside = group
@@ -185,7 +185,7 @@ class _Tree:
         self._nodes[f"{path}(0)"] = Node(f"{path}(0)", kind, template, phase, started, finished)
 
     def _template(self, path: str) -> str:
-        name, index = path.rpartition(_IN)[2], self._ends.get(path)
+        name, index = path.rpartition(IN)[2], self._ends.get(path)
         plan = self._workflow.graph.plans[index] if index is not None else None
         if name in {"", "root"}:
             return name or "entrypoint"
@@ -207,55 +207,37 @@ class _Tree:
         plans = self._workflow.graph.plans
         for plan in plans:
             for index in plan.then:
-                self._follow(f"{_IN}{plan.path}", f"{_IN}{plans[index].path}", following)
+                self._follow(f"{IN}{plan.path}", f"{IN}{plans[index].path}", following)
         for path, node in list(self._nodes.items()):
-            group = self._nodes.get(_task_group(path) or node.within)
+            group = self._nodes.get(task_group(path) or node.within)
             if group is not None and path and node.type in {RETRY, SKIP} and path not in following:
                 group.children.append(path)
+        for node in self._nodes.values():
+            self._end_group(node)
+
+    def _end_group(self, node: Node) -> None:
+        """Count a node among the last ones of its group if it is."""
+        group = self._nodes.get(node.within) if node.within else None
+        if group is None or group.finished is None or node.type not in {RETRY, SKIP}:
+            return
+        attempts = [each for each in node.children if each.startswith(f"{node.path}(")]
+        last = self._nodes[attempts[-1]] if attempts else node
+        if not any(
+            self._nodes[each].within == node.within for each in (*last.children, *node.children[len(attempts) :])
+        ):
+            group.outbound.append(node.path if node.path.endswith(ON_EXIT) else last.path)
 
     def _follow(self, before: str, after: str, following: set[str]) -> None:
         """Link the outermost groups that contain only one of the two nodes."""
-        one, other = before.split(_IN), after.split(_IN)
-        common = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
-        first, then = (_IN.join(each[: common + 1]) for each in (one, other))
-        then = _task_group(then) or then
-        if not common or then not in self._nodes or first not in self._nodes:
+        first, then = parting(before, after)
+        if then not in self._nodes or first not in self._nodes:
             return
         following.add(then)
         attempts = [each for each in self._nodes[first].children if each.startswith(f"{first}(")]
-        last = self._nodes[attempts[-1] if attempts else first]
+        # What runs on exit is a hook of the handler, whichever attempt that made.
+        last = self._nodes[attempts[-1] if attempts and not then.endswith(ON_EXIT) else first]
         if then not in last.children:
             last.children.append(then)
-
-
-def _ends(plans: tuple[Plan, ...]) -> dict[str, int]:
-    """By path of a group: the plan whose end is the group's end."""
-    ends: dict[str, int] = {}
-    for index, plan in enumerate(plans):
-        path = f"{_IN}{plan.path}"
-        if plan.role == JOIN:
-            ends[path] = index
-            if plans[plan.parent].path.endswith(".iteration-driver"):
-                ends[f"{path}{_IN}{ITERATIONS}"] = index
-            if path.endswith(f"{_IN}{ITERATION}"):
-                ends[_group(path)] = index
-        elif plan.role == EXECUTOR:
-            ends[_group(path)] = index
-            if _group(_group(path)).endswith(ON_EXIT):
-                ends[_group(_group(path))] = index
-    return ends
-
-
-def _group(path: str) -> str:
-    """The group around a node."""
-    return path.rpartition(_IN)[0]
-
-
-def _task_group(path: str) -> str:
-    """The group of all iterations, of one iteration's wrapper; "" for other nodes."""
-    outside, inside, name = path.rpartition(_IN)
-    item = name.startswith(f"{ITERATIONS}(") and not name.endswith("(0)")
-    return f"{outside}{inside}{ITERATIONS}" if item else ""
 
 
 def _host(pod: Pod) -> str:

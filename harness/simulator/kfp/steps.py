@@ -7,6 +7,7 @@ from random import Random
 from harness.model.errors import ConfigError
 from harness.simulator.cluster import Pod, Shape
 from harness.simulator.cluster.kubelet import SIGKILLED, Kubelet
+from harness.simulator.cluster.shapes import quantity
 from harness.simulator.kfp.artifact_store import ArtifactStore
 from harness.simulator.kfp.graph import Plan
 from harness.simulator.kfp.workflow import Workflow
@@ -14,6 +15,11 @@ from harness.simulator.profile import Step as StepModel
 
 _OOM_AT = 0.6  # share of the computation after which memory peaks
 _EXIT = 1
+_MI = 2**20
+_LOW_ON_MEMORY = (
+    "The node was low on resource: memory. Threshold quantity: 100Mi, available: 88Mi. Container main was using "
+    "{used}Mi, request is {request}, has larger consumption of memory. "
+)
 
 
 class Steps:
@@ -47,6 +53,7 @@ class Steps:
         self._kubelet = kubelet
         self.cpu_factor = 1.0  # multiplies the CPU usage of steps
         self.memory_factor = 1.0
+        self.evicted = 0.0  # share of steps that their node evicts for lack of memory
 
     def model(self, task: str) -> StepModel:
         """The first model that matches the task's name; the default model if none does."""
@@ -100,10 +107,16 @@ class Steps:
         if pod.limit_memory and pod.usage_memory > pod.limit_memory:
             pod.usage_memory = float(pod.limit_memory)
             pod.job = pod.station.add(takes * _OOM_AT, cpu, self._kubelet.finish, pod, SIGKILLED, "OOMKilled", "")
+        elif self.evicted and random.random() < self.evicted:
+            pod.job = pod.station.add(takes * _OOM_AT, cpu, self._evict, pod)
         elif fails:
             pod.job = pod.station.add(takes, cpu, self._kubelet.finish, pod, _EXIT, "Error", "")
         else:
             pod.job = pod.station.add(takes, cpu, self._store_output, pod, output)
+
+    def _evict(self, pod: Pod) -> None:
+        used, request = round(pod.usage_memory / _MI), quantity(pod.shape.memory) if pod.shape.memory else "0"
+        self._kubelet.evict(pod, _LOW_ON_MEMORY.format(used=used, request=request))
 
     def _store_output(self, pod: Pod, size: float) -> None:
         self._kubelet.end_main(pod)

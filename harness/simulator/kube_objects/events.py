@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from harness.simulator.cluster import Change, Pod
+from harness.simulator.cluster.kubelet import EVICTED
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import (
@@ -44,6 +45,21 @@ def _started(pod: Pod, _: str) -> list[Worded]:
     ]
 
 
+def _pull_failed(pod: Pod, detail: str) -> list[Worded]:
+    image = _image(pod)
+    return [
+        _of_main(pod, "Pulling", f'Pulling image "{image}"'),
+        _of_main(pod, "Failed", f'Failed to pull image "{image}": {detail}')._replace(type=WARNING),
+        _of_main(pod, "Failed", "Error: ErrImagePull")._replace(type=WARNING),
+        _of_main(pod, "BackOff", f'Back-off pulling image "{image}"'),
+        _of_main(pod, "Failed", "Error: ImagePullBackOff")._replace(type=WARNING),
+    ]
+
+
+def _over(pod: Pod, _: str) -> list[Worded]:
+    return [_of_main(pod, EVICTED, pod.message)._replace(type=WARNING)] if pod.reason == EVICTED else []
+
+
 def _killing(pod: Pod, _: str) -> list[Worded]:
     return [_of_main(pod, "Killing", f"Stopping container {main_container(pod)}")] if pod.started is not None else []
 
@@ -61,6 +77,8 @@ _WORDINGS: dict[Change, Callable[[Pod, str], list[Worded]]] = {
     ],
     Change.PULLING: lambda pod, _: [_of_main(pod, "Pulling", f'Pulling image "{_image(pod)}"')],
     Change.PULLED: lambda pod, _: [_of_main(pod, "Pulled", _pulled(pod, _image(pod)))],
+    Change.PULL_FAILED: _pull_failed,
+    Change.OVER: _over,
     Change.STARTED: _started,
     Change.SCALE_UP: lambda _, detail: [Worded("TriggeredScaleUp", detail, "cluster-autoscaler")],
     Change.NO_SCALE_UP: lambda _, detail: [Worded("NotTriggerScaleUp", detail, "cluster-autoscaler")],

@@ -1,5 +1,6 @@
 """The status of a pod and its containers, as written by a kubelet."""
 
+from harness.simulator.cluster.kubelet import EVICTED
 from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest
@@ -37,12 +38,11 @@ def render_status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         "qosClass": "Burstable" if requests or any(pod.limits) else "BestEffort",
         "conditions": _conditions(pod, stamp),
     }
-    if pod.preempted and pod.deleting is not None:
-        why = {
-            "reason": "PreemptionByScheduler",
-            "message": "default-scheduler: preempting to accommodate a higher priority pod",
-        }
+    if pod.disrupted and pod.deleting is not None:
+        why = dict(zip(("reason", "message"), pod.disrupted, strict=True))
         status["conditions"].append(_condition("DisruptionTarget", "True", stamp(pod.deleting), why))
+    if pod.reason == EVICTED:
+        status |= {"reason": EVICTED, "message": pod.message}
     if pod.nominated:
         status["nominatedNodeName"] = pod.nominated
     if pod.scheduled is None:
@@ -56,7 +56,7 @@ def render_status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         status["initContainerStatuses"] = [
             _container_status(pod, name, image, _init_state(pod, stamp)) for name, image in init_containers(pod)
         ]
-        status["containerStatuses"].append(_container_status(pod, WAIT, EXEC_IMAGE, _wait_state(pod, stamp)))
+        status["containerStatuses"].insert(0, _container_status(pod, WAIT, EXEC_IMAGE, _wait_state(pod, stamp)))
     return status
 
 
@@ -99,10 +99,16 @@ def _init_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
 
 
 def _main_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
+    if pod.pull_error and pod.started is None:
+        image = pod.images[0]
+        why = f'Back-off pulling image "{image}": ErrImagePull: {pod.pull_error}'
+        return {"waiting": {"reason": "ImagePullBackOff", "message": why}}
     if pod.started is None:
         return {"waiting": {"reason": "PodInitializing"}}
     if pod.main_ended is None:
         return {"running": {"startedAt": stamp(pod.started)}}
+    if pod.reason == EVICTED:
+        return _terminated(pod.exit_code, "Error", "", stamp(pod.started), stamp(pod.main_ended))
     code, reason, message = (0, "Completed", "") if failed_later(pod) else (pod.exit_code, pod.reason, pod.message)
     return _terminated(code, reason, message, stamp(pod.started), stamp(pod.main_ended))
 
@@ -112,6 +118,8 @@ def _wait_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         return {"waiting": {"reason": "PodInitializing"}}
     if pod.finished is None:
         return {"running": {"startedAt": stamp(pod.started)}}
+    if pod.reason == EVICTED:
+        return _terminated(pod.exit_code, "Error", "", stamp(pod.started), stamp(pod.finished))
     code, reason, message = (pod.exit_code, "Error", pod.message) if failed_later(pod) else (0, "Completed", "")
     return _terminated(code, reason, message, stamp(pod.started), stamp(pod.finished))
 

@@ -2,14 +2,17 @@
 
 A pod of a KFP v2 run has the run's id in the label ``pipeline/runid``, its workflow in
 ``workflows.argoproj.io/workflow``, and its position in the workflow in the annotation
-``workflows.argoproj.io/node-name``: ``training-x7k2p.root.prepare-driver`` is the driver of the task *prepare*, and
-``training-x7k2p.root.prepare.executor`` its executor. As on a real cluster, no label has the task's name.
+``workflows.argoproj.io/node-name``: ``training-x7k2p(0).root(0).prepare-driver(0)`` is the driver of the task
+*prepare*, and ``training-x7k2p(0).root(0).prepare(0).executor(0)`` its executor. As on a real cluster, no label has the
+task's name.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from harness.simulator.cluster.shapes import cores, quantity
+from harness.simulator.kfp.graph import EXECUTOR
+from harness.simulator.kfp.node_paths import node_id
 from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest
@@ -66,9 +69,11 @@ def render_pod(pod: PodSnapshot, stamp: Stamp, classes: Mapping[int, str] = Mapp
     if pod.owner.workflow:
         metadata["annotations"] = {
             "kubectl.kubernetes.io/default-container": "main",
-            "workflows.argoproj.io/node-id": pod.name,
+            "pipelines.kubeflow.org/runtime-role": "launcher" if pod.role == EXECUTOR else "driver",
+            "pipelines.kubeflow.org/v2_component": "true",
+            "sidecar.istio.io/inject": "false",
+            "workflows.argoproj.io/node-id": node_id(pod.owner.workflow, pod.path.removeprefix(pod.owner.workflow)),
             "workflows.argoproj.io/node-name": pod.path,
-            "workflows.argoproj.io/pod-name-format": "v2",
         }
     metadata["ownerReferences"] = [_owner(pod)]
     if pod.deleting is not None:

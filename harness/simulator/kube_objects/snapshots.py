@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from harness.simulator.cluster import Node, Pod, Shape
+from harness.simulator.cluster.objects import DISRUPTED_BY_GC, DISRUPTED_BY_SCHEDULER
 from harness.simulator.kfp.nodes import Node as WorkflowNode
 from harness.simulator.kfp.nodes import nodes_of
 from harness.simulator.kfp.workflow import Workflow
@@ -62,7 +63,8 @@ class PodSnapshot(NamedTuple):
     message: str
     deleting: float | None
     grace_s: float
-    preempted: bool
+    disrupted: tuple[str, ...]  # reason and message of its disruption
+    pull_error: str
     nominated: str
     own_labels: tuple[tuple[str, str], ...]
 
@@ -154,8 +156,14 @@ def pod_snapshot(pod: Pod, explanation: str) -> PodSnapshot:
         (pod.limit_cpu, pod.limit_memory), pod.phase, pod.created, pod.unschedulable, explanation, pod.scheduled,
         node.name if node is not None else "", address(node.index) if node is not None else "", pod.pulled, pod.started,
         pod.main_ended, pod.finished, pod.exit_code, pod.reason, pod.message, pod.deleting, pod.grace_s,
-        pod.preemptor is not None, pod.nominated, tuple(pod.labels.items()),
+        _disrupted(pod), pod.pull_error, pod.nominated, tuple(pod.labels.items()),
     )  # fmt: skip
+
+
+def _disrupted(pod: Pod) -> tuple[str, ...]:
+    if pod.preemptor is not None:
+        return DISRUPTED_BY_SCHEDULER
+    return DISRUPTED_BY_GC if pod.node is not None and pod.node.gone is not None else ()
 
 
 def node_snapshot(node: Node, now: float) -> NodeSnapshot:

@@ -1,15 +1,10 @@
 """The Kubernetes view of the model: every change becomes a new object version and its events."""
 
-from collections import deque
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import cast
 
 from harness.simulator.cluster import Change, Node, Pod
 from harness.simulator.cluster.quota import NAME as QUOTA
 from harness.simulator.engine.calendar import Calendar
-from harness.simulator.kfp.nodes import Node as WorkflowNode
-from harness.simulator.kfp.nodes import node_id
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_api import ObjectStore
 from harness.simulator.kube_objects import settings, usage
@@ -22,6 +17,7 @@ from harness.simulator.kube_objects.config_maps import (
     controller_configuration,
 )
 from harness.simulator.kube_objects.deployments import Deployment, Deployments
+from harness.simulator.kube_objects.event_log import EventLog
 from harness.simulator.kube_objects.events import pod_events
 from harness.simulator.kube_objects.installation import (
     NAMESPACES,
@@ -36,22 +32,19 @@ from harness.simulator.kube_objects.nodes import LEASES, POOLS, PoolSnapshot
 from harness.simulator.kube_objects.pod_status import pod_ip, pod_uid
 from harness.simulator.kube_objects.policy import SYSTEM_CLASSES, PriorityClass, QuotaSnapshot
 from harness.simulator.kube_objects.snapshots import (
-    EventSnapshot,
     Labels,
     Subject,
     Worded,
     node_snapshot,
     pod_snapshot,
-    uid,
     workflow_snapshot,
 )
 from harness.simulator.kube_objects.types import Computed, Listed, resource_types
-from harness.simulator.kube_objects.workflows import COMBINED, Told, WorkflowEvents, deadline_message
+from harness.simulator.kube_objects.workflows import deadline_message
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Pool
 
 _STARTS_OR_ENDS = {Change.SCHEDULED, Change.STARTED, Change.OVER, Change.GONE}
-_EVENTS_KEPT_S = 3600.0  # kube-apiserver's --event-ttl
 
 
 class KubernetesView:
@@ -61,12 +54,8 @@ class KubernetesView:
         self.calendar = calendar
         self._platform: Platform | None = None
         self._meter: usage.Meter | None = None
-        self._events = 0
-        self._kept: deque[tuple[float, str, str]] = deque()
         self._explanations: dict[str, str] = {}
         self._waits: dict[str, str] = {}  # by pod of a run: what Argo says about its wait
-        self._workflow_events = WorkflowEvents()
-        self._combined: dict[tuple[str, str], EventSnapshot] = {}  # by workflow and reason: one for many events
         self._deployments: Deployments | None = None
         self.claims: dict[str, Claim] = {}
         self.configuration: dict[str, str] = {}  # of the workflow controller
@@ -76,6 +65,7 @@ class KubernetesView:
         self._groups: dict[str, Group] = {}  # node pools, by name
         computed = Computed(self.leases, self.endpoint_slices, self.node_usage, self.pod_usage)
         self.store = ObjectStore(resource_types(calendar, self._priorities, computed))
+        self._log = EventLog(self.store, calendar, lambda: self._now)
 
     @property
     def platform(self) -> Platform:
@@ -170,9 +160,7 @@ class KubernetesView:
             return
         if change is Change.UNSCHEDULABLE:
             detail = self._explanations[pod.name] = self.platform.cluster.scheduler.ranks.explain(pod.shape)
-            self._waits[pod.name] = f"Unschedulable: {detail}"
-        elif change in _STARTS_OR_ENDS:
-            self._waits.pop(pod.name, None)
+        self._note_wait(pod, change, detail)
         if change is Change.MAIN_ENDED:
             self.meter.main_ended(pod)
         elif change in {Change.OVER, Change.GONE} and pod.node is not None and pod.node.pods.get(pod.name) is pod:
@@ -191,7 +179,17 @@ class KubernetesView:
             self.deployments.pod_changed(pod, pod.owner.deployment, change)
         host = pod.node.name if pod.node is not None else ""
         for worded in pod_events(pod, change, detail):
-            self._event(Subject("Pod", pod.namespace, pod.name, pod_uid(snapshot)), worded, host)
+            self._log.write(Subject("Pod", pod.namespace, pod.name, pod_uid(snapshot)), worded, host)
+
+    def _note_wait(self, pod: Pod, change: Change, detail: str) -> None:
+        """What Argo says about a pod that waits."""
+        if change is Change.UNSCHEDULABLE:
+            self._waits[pod.name] = f"Unschedulable: {detail}"
+        elif change is Change.PULL_FAILED:
+            why = f'Back-off pulling image "{pod.images[0]}": ErrImagePull: {detail}'
+            self._waits[pod.name] = f"ImagePullBackOff: {why}"
+        elif change in _STARTS_OR_ENDS:
+            self._waits.pop(pod.name, None)
 
     def node_changed(self, node: Node, reason: str = "", message: str = "") -> None:
         """Store the node's new state, and the event of its change."""
@@ -205,7 +203,7 @@ class KubernetesView:
                 "kubelet" if reason in {"NodeReady", "NodeNotSchedulable", "NodeSchedulable"} else "node-controller"
             )
             worded = Worded(reason, message, component, "Warning" if reason == "PreemptScheduled" else "Normal")
-            self._event(Subject("Node", "default", node.name, node.name), worded, node.name)
+            self._log.write(Subject("Node", "default", node.name, node.name), worded, node.name)
 
     def _pool_changed(self, pool: Pool) -> None:
         if self._platform is not None:
@@ -222,8 +220,7 @@ class KubernetesView:
     def workflow_changed(self, workflow: Workflow) -> None:
         """Store the workflow's new state, or remove it."""
         if workflow.name not in self.platform.controller.workflows:
-            for reason in self._workflow_events.forget(workflow.name):
-                self._combined.pop((workflow.name, reason), None)
+            self._log.workflow_removed(workflow.name)
             if ("workflows", workflow.namespace, workflow.name) in self:
                 self.store.delete("workflows", workflow.namespace, workflow.name)
             return
@@ -232,52 +229,12 @@ class KubernetesView:
         retries = platform.controller.settings.error_retries
         snapshot = workflow_snapshot(workflow, run.name if run is not None else "", retries, self._waits, deadline)
         self.store.put("workflows", workflow.namespace, workflow.name, snapshot)
-        about = Subject(
-            "Workflow", workflow.namespace, workflow.name, uid("workflow", workflow.namespace, workflow.name)
-        )
-        for told in self._workflow_events.of(snapshot):
-            if told.node is None:
-                self._event(about, told.what, "")
-            else:
-                self._node_event(about, told, told.node)
+        self._log.workflow_changed(snapshot)
 
     def __contains__(self, key: tuple[str, str, str]) -> bool:
         plural, namespace, name = key
         resource = next(each for each in self.store.resources if each.plural == plural and each.listing is None)
         return self.store.get(resource, namespace, name) is not None
-
-    def _node_event(self, about: Subject, told: Told, node: WorkflowNode) -> None:
-        """An event about a workflow's node; one for many similar ones is written again."""
-        annotations = {
-            "workflows.argoproj.io/node-id": node_id(about.name, node.path),
-            "workflows.argoproj.io/node-name": about.name + node.path,
-            "workflows.argoproj.io/node-start-time": str(self.calendar.ns(node.started)),
-            "workflows.argoproj.io/node-type": node.type,
-        }
-        key = about.name, told.what.reason
-        if told.number > 1 and (combined := self._combined.get(key)) is not None:
-            again = combined._replace(what=told.what, at=self._now, times=told.number, annotations=annotations)
-            self._combined[key] = again
-            self.store.put("events", about.namespace, again.name, again)
-            return
-        event = self._event(about, told.what, "", annotations)
-        if told.what.message.startswith(COMBINED):
-            self._combined[key] = event
-
-    def _event(
-        self, about: Subject, worded: Worded, host: str, annotations: Mapping[str, str] = MappingProxyType({})
-    ) -> EventSnapshot:
-        now = self._now
-        self._events += 1
-        event_name = f"{about.name}.{self.calendar.ns(now) + self._events:x}"
-        host = host if worded.component == "kubelet" else ""
-        event = EventSnapshot(event_name, about, worded, host, now, 1, now, self.store.version, annotations)
-        self.store.put("events", about.namespace, event_name, event)
-        self._kept.append((now, about.namespace, event_name))
-        while self._kept[0][0] < now - _EVENTS_KEPT_S:
-            _, old_namespace, old_name = self._kept.popleft()
-            self.store.delete("events", old_namespace, old_name)
-        return event
 
     # --- computed on every read -----------------------------------------------------------------------------------
 

@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp import workflow as phases
-from harness.simulator.kfp.nodes import POD, Node, node_id
+from harness.simulator.kfp.graph import ON_EXIT
+from harness.simulator.kfp.node_paths import node_id
+from harness.simulator.kfp.nodes import POD, Node
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_objects.snapshots import WARNING, Worded, WorkflowSnapshot, metadata
 
@@ -111,6 +113,7 @@ def _node(
         "boundaryID": node_id(name, node.within) if node.within else None,
         "message": node.message or None,
         "children": [node_id(name, each) for each in node.children] or None,
+        "outboundNodes": [node_id(name, each) for each in node.outbound] or None,
         "nodeFlag": _flag(node, workflow),
         "hostNodeName": node.host or None,
         "progress": None if skipped else _progress(pods),
@@ -133,11 +136,12 @@ def _node(
 
 
 def _flag(node: Node, workflow: WorkflowSnapshot) -> dict[str, bool] | None:
-    """Whether it is an attempt of a node that may be retried; wrappers have no flags."""
-    if node.type == "Retry":
+    """Whether it is an attempt of a node that may be retried, or a hook; other wrappers have no flags."""
+    hooked = {"hooked": True} if ON_EXIT in node.name else {}
+    if node.type == "Retry" and not hooked:
         return None
     is_attempt = bool(workflow.retries) and node.type not in {"Skipped", "TaskGroup"}
-    return {"retried": True} if is_attempt else {}
+    return hooked | ({"retried": True} if is_attempt else {})
 
 
 def _below(nodes: dict[str, Node]) -> dict[str, frozenset[str]]:

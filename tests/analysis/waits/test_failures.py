@@ -30,7 +30,7 @@ def test_a_failure_knows_its_messages_nodes_and_tasks(tmp_path):
     story.run(run, 0.0, 6.0, FAILED, "train failed")
     story.run(story.submit(1), 0.0, 7.0)
     (failure,) = failures(story.timeline(tmp_path))
-    assert failure.texts == ("train failed", "container main was OOMKilled")
+    assert failure.texts == ("train failed", "container main was OOMKilled")  # which names the reason
     assert (failure.nodes, failure.tasks, failure.row) == (("node-7",), ("train",), 0)
 
 
@@ -43,3 +43,23 @@ def test_rejections_are_grouped_beside_failures(tmp_path):
         (2, "submission rejected: upstream <n> is busy"),
         (1, "no message was given"),
     ]
+
+
+def test_a_run_without_a_message_has_the_reasons_of_its_nodes_events_and_pods(tmp_path):
+    story = Story(intended=1)
+    run = story.submit(0)
+    pod = story.pod(run, "train", "node-7", (RUNNING, 1.0, 5.0))
+    story.event(5.0, "Pod", pod, "OOMKilled", "container main ended with exit code 137", run=run)
+    story.event(9.0, "Workflow", "w", "WorkflowNodeFailed", "Failed node w(0).root(0)", run=run)
+    story.event(9.0, "Workflow", "w", "WorkflowNodeFailed", "Failed node w(0).a(0): no such template", run=run)
+    story.event(9.0, "Task", "train", "FAILED", "main: OOMKilled (exit code 137)", run=run)
+    story.event(9.0, "Task", "train", "PENDING", "waited before", run=run)
+    story.event(9.0, "Task", "train", "FAILED", "of another run", run="another")
+    story.run(run, 0.0, 10.0, FAILED)
+    (failure,) = failures(story.timeline(tmp_path))
+    assert failure.texts == (
+        "main: OOMKilled (exit code 137)",
+        "no such template",
+        "OOMKilled: container main ended with exit code 137",
+    )
+    assert (failure.nodes, failure.tasks) == (("node-7",), ("train",))

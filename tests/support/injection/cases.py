@@ -24,6 +24,8 @@ CASES = {case.injected[0]: case for case in (
     _case("autoscaler-slow", runs=120, over_s=40.0),
     _case("autoscaler-at-max", runs=160, over_s=40.0),
     _case("image-pull"),
+    _case("image-missing"),
+    _case("node-pressure"),
     _case("oom"),
     _case("cpu-starved"),
     _case("spot-evictions@60s", runs=60, over_s=120.0, step_s=45.0),

@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.model import Event, Node, Sample, Span
 from harness.model.phases import (
+    CACHED,
     NODE_CPU_CORES,
     REQUESTED_CPU_CORES,
     REQUESTED_GPUS,
@@ -39,6 +40,11 @@ def _pod_event(record: Any) -> bool:
     return isinstance(record, Event) and record.kind == "Pod"
 
 
+def _of_workflow(record: Any) -> bool:
+    """What Argo's workflows say; that a task came from the cache is what the platform's API says."""
+    return isinstance(record, Event) and record.kind in {"Task", "Workflow"} and record.reason != CACHED
+
+
 def _measured(names: set[str]) -> Callable[[Any], bool]:
     return lambda record: isinstance(record, Sample) and record.metric in names
 
@@ -48,6 +54,7 @@ SOURCES: Mapping[str, Callable[[Any], bool]] = {
     "pods": _of_pod,
     "nodes": _of_node,
     "pod events": _pod_event,
+    "workflows": _of_workflow,
     "store": _measured(_SPACE),
     "node cpu": _measured({NODE_CPU_CORES}),
 }
