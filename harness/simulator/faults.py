@@ -56,9 +56,9 @@ def _api_errors(platform: Platform, strength: float) -> None:
 
 
 def _controller_backlog(platform: Platform, strength: float) -> None:
-    bucket = platform.controller.bucket
-    bucket.rate = min(bucket.rate, 8.0 / strength)
-    bucket.burst = min(bucket.burst, 10)
+    client = platform.controller.client
+    client.rate = min(client.rate, 8.0 / strength)
+    client.burst = min(client.burst, 10)
 
 
 def _parallelism_cap(platform: Platform, strength: float) -> None:

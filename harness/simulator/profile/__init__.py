@@ -16,6 +16,7 @@ from harness.simulator.profile.settings import (
     Pool,
     Profile,
     Quota,
+    Requests,
     Runtime,
     Scheduler,
     Step,
@@ -24,5 +25,5 @@ from harness.simulator.profile.settings import (
 
 __all__ = [
     "Agent", "Api", "ArtifactStore", "Autoscaler", "Backend", "Controller", "DataAdapter", "Database", "Execution",
-    "FaultPlan", "Hetida", "Kubelet", "Pool", "Profile", "Quota", "Runtime", "Scheduler", "Step", "Taint",
+    "FaultPlan", "Hetida", "Kubelet", "Pool", "Profile", "Quota", "Requests", "Runtime", "Scheduler", "Step", "Taint",
 ]  # fmt: skip
