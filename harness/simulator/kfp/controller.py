@@ -154,7 +154,7 @@ class Controller:
                 self._loop.at(at, self._create_and_go_on, workflow, due[position:])
                 return
             self._make_pod(workflow, index)
-        requests = 2 if workflow.over else 1  # an ended workflow's task results are deleted, too
+        requests = 1 + (self._requests.results if workflow.over else 0)
         at = self.client.workflows.take(now, requests)
         if at > now:
             self._loop.at(at, self._updated, workflow)
@@ -169,7 +169,7 @@ class Controller:
         counts = self.client.counts
         counts["workflows update"] += 1
         if workflow.over:
-            counts["workflowtaskresults deletecollection"] += 1
+            counts["workflowtaskresults deletecollection"] += self._requests.results
         else:
             self.queue.expect(workflow)
         self.client.events.add(workflow.unsaid)
