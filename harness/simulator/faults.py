@@ -12,7 +12,7 @@ from harness.model.units import parse_duration
 from harness.simulator.hetida import Service
 from harness.simulator.hetida import faults as hetida_faults
 from harness.simulator.platform import Platform
-from harness.simulator.profile import FaultPlan, Quota
+from harness.simulator.profile import FaultPlan, Profile, Quota
 
 Inject = Callable[[Platform, float], None]
 NONE = "none"
@@ -215,21 +215,31 @@ def parse_faults(texts: Iterable[str]) -> tuple[FaultPlan, ...]:
     return tuple(plan for text in texts if (plan := parse_fault(text)) is not None)
 
 
-def inject(platform: Platform, plan: FaultPlan) -> None:
-    """Start a fault at its time.
+def check(plans: Iterable[FaultPlan], profile: Profile) -> None:
+    """Check that the faults can be injected into a platform with this profile.
 
     Raises:
         ConfigError: unknown fault, or one that the simulated platform cannot have.
     """
-    checked = parse_fault(plan.name)
-    if checked is None:
+    for plan in plans:
+        checked = parse_fault(plan.name)
+        if checked is not None and checked.name in HETIDA_FAULTS and profile.hetida is None:
+            raise ConfigError(
+                f"the fault '{checked.name}' needs hetida designer, which '{profile.name}' does not simulate",
+                "use a profile with hetida designer, such as --profile hetida-pattern-1",
+            )
+
+
+def inject(platform: Platform, plan: FaultPlan) -> None:
+    """Start a fault at its time.
+
+    Raises:
+        ConfigError: see `check`.
+    """
+    check([plan], platform.profile)
+    if plan.name == NONE:
         return
-    if checked.name in HETIDA_FAULTS and platform.hetida is None:
-        raise ConfigError(
-            f"the fault '{checked.name}' needs hetida designer, which '{platform.profile.name}' does not simulate",
-            "use a profile with hetida designer, such as --profile hetida-pattern-1",
-        )
-    begin = _ALL[checked.name].inject
+    begin = _ALL[plan.name].inject
     if plan.at_s <= platform.loop.now:
         begin(platform, plan.strength)
     else:

@@ -10,7 +10,6 @@ Left out is what a test with this model has to leave out, too: the autoscaler, e
 from collections.abc import Sequence
 from random import Random
 from types import SimpleNamespace
-from typing import Any
 
 import simpy
 

@@ -10,11 +10,18 @@ from typing import Annotated
 
 from harness.model.units import parse_duration, parse_quantity
 from harness.simulator.engine.distributions import Amount, Lognormal, Uniform, fixed
+from harness.simulator.profile.bounds import ABOVE_0, FROM_1, SHARE, OneOf
 from harness.simulator.profile.store_products import StoreProduct
 
 Seconds = Annotated[float, parse_duration]
+SomeSeconds = Annotated[float, parse_duration, ABOVE_0]
 Cores = Annotated[float, parse_quantity]
+SomeCores = Annotated[float, parse_quantity, ABOVE_0]
 Bytes = Annotated[float, parse_quantity]
+SomeBytes = Annotated[float, parse_quantity, ABOVE_0]
+Rate = Annotated[float, ABOVE_0]  # per second
+Share = Annotated[float, SHARE]
+Count = Annotated[int, FROM_1]
 DurationAmount = Annotated[Amount, parse_duration]  # draws seconds
 Scalar = str | int | float | bool  # as YAML has it
 QuantityAmount = Annotated[Amount, parse_quantity]  # draws cores or bytes
@@ -43,7 +50,7 @@ class Taint:
 
     key: str
     value: str = ""
-    effect: str = "NoSchedule"
+    effect: Annotated[str, OneOf(("NoSchedule", "PreferNoSchedule", "NoExecute"))] = "NoSchedule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +58,12 @@ class Pool:
     """A node pool: a group of equal machines."""
 
     name: str
-    cpu: Cores = 4.0  # of the machine
-    memory: Bytes = 16 * _GI
+    cpu: SomeCores = 4.0  # of the machine
+    memory: SomeBytes = 16 * _GI
     gpu: int = 0
     reserved_cpu: Cores = 0.14  # reserved for the node itself: allocatable = machine - reserved
     reserved_memory: Bytes = 2.25 * _GI
-    pods: int = 110
+    pods: Count = 110
     initial: int = 3  # nodes at the start
     min: int = 0
     max: int = 3
@@ -84,7 +91,7 @@ class Kubelet:
 
     start: DurationAmount = _STARTING  # sandbox, volumes, init containers
     pull_overhead_s: Seconds = 0.8  # per pull: registry round trips
-    pull_bytes_per_s: Bytes = 60 * _MI  # of one node; images are pulled one after the other
+    pull_bytes_per_s: SomeBytes = 60 * _MI  # of one node; images are pulled one after the other
     images: Mapping[str, Bytes] = field(default_factory=dict)  # compressed sizes by image name
     image_bytes: Bytes = 350 * _MI  # of images not named above
     termination_s: Seconds = 1.0  # from a pod's deletion to its end, if its grace period is no shorter
@@ -94,23 +101,23 @@ class Kubelet:
 class Autoscaler:
     """Settings of cluster-autoscaler: scan interval, provisioning, expander and scale-down."""
 
-    scan_s: Seconds = 10.0
+    scan_s: SomeSeconds = 10.0
     provisioning: DurationAmount = _PROVISIONING  # from the request to a ready node
     unneeded_s: Seconds = 600.0  # an idle node is removed after this time
     after_add_s: Seconds = 600.0  # no scale-down for this long after a scale-up
-    expander: str = "least-waste"  # or price, random
-    failing: float = 0.0  # share of node requests that fail
+    expander: Annotated[str, OneOf(("least-waste", "price", "random"))] = "least-waste"
+    failing: Share = 0.0  # share of node requests that fail
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
     """The KFP API server and its database."""
 
-    qps: float = 5.0  # of its Kubernetes client; CreateRun waits for a token
-    burst: int = 10
+    qps: Rate = 5.0  # of its Kubernetes client; CreateRun waits for a token
+    burst: Count = 10
     latency: DurationAmount = _LATENCY  # of a write, without the wait for tokens
     tokens_per_report: int = 2  # taken from the same bucket when a run's end is reported (since KFP 2.17)
-    error_rate: float = 0.0  # share of CreateRun calls answered 500
+    error_rate: Share = 0.0  # share of CreateRun calls answered 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +126,7 @@ class Database:
 
     connections: int = 0  # concurrent connections; 0 is no limit (MySQL's max_connections is 151)
     parallel: int = 32  # calls served at full speed; more calls share it and slow down
-    capacity: Bytes = 20 * _GI
+    capacity: SomeBytes = 20 * _GI
     used: Bytes = 0.4 * _GI  # at the start
     run_bytes: Bytes = 40_000.0  # of one run: its specification and its workflow
 
@@ -157,14 +164,14 @@ class Controller:
     Its client limits requests per API group: pods, ConfigMaps and events are in one, workflows in another.
     """
 
-    argo: str = "4.0"  # version: determines the requests
+    argo: Annotated[str, OneOf(tuple(ARGO))] = "4.0"  # version: determines the requests
     requests: Requests | None = None  # other than the version's
-    workers: int = 32  # --workflow-workers
-    cleanup_workers: int = 4  # --pod-cleanup-workers
+    workers: Count = 32  # --workflow-workers
+    cleanup_workers: Count = 4  # --pod-cleanup-workers
     operation_s: Seconds = 0.08  # of one reconciliation of one workflow, without waits
     settle_s: Seconds = 1.0  # of sleep after each update of a workflow: the worker waits for its informer
-    qps: float = 20.0  # of each API group
-    burst: int = 30
+    qps: Rate = 20.0  # of each API group
+    burst: Count = 30
     requeue_s: Seconds = 10.0  # DEFAULT_REQUEUE_TIME: from a change to the next reconciliation, unless one is due
     parallelism: int = 0  # maximum of running workflows; 0 is no limit
     error_retries: int = 2  # for a lost pod, not for a failed one; with 0, pods have no Retry node around them
@@ -173,7 +180,7 @@ class Controller:
     driver_cpu: Cores = 0.1
     driver_memory: Bytes = 64 * _MI
     loop_iterations: int = 3  # of a loop over the output of an earlier step
-    condition_holds: float = 0.5  # probability that a comparison with an unknown output is true
+    condition_holds: Share = 0.5  # probability that a comparison with an unknown output is true
 
     @property
     def requests_of_version(self) -> Requests:
@@ -185,7 +192,7 @@ class Controller:
 class Agent:
     """The persistence agent, which reports the state of workflows to the API server."""
 
-    workers: int = 2
+    workers: Count = 2
     report_s: Seconds = 0.05  # of one report
     lag_s: Seconds = 0.5  # from a change to the report's beginning
 
@@ -195,10 +202,10 @@ class ArtifactStore:
     """The object store that steps write their outputs to."""
 
     product: StoreProduct = StoreProduct.SEAWEEDFS  # seaweedfs or minio: determines names, metrics and error texts
-    capacity: Bytes = 20 * _GI
-    min_free: float = 0.01  # share of the capacity below which writes are refused
-    bytes_per_s: Bytes = 400 * _MI  # shared by all transfers
-    stream_bytes_per_s: Bytes = 100 * _MI  # maximum of one transfer
+    capacity: SomeBytes = 20 * _GI
+    min_free: Share = 0.01  # share of the capacity below which writes are refused
+    bytes_per_s: SomeBytes = 400 * _MI  # shared by all transfers
+    stream_bytes_per_s: SomeBytes = 100 * _MI  # maximum of one transfer
     request_s: Seconds = 0.02  # overhead of one transfer
     timeout_s: Seconds = 20.0  # how long a refused write is retried
     used: Bytes = 0.0  # at the start
@@ -216,7 +223,7 @@ class Step:
     output: QuantityAmount = _OUTPUT  # bytes written at the end
     cpu: QuantityAmount = _CPU  # cores used while unconstrained
     memory: QuantityAmount = _MEMORY  # peak bytes
-    failing: float = 0.0  # share of attempts that fail
+    failing: Share = 0.0  # share of attempts that fail
     requests_cpu: Cores = 0.0  # where the pipeline requests nothing
     requests_memory: Bytes = 0.0
     priority_class: str = ""  # of its pods; one of the profile's
@@ -232,9 +239,9 @@ class Execution:
     load: DurationAmount = _LOADING  # of one input from an idle adapter
     compute: DurationAmount = _OPERATING  # seconds of one core
     send: DurationAmount = _SENDING  # of one output to an idle adapter
-    cores: Cores = 1.0  # used by the operators; more than 1 means that they release the GIL
-    operators: int = 1  # between two, the worker's event loop serves other executions
-    failing: float = 0.0  # share of executions whose operator raises
+    cores: SomeCores = 1.0  # used by the operators; more than 1 means that they release the GIL
+    operators: Count = 1  # between two, the worker's event loop serves other executions
+    failing: Share = 0.0  # share of executions whose operator raises
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,21 +250,22 @@ class DataAdapter:
 
     id: str
     capacity: int = 0  # requests served at once, the others queue; 0 is no limit
-    error_rate: float = 0.0  # share of requests answered with an error
+    error_rate: Share = 0.0  # share of requests answered with an error
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """The runtime service of hetida designer: replicas on nodes, worker processes in each replica."""
 
-    nodes: int = 3
-    cores: Cores = 4.0  # per node, shared by its replicas
-    replicas: int = 3
-    workers: int = 4  # per replica (gunicorn's MAX_WORKERS, WORKERS_PER_CORE)
-    balancing: str = "random"  # between replicas: random (kube-proxy), round-robin, least-connections (nginx, IPVS)
+    nodes: Count = 3
+    cores: SomeCores = 4.0  # per node, shared by its replicas
+    replicas: Count = 3
+    workers: Count = 4  # per replica (gunicorn's MAX_WORKERS, WORKERS_PER_CORE)
+    # Between replicas: random (kube-proxy), round-robin, least-connections (nginx, IPVS).
+    balancing: Annotated[str, OneOf(("random", "round-robin", "least-connections"))] = "random"
     names_replicas: bool = True  # the balancer adds X-Upstream-Addr to responses
     parse_s: Seconds = 0.004  # to read a request
-    timeout_s: Seconds = 900.0  # gunicorn's TIMEOUT: a worker blocked for longer is killed
+    timeout_s: SomeSeconds = 900.0  # gunicorn's TIMEOUT: a worker blocked for longer is killed
     boot_s: Seconds = 6.0  # of a new worker process
 
 
@@ -265,7 +273,7 @@ class Runtime:
 class Backend:
     """Settings of hetida designer's backend service."""
 
-    workers: int = 4
+    workers: Count = 4
     prepare_s: Seconds = 0.03  # from a request to the call of the runtime
 
 
@@ -285,7 +293,7 @@ class FaultPlan:
 
     name: str
     at_s: Seconds = 0.0
-    strength: float = 1.0
+    strength: Annotated[float, ABOVE_0] = 1.0
 
     def __str__(self) -> str:
         """``name[@when][:strength]``, as `harness.simulator.faults.parse_fault` reads it."""
