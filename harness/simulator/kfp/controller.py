@@ -3,21 +3,20 @@
 from collections import deque
 from collections.abc import Callable
 
-from harness.simulator.cluster import Change, Cluster, Pod
+from harness.simulator.cluster import Change, Cluster
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.engine.events import EventLoop
-from harness.simulator.kfp.argo_events import of_end, of_pod_end, of_pod_start, of_skip, of_start
+from harness.simulator.kfp.argo_events import of_end, of_skip, of_start
 from harness.simulator.kfp.client import Client
 from harness.simulator.kfp.drivers import Drivers
-from harness.simulator.kfp.graph import EXECUTOR
+from harness.simulator.kfp.graph import runs_in_executor
 from harness.simulator.kfp.steps import Steps
-from harness.simulator.kfp.templates import Templates
 from harness.simulator.kfp.work_queue import WorkQueue
-from harness.simulator.kfp.workflow import ERROR, FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
+from harness.simulator.kfp.workflow import FAILED, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
+from harness.simulator.kfp.workflow_pods import WorkflowPods
 from harness.simulator.profile import Controller as Settings
 from harness.simulator.profile import Quota as Limits
 
-_QUOTA_RETRY_S = 1.0  # minimum delay before a pod that a quota refused is requested again
 POSTPONED = "Workflow processing has been postponed because too many workflows are already running"
 Changed = Callable[[Workflow], None]
 
@@ -51,14 +50,13 @@ class Controller:
         self.workflows: dict[str, Workflow] = {}
         self.running = 0
         self._cluster = cluster
-        self._steps = steps
         self._drivers = drivers
         self._changed = changed
         self._postponed: deque[Workflow] = deque()
-        self.quota = Quota(quota)
-        self._templates = Templates(settings, steps)
-        # Bound once: every pod keeps them.
-        self._on_over, self._on_running = self._pod_over, self._pod_running
+        self.pods = WorkflowPods(
+            loop, settings, client=self.client, queue=self.queue, cluster=cluster, steps=steps, drivers=drivers,
+            quota=quota,
+        )  # fmt: skip
 
     def add(self, workflow: Workflow) -> None:
         """Start to reconcile a new workflow."""
@@ -101,6 +99,11 @@ class Controller:
             self.limited(workflows)
 
     @property
+    def quota(self) -> Quota:
+        """The quota on the pods."""
+        return self.pods.quota
+
+    @property
     def pending(self) -> int:
         """Number of workflows that have not started."""
         return len(self._postponed) + self.queue.unstarted
@@ -128,11 +131,11 @@ class Controller:
         changed = new or workflow.touched or workflow.stopping or bool(workflow.news or workflow.due)
         workflow.touched = False
         for pod in workflow.news:
-            self._assess(workflow, pod)
+            self.pods.assess(workflow, pod)
         workflow.news.clear()
         due: list[int] = []
         if workflow.stopping:
-            self._stop_pods(workflow)
+            self.pods.stop(workflow)
         elif workflow.due:
             due = self._take_due(workflow)
         if workflow.active == 0 and (workflow.stopping or not workflow.due):
@@ -153,7 +156,7 @@ class Controller:
             if at > now:
                 self._loop.at(at, self._create_and_go_on, workflow, due[position:])
                 return
-            self._make_pod(workflow, index)
+            self.pods.create(workflow, index)
         requests = 1 + (self._requests.results if workflow.over else 0)
         at = self.client.workflows.take(now, requests)
         if at > now:
@@ -162,7 +165,7 @@ class Controller:
             self._updated(workflow)
 
     def _create_and_go_on(self, workflow: Workflow, due: list[int]) -> None:
-        self._make_pod(workflow, due[0])
+        self.pods.create(workflow, due[0])
         self._create(workflow, due[1:])
 
     def _updated(self, workflow: Workflow) -> None:
@@ -201,7 +204,10 @@ class Controller:
             due, workflow.due = workflow.due, []
             for index in due:
                 step = workflow.steps[index] = workflow.steps[index] or Step(self._loop.now)
-                if self._drivers.was_computed(workflow, workflow.graph.plans[index]):
+                if self._drivers.inside and runs_in_executor(workflow.graph, index):
+                    workflow.end_step(index, SUCCEEDED, self._loop.now)
+                    continue
+                if not self._drivers.inside and self._drivers.was_computed(workflow, workflow.graph.plans[index]):
                     workflow.unsaid += of_skip(workflow.graph.plans[index])
                     workflow.end_step(index, SKIPPED, self._loop.now)
                     continue
@@ -209,83 +215,6 @@ class Controller:
                 workflow.active += 1
                 needed.append(index)
         return needed
-
-    def _make_pod(self, workflow: Workflow, index: int) -> None:
-        if workflow.stopping:
-            workflow.active -= 1
-            self._requeue(workflow)
-            return
-        step = workflow.steps[index]
-        assert step is not None
-        self.client.counts["pods create"] += self._requests.pod
-        pod = self._templates.pod(workflow, index, step.attempts)
-        pod.on_over, pod.on_running = self._on_over, self._on_running
-        refusal = self.quota.refusal(pod)
-        if refusal:  # Argo treats it as transient and retries
-            if not step.message:
-                step.message = refusal
-                self._cluster.listener.pod_changed(pod, Change.REFUSED, refusal)
-            self._loop.after(max(self.queue.requeue_s, _QUOTA_RETRY_S), self._request_again, workflow, index)
-            return
-        self.quota.take(pod)
-        step.pods.append(pod)
-        step.state, step.message = PENDING, ""
-        workflow.unsaid += of_pod_start(workflow.graph.plans[index], self.settings.error_retries)
-        self._cluster.create(pod)
-
-    def _request_again(self, workflow: Workflow, index: int) -> None:
-        self._loop.at(self.client.core.take(self._loop.now, self._requests.pod), self._make_pod, workflow, index)
-
-    def _pod_running(self, pod: Pod) -> None:
-        workflow = pod.owner
-        assert isinstance(workflow, Workflow)
-        workflow.touched = True
-        self._requeue(workflow)
-        if pod.role == EXECUTOR:
-            self._steps.run(pod)
-        else:
-            self._drivers.run(pod)
-
-    def _pod_over(self, pod: Pod) -> None:
-        workflow = pod.owner
-        assert isinstance(workflow, Workflow)
-        workflow.active -= 1
-        self.quota.give_back(pod)
-        workflow.news.append(pod)
-        self._requeue(workflow)
-
-    def _assess(self, workflow: Workflow, pod: Pod) -> None:
-        """Decide what a pod's end means for its step: success, retry, or failure."""
-        index = pod.index
-        plan, step = workflow.graph.plans[index], workflow.steps[index]
-        assert step is not None
-        self.client.cleanup.add(self._requests.cleanup)
-        workflow.unsaid += of_pod_end(plan, self.settings.error_retries)
-        if pod.phase == "Succeeded":
-            self._drivers.remember(workflow, plan)
-            workflow.end_step(index, SUCCEEDED, self._loop.now, taken=self._drivers.holds(workflow, plan))
-            return
-        lost = pod.deleting is not None
-        state, message = (ERROR, "pod deleted") if lost else (FAILED, _failure(pod))
-        allowed = max(plan.container.retries, self.settings.error_retries if lost else 0)
-        if step.attempts <= allowed and not workflow.stopping:
-            # A later reconciliation creates the next pod; until then it counts as active.
-            delay = plan.container.backoff_s * plan.container.backoff_factor ** (step.attempts - 1)
-            workflow.active += 1
-            self._loop.after(min(delay, plan.container.backoff_max_s), self._again, workflow, index)
-        else:
-            workflow.end_step(index, state, self._loop.now, message)
-
-    def _again(self, workflow: Workflow, index: int) -> None:
-        workflow.active -= 1
-        workflow.due.append(index)
-        self._requeue(workflow)
-
-    def _stop_pods(self, workflow: Workflow) -> None:
-        for _, step in workflow.made():
-            pod = step.pod
-            if pod is not None and not pod.over and pod.deleting is None:
-                self._cluster.kubelet.delete(pod)
 
     def _end(self, workflow: Workflow) -> None:
         workflow.finished = self._loop.now
@@ -305,10 +234,3 @@ class Controller:
         """Delete a workflow after its TTL, unless it was retried meanwhile."""
         if workflow.finished == finished:
             self.remove(workflow)
-
-
-def _failure(pod: Pod) -> str:
-    """Argo's message for a failed pod."""
-    if pod.reason == "OOMKilled":
-        return f"OOMKilled (exit code {pod.exit_code})"
-    return f"Error (exit code {pod.exit_code})" + (f": {pod.message}" if pod.message else "")

@@ -1,23 +1,20 @@
 """Profiles: the settings of a simulated platform (`settings`), read from YAML (`file`)."""
 
+from harness.simulator.profile.hetida import Backend, DataAdapter, Execution, Hetida, Runtime
 from harness.simulator.profile.settings import (
     Agent,
     Api,
     ArtifactStore,
     Autoscaler,
-    Backend,
     Controller,
-    DataAdapter,
     Database,
-    Execution,
     FaultPlan,
-    Hetida,
+    Kfp,
     Kubelet,
     Pool,
     Profile,
     Quota,
     Requests,
-    Runtime,
     Scheduler,
     Step,
     Taint,
@@ -25,5 +22,6 @@ from harness.simulator.profile.settings import (
 
 __all__ = [
     "Agent", "Api", "ArtifactStore", "Autoscaler", "Backend", "Controller", "DataAdapter", "Database", "Execution",
-    "FaultPlan", "Hetida", "Kubelet", "Pool", "Profile", "Quota", "Requests", "Runtime", "Scheduler", "Step", "Taint",
+    "FaultPlan", "Hetida", "Kfp", "Kubelet", "Pool", "Profile", "Quota", "Requests", "Runtime", "Scheduler", "Step",
+    "Taint",
 ]  # fmt: skip

@@ -1,7 +1,11 @@
-"""Bounds of a profile's settings, given beside their types: ``Annotated[float, SHARE]``."""
+"""The types of a profile's settings: numbers with a unit, with bounds, or both."""
 
 from dataclasses import dataclass
 from math import inf
+from typing import Annotated
+
+from harness.model.units import parse_duration, parse_quantity
+from harness.simulator.engine.distributions import Amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +41,16 @@ class OneOf:
 ABOVE_0 = Range(0, open=True)
 FROM_1 = Range(1)
 SHARE = Range(0, 1)
+
+Seconds = Annotated[float, parse_duration]
+SomeSeconds = Annotated[float, parse_duration, ABOVE_0]
+Cores = Annotated[float, parse_quantity]
+SomeCores = Annotated[float, parse_quantity, ABOVE_0]
+Bytes = Annotated[float, parse_quantity]
+SomeBytes = Annotated[float, parse_quantity, ABOVE_0]
+Rate = Annotated[float, ABOVE_0]  # per second
+Share = Annotated[float, SHARE]
+Count = Annotated[int, FROM_1]
+DurationAmount = Annotated[Amount, parse_duration]  # draws seconds
+Scalar = str | int | float | bool  # as YAML has it
+QuantityAmount = Annotated[Amount, parse_quantity]  # draws cores or bytes

@@ -22,17 +22,9 @@ def problem(profile: Profile) -> Problem | None:
 def _problems(profile: Profile) -> Iterator[Problem]:
     if not profile.pools:
         yield Problem("pools", "has no pool, so no pod could run", "add one: {name: default}")
-    names: set[str] = set()
     for index, pool in enumerate(profile.pools):
-        key = f"pools[{index}]"
-        if pool.name in names:
-            yield Problem(f"{key}.name", f"there are two pools '{pool.name}'", "give each its own name")
-        names.add(pool.name)
-        yield from _of_pool(pool, key)
-        if profile.autoscaler is not None and pool.initial > pool.max:
-            yield Problem(
-                f"{key}.initial", f"{pool.initial} nodes at the start are more than max, {pool.max}", "raise max"
-            )
+        yield from _of_pool(pool, f"pools[{index}]", grows=profile.autoscaler is not None)
+    yield from _repeated("pools[{}].name", "pools", [pool.name for pool in profile.pools])
     for key, used, capacity in (
         ("database", profile.database.used, profile.database.capacity),
         ("store", profile.store.used, profile.store.capacity),
@@ -47,13 +39,19 @@ def _problems(profile: Profile) -> Iterator[Problem]:
                 f"unknown class '{step.priority_class}'",
                 f"define it under priority_classes, which has: {classes}",
             )
-    adapters = [each.id for each in profile.hetida.adapters] if profile.hetida is not None else []
-    for index, each in enumerate(adapters):
-        if each in adapters[:index]:
-            yield Problem(f"hetida.adapters[{index}].id", f"there are two adapters '{each}'", "give each its own id")
+    if profile.hetida is not None:
+        yield from _repeated("hetida.adapters[{}].id", "adapters", [each.id for each in profile.hetida.adapters])
 
 
-def _of_pool(pool: Pool, key: str) -> Iterator[Problem]:
+def _repeated(key: str, kind: str, names: list[str]) -> Iterator[Problem]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield Problem(key.format(index), f"there are two {kind} '{name}'", "give each its own name")
+
+
+def _of_pool(pool: Pool, key: str, *, grows: bool) -> Iterator[Problem]:
+    if grows and pool.initial > pool.max:
+        yield Problem(f"{key}.initial", f"{pool.initial} nodes at the start are more than max, {pool.max}", "raise max")
     if pool.min > pool.max:
         yield Problem(f"{key}.min", f"{pool.min} is more than max, {pool.max}", "raise max or lower min")
     for name, reserved, machine in (

@@ -15,9 +15,9 @@ import yaml
 
 from harness.model.errors import ConfigError
 from harness.simulator.engine.distributions import FORMS, Amount, parse_amount
-from harness.simulator.profile.bounds import OneOf, Range
+from harness.simulator.profile.bounds import OneOf, Range, Scalar
 from harness.simulator.profile.checks import problem
-from harness.simulator.profile.settings import Profile, Scalar
+from harness.simulator.profile.settings import Profile
 
 _BUILT_IN = files("harness.simulator.profile") / "built_in"
 

@@ -8,23 +8,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from harness.model.units import parse_duration, parse_quantity
 from harness.simulator.engine.distributions import Amount, Lognormal, Uniform, fixed
-from harness.simulator.profile.bounds import ABOVE_0, FROM_1, SHARE, OneOf
+from harness.simulator.profile.bounds import (
+    ABOVE_0,
+    Bytes,
+    Cores,
+    Count,
+    DurationAmount,
+    OneOf,
+    QuantityAmount,
+    Rate,
+    Scalar,
+    Seconds,
+    Share,
+    SomeBytes,
+    SomeCores,
+    SomeSeconds,
+)  # fmt: skip
+from harness.simulator.profile.hetida import Hetida
 from harness.simulator.profile.store_products import StoreProduct
-
-Seconds = Annotated[float, parse_duration]
-SomeSeconds = Annotated[float, parse_duration, ABOVE_0]
-Cores = Annotated[float, parse_quantity]
-SomeCores = Annotated[float, parse_quantity, ABOVE_0]
-Bytes = Annotated[float, parse_quantity]
-SomeBytes = Annotated[float, parse_quantity, ABOVE_0]
-Rate = Annotated[float, ABOVE_0]  # per second
-Share = Annotated[float, SHARE]
-Count = Annotated[int, FROM_1]
-DurationAmount = Annotated[Amount, parse_duration]  # draws seconds
-Scalar = str | int | float | bool  # as YAML has it
-QuantityAmount = Annotated[Amount, parse_quantity]  # draws cores or bytes
 
 _MI = 2**20
 _GI = 2**30
@@ -38,10 +40,6 @@ _COMPUTING = Amount(Lognormal(30.0, 90.0))
 _OUTPUT = Amount(Lognormal(20 * _MI, 100 * _MI))
 _CPU = fixed(0.5)
 _MEMORY = fixed(200 * _MI)
-# Default durations of a hetida designer execution.
-_LOADING = Amount(Lognormal(0.15, 0.4))
-_OPERATING = Amount(Lognormal(0.4, 1.2))
-_SENDING = Amount(Lognormal(0.1, 0.3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +116,18 @@ class Api:
     latency: DurationAmount = _LATENCY  # of a write, without the wait for tokens
     tokens_per_report: int = 2  # taken from the same bucket when a run's end is reported (since KFP 2.17)
     error_rate: Share = 0.0  # share of CreateRun calls answered 500
+
+
+@dataclass(frozen=True, slots=True)
+class Kfp:
+    """What differs between versions of KFP. The defaults are 2.17, as recorded; the other values are unverified."""
+
+    # init-containers: the driver of a task with an executor is an init container of its pod, which then exists for a
+    # cached task and a false condition, too (kubeflow/pipelines#13258, a draft).
+    drivers: Annotated[str, OneOf(("pods", "init-containers"))] = "pods"
+    # api-server: drivers and launchers keep a task's state by calls to the API server (kubeflow/pipelines#13986).
+    task_state: Annotated[str, OneOf(("ml-metadata", "api-server"))] = "ml-metadata"
+    task_calls: int = 3  # to the API server, by each driver and by each launcher, one after the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,62 +242,6 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
-    """Behaviour of the hetida designer executions whose transformation's name matches `match` (a shell pattern)."""
-
-    match: str = "*"
-    load: DurationAmount = _LOADING  # of one input from an idle adapter
-    compute: DurationAmount = _OPERATING  # seconds of one core
-    send: DurationAmount = _SENDING  # of one output to an idle adapter
-    cores: SomeCores = 1.0  # used by the operators; more than 1 means that they release the GIL
-    operators: Count = 1  # between two, the worker's event loop serves other executions
-    failing: Share = 0.0  # share of executions whose operator raises
-
-
-@dataclass(frozen=True, slots=True)
-class DataAdapter:
-    """An adapter and the database behind it."""
-
-    id: str
-    capacity: int = 0  # requests served at once, the others queue; 0 is no limit
-    error_rate: Share = 0.0  # share of requests answered with an error
-
-
-@dataclass(frozen=True, slots=True)
-class Runtime:
-    """The runtime service of hetida designer: replicas on nodes, worker processes in each replica."""
-
-    nodes: Count = 3
-    cores: SomeCores = 4.0  # per node, shared by its replicas
-    replicas: Count = 3
-    workers: Count = 4  # per replica (gunicorn's MAX_WORKERS, WORKERS_PER_CORE)
-    # Between replicas: random (kube-proxy), round-robin, least-connections (nginx, IPVS).
-    balancing: Annotated[str, OneOf(("random", "round-robin", "least-connections"))] = "random"
-    names_replicas: bool = True  # the balancer adds X-Upstream-Addr to responses
-    parse_s: Seconds = 0.004  # to read a request
-    timeout_s: SomeSeconds = 900.0  # gunicorn's TIMEOUT: a worker blocked for longer is killed
-    boot_s: Seconds = 6.0  # of a new worker process
-
-
-@dataclass(frozen=True, slots=True)
-class Backend:
-    """Settings of hetida designer's backend service."""
-
-    workers: Count = 4
-    prepare_s: Seconds = 0.03  # from a request to the call of the runtime
-
-
-@dataclass(frozen=True, slots=True)
-class Hetida:
-    """An installation of hetida designer."""
-
-    runtime: Runtime = Runtime()
-    backend: Backend = Backend()
-    adapters: tuple[DataAdapter, ...] = (DataAdapter("plants"),)
-    executions: tuple[Execution, ...] = (Execution(),)
-
-
-@dataclass(frozen=True, slots=True)
 class FaultPlan:
     """A fault to inject: its name, when it begins, and how strong it is."""
 
@@ -311,6 +265,7 @@ class Profile:
     scheduler: Scheduler = Scheduler()
     kubelet: Kubelet = Kubelet()
     autoscaler: Autoscaler | None = None
+    kfp: Kfp = Kfp()
     api: Api = Api()
     database: Database = Database()
     quota: Quota = Quota()

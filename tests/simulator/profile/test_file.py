@@ -79,7 +79,7 @@ def test_durations_quantities_and_distributions_are_read() -> None:
         ),
         ("hetida: {runtime: {workers: 0}}", "x.yaml:1: hetida.runtime.workers", "not 1 or more", "1 or more"),
         ("hetida: {runtime: {balancing: x}}", "x.yaml:1: hetida.runtime.balancing", "not one of: random", "one of"),
-        ("hetida: {adapters: [{id: a}, {id: a}]}", "x.yaml:1: hetida.adapters[1].id", "two adapters 'a'", "own id"),
+        ("hetida: {adapters: [{id: a}, {id: a}]}", "x.yaml:1: hetida.adapters[1].id", "two adapters 'a'", "own name"),
         ("pools: []", "x.yaml:1: pools", "no pool", "add one"),
         ("pools:\n- {name: a}\n- {name: a}", "x.yaml:3: pools[1].name", "two pools 'a'", "its own name"),
         ("pools: [{name: a, cpu: 0}]", "x.yaml:1: pools[0].cpu", "not a number above 0", "above 0"),
