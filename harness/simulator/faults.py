@@ -16,6 +16,7 @@ from harness.simulator.profile import FaultPlan, Profile, Quota
 
 Inject = Callable[[Platform, float], None]
 NONE = "none"
+_RUN_BYTES = 51_200  # of a run with three steps, by the defaults
 _MYSQLS_OWN = 151  # MySQL's default max_connections
 
 
@@ -122,7 +123,7 @@ def _db_connections(platform: Platform, strength: float) -> None:
 def _db_full(platform: Platform, strength: float) -> None:
     """Leave room for 20 runs, divided by the strength."""
     database = platform.server.database
-    database.used = max(database.used, database.capacity - 20 / strength * database.settings.run_bytes)
+    database.used = max(database.used, database.capacity - 20 / strength * _RUN_BYTES)
 
 
 def _db_slow_listing(platform: Platform, strength: float) -> None:

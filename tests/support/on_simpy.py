@@ -100,7 +100,8 @@ class OnSimpy:
         self.database.connect()
         yield env.timeout(takes)
         self.database.disconnect()
-        self.database.insert()
+        assert self.version.graph is not None
+        self.database.insert(self.version.graph)
         workflow = run.workflow = Workflow(
             run.id, server._workflow_name(run), self.profile.namespace,
             graph=self.version.graph, parameters=run.parameters, created=env.now,

@@ -1,13 +1,22 @@
-"""How many Kubernetes events the workflow controller records: for a workflow and each of its nodes, start and end.
+"""How many nodes a workflow has, and how many Kubernetes events the controller records: two of each node, and its own.
 
 A pod has two nodes where the installation's defaults retry it: the pod and a Retry node around it. A task with an
 executor, a nested pipeline and the workflow itself are DAGs with a Retry node each. Skipped nodes have no events.
 After ten similar events of a workflow the next ones are combined into one, which is patched: a request each, too.
 """
 
-from harness.simulator.kfp.graph import DAG_DRIVER, EXECUTOR, Graph, Plan
+from harness.simulator.kfp.graph import DAG_DRIVER, EXECUTOR, JOIN, Graph, Plan
 
 _DAG = 2  # nodes: the DAG and its Retry node
+
+
+def nodes(graph: Graph) -> int:
+    """The nodes of a workflow whose steps all run, with a Retry node around each."""
+    count = of_start(graph) - 1
+    for plan in graph.plans:
+        if plan.role != JOIN:
+            count += 2 + (_DAG if plan.role == EXECUTOR else _DAG * _dags(plan) if plan.role == DAG_DRIVER else 0)
+    return count
 
 
 def of_start(graph: Graph) -> int:
@@ -40,4 +49,4 @@ def of_skip(plan: Plan) -> int:
 
 def _dags(plan: Plan) -> int:
     """The DAGs of a nested pipeline; an iteration of a loop is one inside another."""
-    return 2 if plan.path.endswith(")") else 1
+    return 2 if plan.path.endswith((")", "iteration-item-driver")) else 1

@@ -11,6 +11,7 @@ from harness.simulator.profile.settings import (
     FaultPlan,
     Kfp,
     Kubelet,
+    Listing,
     Pool,
     Profile,
     Quota,
@@ -22,6 +23,6 @@ from harness.simulator.profile.settings import (
 
 __all__ = [
     "Agent", "Api", "ArtifactStore", "Autoscaler", "Backend", "Controller", "DataAdapter", "Database", "Execution",
-    "FaultPlan", "Hetida", "Kfp", "Kubelet", "Pool", "Profile", "Quota", "Requests", "Runtime", "Scheduler", "Step",
-    "Taint",
+    "FaultPlan", "Hetida", "Kfp", "Kubelet", "Listing", "Pool", "Profile", "Quota", "Requests", "Runtime", "Scheduler",
+    "Step", "Taint",
 ]  # fmt: skip
