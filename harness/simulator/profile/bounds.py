@@ -16,8 +16,11 @@ class Range:
     most: float = inf
     open: bool = False
 
-    def __contains__(self, value: float) -> bool:
-        return value <= self.most and (value > self.least if self.open else value >= self.least)
+    def allows(self, value: object) -> bool:
+        """Whether the value is a number in the range."""
+        if not isinstance(value, int | float) or value > self.most:
+            return False
+        return value > self.least if self.open else value >= self.least
 
     def __str__(self) -> str:
         if self.most < inf:
@@ -31,7 +34,8 @@ class OneOf:
 
     values: tuple[str, ...]
 
-    def __contains__(self, value: object) -> bool:
+    def allows(self, value: object) -> bool:
+        """Whether the value is one of them."""
         return value in self.values
 
     def __str__(self) -> str:

@@ -140,12 +140,12 @@ class _Reader:
             return self._several(origin, args, node, key)
         return self.dataclass(cast("type", hint), node, key) if is_dataclass(hint) else self._scalar(hint, node, key)
 
-    def _annotated(self, kind: type, more: tuple[object, ...], node: yaml.Node, key: str) -> object:
+    def _annotated(self, kind: type, more: tuple[Any, ...], node: yaml.Node, key: str) -> object:
         """A value with a unit, with bounds, or both."""
-        parse = next((each for each in more if callable(each)), None)
-        value = self._measured(kind, parse, node, key) if parse is not None else self._scalar(kind, node, key)
+        parsers = [each for each in more if callable(each)]
+        value = self._measured(kind, parsers[0], node, key) if parsers else self._scalar(kind, node, key)
         for bounds in more:
-            if isinstance(bounds, Range | OneOf) and value not in bounds:
+            if isinstance(bounds, Range | OneOf) and not bounds.allows(value):
                 raise self.error(node, key, f"{self._plain(node)} is not {bounds}", f"give {bounds}")
         return value
 
