@@ -31,7 +31,7 @@ _TUNE = (
 _REQUEUE = "Requeue workflows sooner after a change (DEFAULT_REQUEUE_TIME). "
 _LOOKS_S = 10.5  # with the request that creates the pod
 _LOOKS = (
-    "By default the controller looks at a workflow 10 s after its last look, and a pod waits for the rest of that time. "
+    "By default it looks at a workflow 10 s after its last look, and the next pod waits for the rest of that time. "
     "With less, it looks more often, which takes time of its workers and requests of its client."
 )
 # Between two steps a healthy controller takes about a second, and platforms record whole seconds.
