@@ -64,6 +64,7 @@ def two_hundred(qps: float, burst: int, workers: int, pod_s: float) -> Figures:
         "over": over_s,
         "workflows/s": count / over_s,
         "pods/s": 0.8 * count / (since[int(0.9 * count)] - since[int(0.1 * count)]),
+        "10 %": since[count // 10],
         "half": since[count // 2],
         "90 %": since[int(0.9 * count)],
         "last": since[-1],
@@ -195,12 +196,16 @@ def _of(figures: Callable[..., Figures], name: str, *arguments: Any) -> Callable
     return lambda: figures(*arguments)[name]
 
 
+# At 40 requests/s each workflow was recorded with three updates: the busy rig ended pods after the next look.
 _DEFAULT, _FAST = (20.0, 30, 32, 3.0), (40.0, 60, 128, 10.0)
+_ARRIVALS = "how the workflows came within seconds is not recorded"
+_BUSY = "the two cores were busy: the client stayed below its limit"
 _NOISE = "6 samples from 10 to 74 ms"
 ROWS = (
     Row("200 one-pod workflows, 20 requests/s, 32 workers: all over after s", 35.8, _of(two_hundred, "over", *_DEFAULT)),
     Row("… workflows per s", 5.6, _of(two_hundred, "workflows/s", *_DEFAULT)),
     Row("… pods created per s, middle 80 %", 9.4, _of(two_hundred, "pods/s", *_DEFAULT)),
+    Row("… 10 % of the pods created after s", 0.8, _of(two_hundred, "10 %", *_DEFAULT), _ARRIVALS),
     Row("… half of the pods created after s", 9.8, _of(two_hundred, "half", *_DEFAULT)),
     Row("… 90 % of the pods after s", 17.8, _of(two_hundred, "90 %", *_DEFAULT)),
     Row("… last pod after s", 19.8, _of(two_hundred, "last", *_DEFAULT)),
@@ -208,12 +213,15 @@ ROWS = (
     Row("… of them in argoproj.io", 16.1, _of(two_hundred, "argoproj/s", *_DEFAULT)),
     Row("… updates of a workflow", 2.0, _of(two_hundred, "updates", *_DEFAULT)),
     Row("… last event after the last workflow, s", 57.0, _of(two_hundred, "events", *_DEFAULT)),
-    Row("the same, 40 requests/s, 128 workers: all over after s", 29.7, _of(two_hundred, "over", *_FAST)),
+    Row("the same, 40 requests/s, 128 workers, pods longer than a requeue: all over after s", 29.7, _of(two_hundred, "over", *_FAST)),
     Row("… workflows per s", 6.7, _of(two_hundred, "workflows/s", *_FAST)),
     Row("… pods created per s, middle 80 %", 20.0, _of(two_hundred, "pods/s", *_FAST)),
+    Row("… half of the pods created after s", 3.7, _of(two_hundred, "half", *_FAST), _ARRIVALS),
     Row("… last pod after s", 8.7, _of(two_hundred, "last", *_FAST)),
-    Row("… requests of the controller in argoproj.io per s", 26.3, _of(two_hundred, "argoproj/s", *_FAST)),
+    Row("… requests of the controller per s", 60.0, _of(two_hundred, "requests/s", *_FAST)),
+    Row("… of them in argoproj.io", 26.3, _of(two_hundred, "argoproj/s", *_FAST)),
     Row("… updates of a workflow", 3.0, _of(two_hundred, "updates", *_FAST)),
+    Row("… last event after the last workflow, s", 28.0, _of(two_hundred, "events", *_FAST), _BUSY),
     Row("KFP run of one step: pods", 3, _of(one_run, "pods", one_step(), 7.0)),
     Row("… updates of its workflow", 4, _of(one_run, "updates", one_step(), 7.0)),
     Row("… events", 26, _of(one_run, "events", one_step(), 7.0)),
