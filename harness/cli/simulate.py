@@ -91,12 +91,14 @@ def _simulate(arguments: argparse.Namespace) -> int:
     from harness.plan.options import settings
     from harness.plan.plans import plan_arrivals, plan_load
     from harness.plan.validate import check
+    from harness.simulator.faults import check as check_faults
     from harness.simulator.faults import parse_faults
     from harness.simulator.profile.file import load_profile
     from harness.targets.target import find
 
     faults = parse_faults(arguments.fault)
     profile = _calibrated(load_profile(arguments.profile), arguments)
+    check_faults((*profile.faults, *faults), profile)
     target = "kfp" if profile.hetida is None else "hetida"
     platform = find(target)
     load = argparse.Namespace(**{option.dest: getattr(arguments, option.dest) for option in _options()})

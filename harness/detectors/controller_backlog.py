@@ -29,6 +29,11 @@ _TUNE = (
 )
 # A wait that does not depend on the load is for the controller's next look at the workflow: 10 s by default.
 _REQUEUE = "Requeue workflows sooner after a change (DEFAULT_REQUEUE_TIME). "
+_LOOKS_S = 10.5  # with the request that creates the pod
+_LOOKS = (
+    "By default it looks at a workflow 10 s after its last look, and the next pod waits for the rest of that time. "
+    "With less, it looks more often, which takes time of its workers and requests of its client."
+)
 # Between two steps a healthy controller takes about a second, and platforms record whole seconds.
 _A_POD_S = 2.0
 _GROWTH = 2.0
@@ -52,6 +57,8 @@ def detect(timeline: Timeline) -> list[Finding]:
         raise CannotJudgeError("no run with consecutive pods was observed")
     before, between = (max(0.0, float(np.median(each))) for each in (found.before, found.between))
     problem = "can't keep up" if grows else "is slow to start the next step"
+    # Workflows of an idle controller start at once, and then wait for the next look after each pod.
+    idle = not grows and before < _A_POD_S and between <= _LOOKS_S * max(pods - 1.0, 1.0)
     return [
         Finding(
             NAME,
@@ -70,8 +77,11 @@ def detect(timeline: Timeline) -> list[Finding]:
                     late, "s", "spans",
                 ),
             ),
-            _TUNE if grows else _REQUEUE + _TUNE,
-            (*(() if grows else _requeue(timeline.namespace)), *_tune(timeline.namespace)),
+            _REQUEUE + _LOOKS if idle else _TUNE if grows else _REQUEUE + _TUNE,
+            (
+                *(() if grows else _requeue(timeline.namespace)),
+                *(() if idle else _tune(timeline.namespace)),
+            ),
             slowed(share),
         )
     ]  # fmt: skip

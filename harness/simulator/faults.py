@@ -12,10 +12,11 @@ from harness.model.units import parse_duration
 from harness.simulator.hetida import Service
 from harness.simulator.hetida import faults as hetida_faults
 from harness.simulator.platform import Platform
-from harness.simulator.profile import FaultPlan, Quota
+from harness.simulator.profile import FaultPlan, Profile, Quota
 
 Inject = Callable[[Platform, float], None]
 NONE = "none"
+_RUN_BYTES = 51_200  # of a run with three steps, by the defaults
 _MYSQLS_OWN = 151  # MySQL's default max_connections
 
 
@@ -56,9 +57,9 @@ def _api_errors(platform: Platform, strength: float) -> None:
 
 
 def _controller_backlog(platform: Platform, strength: float) -> None:
-    bucket = platform.controller.bucket
-    bucket.rate = min(bucket.rate, 8.0 / strength)
-    bucket.burst = min(bucket.burst, 10)
+    client = platform.controller.client
+    client.rate = min(client.rate, 8.0 / strength)
+    client.burst = min(client.burst, 10)
 
 
 def _parallelism_cap(platform: Platform, strength: float) -> None:
@@ -130,7 +131,7 @@ def _db_connections(platform: Platform, strength: float) -> None:
 def _db_full(platform: Platform, strength: float) -> None:
     """Leave room for 20 runs, divided by the strength."""
     database = platform.server.database
-    database.used = max(database.used, database.capacity - 20 / strength * database.settings.run_bytes)
+    database.used = max(database.used, database.capacity - 20 / strength * _RUN_BYTES)
 
 
 def _db_slow_listing(platform: Platform, strength: float) -> None:
@@ -225,21 +226,31 @@ def parse_faults(texts: Iterable[str]) -> tuple[FaultPlan, ...]:
     return tuple(plan for text in texts if (plan := parse_fault(text)) is not None)
 
 
-def inject(platform: Platform, plan: FaultPlan) -> None:
-    """Start a fault at its time.
+def check(plans: Iterable[FaultPlan], profile: Profile) -> None:
+    """Check that the faults can be injected into a platform with this profile.
 
     Raises:
         ConfigError: unknown fault, or one that the simulated platform cannot have.
     """
-    checked = parse_fault(plan.name)
-    if checked is None:
+    for plan in plans:
+        checked = parse_fault(plan.name)
+        if checked is not None and checked.name in HETIDA_FAULTS and profile.hetida is None:
+            raise ConfigError(
+                f"the fault '{checked.name}' needs hetida designer, which '{profile.name}' does not simulate",
+                "use a profile with hetida designer, such as --profile hetida-pattern-1",
+            )
+
+
+def inject(platform: Platform, plan: FaultPlan) -> None:
+    """Start a fault at its time.
+
+    Raises:
+        ConfigError: see `check`.
+    """
+    check([plan], platform.profile)
+    if plan.name == NONE:
         return
-    if checked.name in HETIDA_FAULTS and platform.hetida is None:
-        raise ConfigError(
-            f"the fault '{checked.name}' needs hetida designer, which '{platform.profile.name}' does not simulate",
-            "use a profile with hetida designer, such as --profile hetida-pattern-1",
-        )
-    begin = _ALL[checked.name].inject
+    begin = _ALL[plan.name].inject
     if plan.at_s <= platform.loop.now:
         begin(platform, plan.strength)
     else:

@@ -14,6 +14,7 @@ from harness.simulator.kfp.drivers import Drivers
 from harness.simulator.kfp.records import Run
 from harness.simulator.kfp.server import Server
 from harness.simulator.kfp.steps import Steps
+from harness.simulator.kfp.task_calls import TaskCalls
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Profile
 
@@ -38,12 +39,16 @@ class Platform:
         self.drivers = Drivers(
             profile.controller, self.cluster.kubelet, self.steps, times=Random(f"{stream}/drivers"),
             choices=Random(f"{stream}/conditions"), caching=profile.caching,
+            inside=profile.kfp.drivers == "init-containers",
         )  # fmt: skip
         self.controller = Controller(
             self.loop, profile.controller, cluster=self.cluster, steps=self.steps, drivers=self.drivers,
             changed=self._workflow_changed, quota=profile.quota,
         )  # fmt: skip
         self.server = Server(self.loop, profile, stream, self.controller)
+        self.task_calls = TaskCalls(self.loop, self.server, profile.kfp.task_calls)
+        if profile.kfp.task_state == "api-server":
+            self.controller.pods.prelude = self.task_calls.make
         self.hetida = hetida.Service(self.loop, profile.hetida, f"{stream}/hetida") if profile.hetida else None
         self.workflow_watchers: list[Callable[[Workflow], None]] = []
         self.run_watchers: list[Callable[[Run], None]] = []  # called when the API server has recorded a run's end

@@ -12,7 +12,7 @@ pools:
 kubelet: {start: 50ms, pull_overhead_s: 50ms, pull_bytes_per_s: 10Gi, termination_s: 50ms}
 autoscaler: {scan_s: 500ms, provisioning: 1s, unneeded_s: 1s, after_add_s: 1s}
 api: {qps: 1000, burst: 1000, latency: 1ms}
-controller: {qps: 1000, burst: 1000, operation_s: 1ms, requeue_s: 20ms, driver: 20ms}
+controller: {qps: 1000, burst: 1000, operation_s: 1ms, settle_s: 1ms, requeue_s: 20ms, driver: 20ms}
 agent: {workers: 8, report_s: 1ms, lag_s: 20ms}
 steps: [{match: train, duration: 2s, output: 1Mi}, {duration: 50ms, output: 1Mi}]
 """

@@ -104,3 +104,18 @@ def test_an_impossible_simulation_is_refused_and_nothing_is_written(
     assert code == ExitCode.BAD_CONFIG
     assert expected in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["autoscaler: {scan_s: 0}", "api: {qps: 0}", "faults: [{name: nope}]", "steps: [{priority_class: urgent}]"],
+)
+def test_a_profile_with_a_mistake_leaves_no_folder(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile, runs_dir = tmp_path / "mine.yaml", tmp_path / "runs"
+    profile.write_text(text)
+    code = main(["simulate", "run", "--profile", str(profile), *BURST, "--runs-dir", str(runs_dir), "--quiet"])
+    assert code == ExitCode.BAD_CONFIG
+    assert "Traceback" not in capsys.readouterr().err
+    assert not runs_dir.exists()

@@ -122,22 +122,26 @@ def test_a_list_holds_a_connection_and_is_refused_without_one() -> None:
     platform.server.database.row_s = 0.5
     submit(platform, upload(platform), 1)
     platform.loop.run(10)
-    platform.server.after_listing(lambda: listed.append(platform.loop.now))
+    platform.server.after_listing((), lambda: listed.append(platform.loop.now))
     with pytest.raises(RpcError, match="Failed to list runs: Error 1040"):
-        platform.server.after_listing(lambda: None)
+        platform.server.after_listing((), lambda: None)
     platform.loop.run(20)
-    assert listed == [pytest.approx(10.5)]
+    assert listed == [pytest.approx(10.505, abs=1e-4)]
     assert (platform.server.database.held, platform.server.database.refused) == (0, 1)
 
 
 def test_a_full_database_refuses_new_runs() -> None:
-    said = answers(profile(database=Database(capacity=100.0, used=0.0, run_bytes=30.0)), 5)
+    said = answers(
+        profile(database=Database(capacity=100.0, used=0.0, spec_bytes=30.0, step_bytes=0.0, node_bytes=0.0)), 5
+    )
     assert sum(isinstance(each, Run) for each in said) == 3
     assert {each.code.http for each in said if isinstance(each, RpcError)} == {500}
 
 
 def test_a_deleted_run_makes_room() -> None:
-    platform = Platform(profile(database=Database(capacity=30.0, used=0.0, run_bytes=30.0)))
+    platform = Platform(
+        profile(database=Database(capacity=30.0, used=0.0, spec_bytes=30.0, step_bytes=0.0, node_bytes=0.0))
+    )
     (run,) = submit(platform, upload(platform))
     platform.loop.run(100)
     platform.server.delete_run(run.id)

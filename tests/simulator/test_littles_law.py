@@ -38,6 +38,10 @@ class Area:
         self.before = now
         return self._sum
 
+    def take_back(self, seconds: float) -> None:
+        """Somebody has been counted for so long after leaving."""
+        self._sum -= seconds
+
     def change(self, now: float, who: str, *, enters: bool) -> None:
         self.until(now)
         (self.inside.add if enters else self.inside.discard)(who)
@@ -73,8 +77,10 @@ class Counted(Platform):
         self.start_run(run, count)
 
     def workflow_changed(self, workflow: Workflow) -> None:
-        if workflow.over:
+        if workflow.finished is not None and workflow.run_id in self.runs.inside:
             self.runs.change(self.loop.now, workflow.run_id, enters=False)
+            # The controller stamps the end, and then waits for its client to tell of it.
+            self.runs.take_back(self.loop.now - workflow.finished)
 
 
 made: list[Counted] = []

@@ -30,6 +30,7 @@ CASES = {
     "packing": platform(scheduler=Scheduler(packing=True)),
     "machines are oversubscribed": platform(steps=(replace(STEP, cpu=Amount(Uniform(0.5, 2.0))),)),
     "the controller is slow": platform(controller=Controller(workers=2, qps=2.0, burst=3, requeue_s=1.0)),
+    "the controller's grid is coarse": platform(controller=Controller()),
     "the store is slow": platform(store=ArtifactStore(bytes_per_s=20.0 * 2**20)),
     "the store fills up": platform(store=ArtifactStore(capacity=2.0 * GI), steps=(replace(STEP, output=fixed(5e7)),)),
     "steps fail": platform(steps=(replace(STEP, failing=0.2),)),

@@ -10,7 +10,6 @@ Left out is what a test with this model has to leave out, too: the autoscaler, e
 from collections.abc import Sequence
 from random import Random
 from types import SimpleNamespace
-from typing import Any
 
 import simpy
 
@@ -21,6 +20,7 @@ from harness.simulator.cluster.quota import Quota
 from harness.simulator.cluster.ranking import Ranks
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import TokenBucket
+from harness.simulator.kfp.argo_events import of_end, of_pod_end, of_pod_start, of_start
 from harness.simulator.kfp.database import Database
 from harness.simulator.kfp.graph import EXECUTOR
 from harness.simulator.kfp.records import Run
@@ -57,14 +57,15 @@ class OnSimpy:
         self.steps = Steps(profile.steps, self.step_random, None, None, {})  # type: ignore[arg-type]
         self.database, self.quota = Database(profile.database, Random()), Quota(profile.quota)
         self.api = TokenBucket(profile.api.qps, profile.api.burst)
-        self.calls = TokenBucket(profile.controller.qps, profile.controller.burst)
+        self.calls, self.updates = (TokenBucket(profile.controller.qps, profile.controller.burst) for _ in range(2))
         self.workers = simpy.Resource(self.env, profile.controller.workers)
         self.agents = simpy.Resource(self.env, profile.agent.workers)
         self.scheduler = Scheduler(self.env, profile.scheduler, ranks(packing=profile.scheduler.packing))
         self.processors: dict[str, Shared] = {}
         self.link, self.stored = Shared(self.env, profile.store.bytes_per_s), profile.store.used
         self.templates = Templates(profile.controller, self.steps)
-        self.woken: dict[str, simpy.Event] = {}
+        self.looks: dict[str, simpy.Store] = {}  # by workflow
+        self.background = {"events": [0, 1], "cleanup": [0, profile.controller.cleanup_workers]}  # waiting, idle
         self.pods: dict[str, Pod] = {}
         self.runs: list[Run] = []
         self.left, self.over = len(due), self.env.event()
@@ -97,7 +98,8 @@ class OnSimpy:
         self.database.connect()
         yield env.timeout(takes)
         self.database.disconnect()
-        self.database.insert()
+        assert self.version.graph is not None
+        self.database.insert(self.version.graph)
         workflow = run.workflow = Workflow(
             run.id, server._workflow_name(run), self.profile.namespace,
             graph=self.version.graph, parameters=run.parameters, created=env.now,
@@ -111,44 +113,98 @@ class OnSimpy:
 
     def reconcile(self, run: Run, workflow: Workflow) -> Process:
         env, controller = self.env, self.profile.controller
-        while True:
+        asked, looks = controller.requests_of_version, simpy.Store(env)
+        self.looks[workflow.name] = looks
+        workflow.queued = True
+        looks.put("new")
+        while workflow.finished is None:
+            yield looks.get()
             worker = self.workers.request()
             yield worker
+            workflow.queued = False
             yield env.timeout(controller.operation_s)
-            if workflow.started is None:
-                workflow.started, workflow.phase = env.now, RUNNING
-            for pod in workflow.news:
-                self.assess(workflow, pod)
-            workflow.news.clear()
-            due, workflow.due = workflow.due, []
-            for index in due:
-                step = workflow.steps[index] = workflow.steps[index] or Step(env.now)
-                step.attempts += 1
-                workflow.active += 1
-                env.process(self.pod(workflow, index, self.calls.take(env.now)))
-            if workflow.active == 0 and not workflow.due:
-                workflow.finished = env.now
-                workflow.phase = FAILED if workflow.failed else SUCCEEDED
-            env.process(self.release(worker, self.calls.take(env.now)))
-            self.changed(run)
-            if workflow.finished is not None:
-                return
-            woken = self.woken[workflow.name] = env.event()
-            yield woken
-            yield env.timeout(controller.requeue_s)
+            new = workflow.started is None
+            if new or workflow.touched or workflow.news or workflow.due:
+                due = self.assess_all(workflow, new=new)
+                if new:
+                    yield env.timeout(self.calls.take(env.now, asked.start) - env.now)
+                for index in due:
+                    yield env.timeout(self.calls.take(env.now, asked.pod) - env.now)
+                    env.process(self.pod(workflow, index))
+                requests = 1 if workflow.finished is None else 1 + asked.results
+                yield env.timeout(self.updates.take(env.now, requests) - env.now)
+                self.enter(workflow)
+                self.later("events", workflow.unsaid)
+                workflow.unsaid = 0
+                self.changed(run)
+                yield env.timeout(controller.settle_s)
+            self.workers.release(worker)
 
-    def release(self, worker: Any, at: float) -> Process:
-        yield self.env.timeout(at - self.env.now)
-        self.workers.release(worker)
+    def assess_all(self, workflow: Workflow, *, new: bool) -> list[int]:
+        """What has happened since the last look; the nodes that need a pod."""
+        if new:
+            workflow.started, workflow.phase = self.env.now, RUNNING
+            workflow.unsaid += of_start(workflow.graph)
+        workflow.touched = False
+        for pod in workflow.news:
+            self.assess(workflow, pod)
+        workflow.news.clear()
+        due, workflow.due = workflow.due, []
+        for index in due:
+            step = workflow.steps[index] = workflow.steps[index] or Step(self.env.now)
+            step.attempts += 1
+            workflow.active += 1
+        if workflow.active == 0:
+            workflow.finished = self.env.now
+            workflow.phase = FAILED if workflow.failed else SUCCEEDED
+            workflow.unsaid += of_end(workflow.graph)
+            self.later("cleanup", self.profile.controller.requests_of_version.end)
+        return due
 
     def wake(self, workflow: Workflow) -> None:
-        woken = self.woken[workflow.name]
-        if not woken.triggered:
-            woken.succeed()
+        """Look again when the workflow's entry in the delaying queue is due: there is one, and the earliest stays."""
+        if not workflow.queued and workflow.finished is None:
+            workflow.queued = True
+            self.enter(workflow)
+            self.env.process(self.look(workflow))
+
+    def enter(self, workflow: Workflow) -> None:
+        due_at = self.env.now + self.profile.controller.requeue_s
+        workflow.look_at = min(workflow.look_at, due_at) if workflow.look_at > self.env.now else due_at
+
+    def look(self, workflow: Workflow) -> Process:
+        yield self.env.timeout(workflow.look_at - self.env.now)
+        self.looks[workflow.name].put("changed")
+
+    def later(self, kind: str, count: int) -> None:
+        """Requests that nothing waits for."""
+        state = self.background[kind]
+        state[0] += count
+        while state[1] and state[0]:
+            state[1] -= 1
+            self.env.process(self.send(state, self.reserve(state)))
+
+    def reserve(self, state: list[int]) -> float:
+        """Take tokens until one has to be waited for, or nothing is left to send."""
+        now, at = self.env.now, self.env.now
+        while state[0] and at <= now:
+            count = min(state[0], max(self.calls.spare(now), int(self.profile.controller.qps * 0.05), 1))
+            state[0] -= count
+            at = self.calls.take(now, count)
+        return at
+
+    def send(self, state: list[int], at: float) -> Process:
+        while at > self.env.now:
+            yield self.env.timeout(at - self.env.now)
+            at = self.reserve(state)
+        state[1] += 1
 
     def assess(self, workflow: Workflow, pod: Pod) -> None:
         step, container = workflow.steps[pod.index], workflow.graph.plans[pod.index].container
         assert step is not None
+        asked, retries = self.profile.controller.requests_of_version, self.profile.controller.error_retries
+        self.later("cleanup", asked.cleanup)
+        workflow.unsaid += of_pod_end(workflow.graph.plans[pod.index], retries)
         if pod.phase == "Succeeded":
             workflow.end_step(pod.index, SUCCEEDED, self.env.now)
         elif step.attempts <= container.retries:
@@ -192,18 +248,18 @@ class OnSimpy:
 
     # --- a pod --------------------------------------------------------------------------------------------------
 
-    def pod(self, workflow: Workflow, index: int, at: float) -> Process:
-        env = self.env
-        yield env.timeout(at - env.now)
+    def pod(self, workflow: Workflow, index: int) -> Process:
+        env, controller = self.env, self.profile.controller
         step = workflow.steps[index]
         assert step is not None
         pod = self.templates.pod(workflow, index, step.attempts)
         while self.quota.refusal(pod):
-            yield env.timeout(max(1.0, self.profile.controller.requeue_s))
-            yield env.timeout(self.calls.take(env.now) - env.now)
+            yield env.timeout(max(1.0, controller.requeue_s))
+            yield env.timeout(self.calls.take(env.now, controller.requests_of_version.pod) - env.now)
         self.quota.take(pod)
         step.pods.append(pod)
         step.state = PENDING
+        workflow.unsaid += of_pod_start(workflow.graph.plans[index], controller.error_retries)
         pod.created = env.now
         self.pods[pod.name] = pod
         node = yield self.scheduler.placed(pod)
@@ -213,6 +269,8 @@ class OnSimpy:
         pod.pulled = env.now
         yield env.timeout(self.profile.kubelet.start.sample(self.kubelet_random, {}))
         pod.started, pod.phase = env.now, "Running"
+        workflow.touched = True
+        self.wake(workflow)
         if pod.role == EXECUTOR:
             yield from self.compute(pod, workflow, node)
         else:

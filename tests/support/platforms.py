@@ -37,7 +37,7 @@ def profile(*pools: Pool, step: Step | None = None, **more: Any) -> Profile:
         "scheduler": Scheduler(pod_s=0.0, backoff_s=0.0),
         "kubelet": Kubelet(start=fixed(0.0), pull_overhead_s=0.0, pull_bytes_per_s=1e15, termination_s=0.0),
         "api": Api(qps=1e6, burst=10**6, latency=fixed(0.0), tokens_per_report=0),
-        "controller": Controller(qps=1e6, burst=10**6, operation_s=0.0, requeue_s=0.0, driver=fixed(0.0)),
+        "controller": Controller(qps=1e6, burst=10**6, operation_s=0.0, settle_s=0.0, requeue_s=0.0, driver=fixed(0.0)),
         "agent": Agent(workers=100, report_s=0.0, lag_s=0.0),
         "store": ArtifactStore(request_s=0.0, bytes_per_s=1e15, stream_bytes_per_s=1e15),
         "steps": (step or Step(duration=fixed(1.0), output=fixed(0.0), cpu=fixed(0.01), memory=fixed(1.0)),),

@@ -16,7 +16,7 @@ QUICK = """
 pools: [{name: pool, cpu: 16, memory: 64Gi, initial: 2, min: 2, max: 3}]
 kubelet: {start: 50ms, pull_overhead_s: 50ms, pull_bytes_per_s: 10Gi}
 api: {qps: 1000, burst: 1000, latency: 1ms}
-controller: {qps: 1000, burst: 1000, operation_s: 1ms, requeue_s: 20ms, driver: 20ms}
+controller: {qps: 1000, burst: 1000, operation_s: 1ms, settle_s: 1ms, requeue_s: 20ms, driver: 20ms}
 agent: {workers: 8, report_s: 1ms, lag_s: 20ms}
 steps: [{match: train, duration: 400ms, output: 1Mi}, {duration: 100ms, output: 1Mi}]
 """

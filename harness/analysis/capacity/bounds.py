@@ -93,7 +93,8 @@ def _nodes(timeline: Timeline, measured: float) -> Bound | None:
 def _controller(timeline: Timeline, measured: float) -> Bound | None:
     """The even pace at which pods are created, one after the other, while runs wait for their next one.
 
-    Where only the first pod is slow to come, runs wait for a slot, not for the controller.
+    Where only the first pod is slow to come, runs wait for a slot, not for the controller. Where the first one comes
+    at once, the others wait for the controller's next look at their run, which it has time for.
     """
     over = timeline.is_over & np.isfinite(floats(timeline.runs, "over_s"))
     if waits(timeline).shares()[CONTROLLER] < _NOTABLE:
@@ -104,7 +105,8 @@ def _controller(timeline: Timeline, measured: float) -> Bound | None:
     asked = np.concatenate((floats(timeline.runs, "answered_s")[between.row[new]], between.start[waiting]))
     made = np.concatenate((between.start[new], between.end[waiting]))
     typical = float(np.median(between.length[waiting])) if waiting.any() else 0.0
-    flow = plateau(asked, made) if typical >= _A_POD_S else None
+    first = between.start[new] - floats(timeline.runs, "answered_s")[between.row[new]]
+    flow = plateau(asked, made) if min(typical, float(np.median(first))) >= _A_POD_S else None
     if flow is None:
         return None
     a_run = made.size / int(over.sum())

@@ -96,7 +96,7 @@ class Kubelet:
             return
         pod.pulled = self._loop.now
         self._listener.pod_changed(pod, _PULLED)
-        self._loop.after(self.settings.start.sample(self._random, {}), self._start, pod)
+        self._loop.after(self.settings.start.sample(self._random, {}) + pod.init_s, self._start, pod)
 
     def _start(self, pod: Pod) -> None:
         if pod.deleting is not None or pod.finished is not None:

@@ -32,9 +32,10 @@ class Pod:
     """
 
     __slots__ = (
-        "attempts", "created", "deleting", "exit_code", "finished", "grace_s", "images", "index", "job", "labels",
-        "leaves", "limit_cpu", "limit_memory", "main_ended", "message", "name", "namespace", "node", "nominated",
-        "on_over", "on_running", "owner", "path", "phase", "preemptor", "pull_error", "pulled", "reason", "retry_at",
+        "attempts", "created", "deleting", "exit_code", "finished", "grace_s", "images", "index", "init_s", "job",
+        "labels", "leaves", "limit_cpu", "limit_memory", "main_ended", "message", "name", "namespace", "node",
+        "nominated", "on_over", "on_running", "owner", "path", "phase", "preemptor", "pull_error", "pulled", "reason",
+        "retry_at",
         "role", "scale_up", "scheduled", "shape", "started", "station", "task", "unschedulable", "usage_cpu",
         "usage_memory",
     )  # fmt: skip
@@ -70,6 +71,7 @@ class Pod:
         self.unschedulable: float | None = None  # since when it has been unschedulable
         self.scheduled: float | None = None
         self.pulled: float | None = None
+        self.init_s = 0.0  # of its init containers, besides the kubelet's start
         self.started: float | None = None
         self.main_ended: float | None = None
         self.finished: float | None = None

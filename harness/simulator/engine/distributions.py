@@ -6,9 +6,9 @@ each also with ``parameter``, ``per`` and ``power``: the value is multiplied by 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import exp, log
+from math import exp, isfinite, log
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 _Z95 = 1.6448536269514722  # the standard normal's 95th percentile
 _MAX_SCALE = 1e6  # parameters come from the test and may have any value
@@ -145,7 +145,18 @@ def parse_amount(given: object, number: Number) -> Amount:
     parameter = str(given.get("parameter", ""))
     if not parameter and ("per" in given or "power" in given):
         raise ValueError("'per' and 'power' need a 'parameter' to scale by")
-    return Amount(distribution, parameter, float(given.get("per", 1.0)), float(given.get("power", 1.0)))
+    per, power = (_scaling(given, key) for key in ("per", "power"))
+    if not per > 0:
+        raise ValueError(f"'per' is {per:g}, but the parameter is divided by it")
+    return Amount(distribution, parameter, per, power)
+
+
+def _scaling(given: Mapping[Any, Any], key: str) -> float:
+    """A number of the scaling by a parameter, 1 if it is not given."""
+    value = given.get(key, 1.0)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise ValueError(f"'{key}' is {value!r}, which is not a number")
+    return float(value)
 
 
 def _distribution(kind: str, given: object, number: Number) -> Distribution:
@@ -167,6 +178,8 @@ def _distribution(kind: str, given: object, number: Number) -> Distribution:
 
 
 def _checked(value: float) -> float:
+    if not isfinite(value):
+        raise ValueError(f"{value:g} is not a number")
     if value < 0:
         raise ValueError(f"{value:g} is below 0")
     return value

@@ -37,6 +37,10 @@ class TokenBucket:
         self.waited_s += wait
         return now + wait
 
+    def spare(self, now: float) -> int:
+        """Number of tokens that can be used at once."""
+        return max(0, int(min(self.burst, self._tokens + (now - self._last) * self.rate)))
+
     def backlog(self, now: float) -> float:
         """Reserved tokens that have not been generated yet: 0 if no request waits."""
         return max(0.0, -(self._tokens + (now - self._last) * self.rate))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 
 from harness.model import Outcome, Sample, Submission
 from harness.model.phases import (
@@ -22,7 +23,7 @@ from harness.simulator.platform import Platform
 _SAMPLE_S = 15.0  # interval between samples, and between checks for the end
 _MOST_METERED = 100  # nodes; adding up the pods of more would cost more than simulating them
 _ACCEPTED = 200
-_LIST_S = 0.02  # to render a page of runs
+_PAGE = 20  # runs of a page, by default
 
 
 def simulate_runs(
@@ -61,13 +62,14 @@ def simulate_runs(
 def _samples(platform: Platform, meter: Meter, calendar: Calendar) -> Iterator[Sample]:
     """The samples that a collector would take now."""
     store, nodes = platform.store, platform.cluster.nodes
+    recent = islice(reversed(platform.server.runs.values()), _PAGE)
     at, volume = (
         calendar.ns(platform.loop.now),
         {"volume": store.installed.claim, "namespace": platform.profile.namespace},
     )
     yield Sample(STORE_CAPACITY_BYTES, at, store.capacity, volume)
     yield Sample(STORE_AVAILABLE_BYTES, at, store.free, volume)
-    yield Sample(LIST_SECONDS, at, _LIST_S + platform.server.listing_s(), {"endpoint": "ListRuns"})
+    yield Sample(LIST_SECONDS, at, platform.server.listing_s(recent), {"endpoint": "ListRuns"})
     for node in nodes.values() if len(nodes) <= _MOST_METERED else ():
         yield Sample(NODE_CPU_CORES, at, meter.cores(node), {"node": node.name})
 

@@ -1,22 +1,22 @@
-"""The Argo workflow controller: workers reconcile workflows and create pods at the rate of its client."""
+"""The Argo workflow controller: workers reconcile workflows, and create pods as their client's limits allow."""
 
 from collections import deque
 from collections.abc import Callable
 
-from harness.simulator.cluster import Change, Cluster, Pod
+from harness.simulator.cluster import Change, Cluster
 from harness.simulator.cluster.quota import Quota
 from harness.simulator.engine.events import EventLoop
-from harness.simulator.engine.queues import TokenBucket
+from harness.simulator.kfp.argo_events import of_end, of_skip, of_start
+from harness.simulator.kfp.client import Client
 from harness.simulator.kfp.drivers import Drivers
-from harness.simulator.kfp.endings import ending, retries
-from harness.simulator.kfp.graph import EXECUTOR
+from harness.simulator.kfp.graph import runs_in_executor
 from harness.simulator.kfp.steps import Steps
-from harness.simulator.kfp.templates import Templates
-from harness.simulator.kfp.workflow import FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
+from harness.simulator.kfp.work_queue import WorkQueue
+from harness.simulator.kfp.workflow import FAILED, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
+from harness.simulator.kfp.workflow_pods import WorkflowPods
 from harness.simulator.profile import Controller as Settings
 from harness.simulator.profile import Quota as Limits
 
-_QUOTA_RETRY_S = 1.0  # minimum delay before a pod that a quota refused is requested again
 POSTPONED = "Workflow processing has been postponed because too many workflows are already running"
 Changed = Callable[[Workflow], None]
 
@@ -24,8 +24,9 @@ Changed = Callable[[Workflow], None]
 class Controller:
     """Creates the pods of workflows in the order of their graphs.
 
-    A workflow is reconciled when it is new, and `requeue_s` after a change of any of its pods. A reconciliation
-    occupies a worker for `operation_s` plus the wait for tokens: one for each pod, one for the workflow's status.
+    A reconciliation holds a worker while its requests wait for the client's tokens: one after the other, a read when
+    the workflow is new, the creation of each due pod, and the update of the workflow if anything has changed. After an
+    update the worker sleeps for `settle_s`. Events and the labels of ended pods are sent in the background.
     """
 
     def __init__(
@@ -41,28 +42,27 @@ class Controller:
     ) -> None:
         self._loop = loop
         self.settings = settings
-        self.bucket = TokenBucket(settings.qps, settings.burst)
+        self._requests = settings.requests_of_version
+        self.client = Client(loop, settings)
+        self.queue = WorkQueue(loop, settings, self._reconcile)
         self.parallelism = settings.parallelism  # maximum of running workflows, set by `limit_to`
         self.limited: Callable[[int], None] | None = None  # called after `limit_to`
-        self.requeue_s = settings.requeue_s
         self.workflows: dict[str, Workflow] = {}
         self.running = 0
-        self.busy = 0
         self._cluster = cluster
         self._drivers = drivers
         self._changed = changed
-        self._queue: deque[Workflow] = deque()
         self._postponed: deque[Workflow] = deque()
-        self.quota = Quota(quota)
-        self._templates = Templates(settings, steps)
-        # Bound once: every pod keeps them.
-        self._on_over, self._on_driver, self._on_step = self._pod_over, drivers.run, steps.run
+        self.pods = WorkflowPods(
+            loop, settings, client=self.client, queue=self.queue, cluster=cluster, steps=steps, drivers=drivers,
+            quota=quota,
+        )  # fmt: skip
 
     def add(self, workflow: Workflow) -> None:
         """Start to reconcile a new workflow."""
         self.workflows[workflow.name] = workflow
         self._changed(workflow)
-        self._enqueue(workflow)
+        self.queue.add(workflow)
 
     def terminate(self, workflow: Workflow) -> None:
         """Terminate a workflow: its pods are deleted, and it fails."""
@@ -75,7 +75,7 @@ class Controller:
         """Run the failed steps of a finished workflow again."""
         workflow.reopen()
         self.workflows[workflow.name] = workflow
-        self._enqueue(workflow)
+        self.queue.add(workflow)
 
     def remove(self, workflow: Workflow) -> None:
         """Delete a workflow and its pods; no effect if it was deleted before."""
@@ -95,19 +95,19 @@ class Controller:
         postponed, self._postponed = self._postponed, deque()
         for workflow in postponed:
             if workflow.name in self.workflows:
-                self._enqueue(workflow)
+                self.queue.add(workflow)
         if self.limited is not None:
             self.limited(workflows)
 
     @property
-    def queue_depth(self) -> int:
-        """Number of workflows that wait for a worker."""
-        return len(self._queue)
+    def quota(self) -> Quota:
+        """The quota on the pods."""
+        return self.pods.quota
 
     @property
     def pending(self) -> int:
         """Number of workflows that have not started."""
-        return len(self._postponed) + sum(1 for each in self._queue if each.started is None)
+        return len(self._postponed) + self.queue.unstarted
 
     def _free_slot(self) -> None:
         """A workflow ended: let the first postponed one that still exists start."""
@@ -115,60 +115,74 @@ class Controller:
         while self._postponed:
             workflow = self._postponed.popleft()
             if workflow.started is None and workflow.name in self.workflows:
-                self._enqueue(workflow)
+                self.queue.add(workflow)
                 return
 
-    # --- the queue ----------------------------------------------------------------------------------------------
-
     def _requeue(self, workflow: Workflow) -> None:
-        if not workflow.queued and workflow.finished is None:
-            workflow.queued = True
-            self._loop.after(self.requeue_s, self._push, workflow)
-
-    def _enqueue(self, workflow: Workflow) -> None:
-        workflow.queued = True
-        self._push(workflow)
-
-    def _push(self, workflow: Workflow) -> None:
-        self._queue.append(workflow)
-        self._work()
-
-    def _work(self) -> None:
-        while self._queue and self.busy < self.settings.workers:
-            self.busy += 1
-            self._loop.after(self.settings.operation_s, self._reconcile, self._queue.popleft())
-
-    def _free_worker(self) -> None:
-        self.busy -= 1
-        if self._queue:
-            self._work()
+        if workflow.finished is None:
+            self.queue.requeue(workflow)
 
     # --- one reconciliation -------------------------------------------------------------------------------------
 
     def _reconcile(self, workflow: Workflow) -> None:
-        now = self._loop.now
-        workflow.queued = False
-        if workflow.finished is not None or workflow.name not in self.workflows:
-            self._free_worker()
+        new = workflow.started is None
+        if workflow.finished is not None or workflow.name not in self.workflows or (new and not self._begin(workflow)):
+            self.queue.done(workflow)
             return
-        if workflow.started is None and not self._begin(workflow):
-            self._free_worker()
-            return
+        changed = new or workflow.touched or workflow.stopping or bool(workflow.news or workflow.due)
+        workflow.touched = False
         for pod in workflow.news:
-            self._assess(workflow, pod)
+            self.pods.assess(workflow, pod)
         workflow.news.clear()
+        due: list[int] = []
         if workflow.stopping:
-            self._stop_pods(workflow)
+            self.pods.stop(workflow)
         elif workflow.due:
-            self._make_pods(workflow)
-        if workflow.active == 0 and not workflow.news and (workflow.stopping or not workflow.due):
+            due = self._take_due(workflow)
+        if workflow.active == 0 and (workflow.stopping or not workflow.due):
             self._end(workflow)
-        done_at = self.bucket.take(now)  # after the tokens for its pods
-        self._changed(workflow)
-        if done_at > now:
-            self._loop.at(done_at, self._free_worker)
+        if not changed:
+            self.queue.done(workflow)
+        elif new and self._requests.start:
+            self.client.counts["configmaps get"] += self._requests.start
+            self._loop.at(self.client.core.take(self._loop.now, self._requests.start), self._create, workflow, due)
         else:
-            self._free_worker()
+            self._create(workflow, due)
+
+    def _create(self, workflow: Workflow, due: list[int]) -> None:
+        """Create the pods one after the other, then update the workflow."""
+        now, core, cost = self._loop.now, self.client.core, self._requests.pod
+        for position, index in enumerate(due):
+            at = core.take(now, cost)
+            if at > now:
+                self._loop.at(at, self._create_and_go_on, workflow, due[position:])
+                return
+            self.pods.create(workflow, index)
+        requests = 1 + (self._requests.results if workflow.over else 0)
+        at = self.client.workflows.take(now, requests)
+        if at > now:
+            self._loop.at(at, self._updated, workflow)
+        else:
+            self._updated(workflow)
+
+    def _create_and_go_on(self, workflow: Workflow, due: list[int]) -> None:
+        self.pods.create(workflow, due[0])
+        self._create(workflow, due[1:])
+
+    def _updated(self, workflow: Workflow) -> None:
+        counts = self.client.counts
+        counts["workflows update"] += 1
+        if workflow.over:
+            counts["workflowtaskresults deletecollection"] += self._requests.results
+        else:
+            self.queue.expect(workflow)
+        self.client.events.add(workflow.unsaid)
+        workflow.unsaid = 0
+        self._changed(workflow)
+        if self.settings.settle_s:
+            self._loop.after(self.settings.settle_s, self.queue.done, workflow)
+        else:
+            self.queue.done(workflow)
 
     def _begin(self, workflow: Workflow) -> bool:
         """Start a workflow, unless too many are running; returns whether it started."""
@@ -180,83 +194,28 @@ class Controller:
         workflow.started = self._loop.now
         workflow.phase = RUNNING
         workflow.message = ""
+        workflow.unsaid += of_start(workflow.graph)
         self.running += 1
         return True
 
-    def _make_pods(self, workflow: Workflow) -> None:
-        now = self._loop.now
+    def _take_due(self, workflow: Workflow) -> list[int]:
+        """The due nodes that need a pod; those that don't end, which may make more nodes due."""
+        needed: list[int] = []
         while workflow.due:
             due, workflow.due = workflow.due, []
             for index in due:
-                step = workflow.steps[index] = workflow.steps[index] or Step(now)
-                if self._drivers.was_computed(workflow, workflow.graph.plans[index]):
-                    workflow.end_step(index, SKIPPED, now)
+                step = workflow.steps[index] = workflow.steps[index] or Step(self._loop.now)
+                if self._drivers.inside and runs_in_executor(workflow.graph, index):
+                    workflow.end_step(index, SUCCEEDED, self._loop.now)
+                    continue
+                if not self._drivers.inside and self._drivers.was_computed(workflow, workflow.graph.plans[index]):
+                    workflow.unsaid += of_skip(workflow.graph.plans[index])
+                    workflow.end_step(index, SKIPPED, self._loop.now)
                     continue
                 step.attempts += 1
                 workflow.active += 1
-                self._loop.at(self.bucket.take(now), self._make_pod, workflow, index)
-
-    def _make_pod(self, workflow: Workflow, index: int) -> None:
-        if workflow.stopping:
-            workflow.active -= 1
-            self._requeue(workflow)
-            return
-        step = workflow.steps[index]
-        assert step is not None
-        pod = self._templates.pod(workflow, index, step.attempts)
-        pod.on_over, pod.on_running = self._on_over, self._on_step if pod.role == EXECUTOR else self._on_driver
-        refusal = self.quota.refusal(pod)
-        if refusal:  # Argo treats it as transient and retries
-            if not step.message:
-                step.message = refusal
-                self._cluster.listener.pod_changed(pod, Change.REFUSED, refusal)
-            self._loop.after(max(self.requeue_s, _QUOTA_RETRY_S), self._request_again, workflow, index)
-            return
-        self.quota.take(pod)
-        step.pods.append(pod)
-        step.state, step.message = PENDING, ""
-        self._cluster.create(pod)
-
-    def _request_again(self, workflow: Workflow, index: int) -> None:
-        self._loop.at(self.bucket.take(self._loop.now), self._make_pod, workflow, index)
-
-    def _pod_over(self, pod: Pod) -> None:
-        workflow = pod.owner
-        assert isinstance(workflow, Workflow)
-        workflow.active -= 1
-        self.quota.give_back(pod)
-        workflow.news.append(pod)
-        self._requeue(workflow)
-
-    def _assess(self, workflow: Workflow, pod: Pod) -> None:
-        """Decide what a pod's end means for its step: success, retry, or failure."""
-        index = pod.index
-        plan, step = workflow.graph.plans[index], workflow.steps[index]
-        assert step is not None
-        if pod.phase == "Succeeded":
-            step.ended[pod.name] = SUCCEEDED, ""
-            self._drivers.remember(workflow, plan)
-            workflow.end_step(index, SUCCEEDED, self._loop.now, taken=self._drivers.holds(workflow, plan))
-            return
-        state, message = step.ended[pod.name] = ending(pod, stopping=workflow.stopping)
-        if step.attempts <= retries(plan, state, self.settings.error_retries) and not workflow.stopping:
-            # A later reconciliation creates the next pod; until then it counts as active.
-            delay = plan.container.backoff_s * plan.container.backoff_factor ** (step.attempts - 1)
-            workflow.active += 1
-            self._loop.after(min(delay, plan.container.backoff_max_s), self._again, workflow, index)
-        else:
-            workflow.end_step(index, state, self._loop.now, message)
-
-    def _again(self, workflow: Workflow, index: int) -> None:
-        workflow.active -= 1
-        workflow.due.append(index)
-        self._requeue(workflow)
-
-    def _stop_pods(self, workflow: Workflow) -> None:
-        for _, step in workflow.made():
-            pod = step.pod
-            if pod is not None and not pod.over and pod.deleting is None:
-                self._cluster.kubelet.delete(pod)
+                needed.append(index)
+        return needed
 
     def _end(self, workflow: Workflow) -> None:
         workflow.finished = self._loop.now
@@ -265,6 +224,8 @@ class Controller:
         for _, step in workflow.made():
             if step.pod is not None and step.pod.name in self._cluster.pods:  # not deleted meanwhile
                 self._cluster.listener.pod_changed(step.pod, Change.LABELLED)
+        workflow.unsaid += of_end(workflow.graph)
+        self.client.cleanup.add(self._requests.end)
         self._free_slot()
         self._loop.after(self.settings.ttl_s, self._expire, workflow, workflow.finished)
 

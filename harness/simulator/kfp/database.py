@@ -1,8 +1,12 @@
 """The database behind the API server: limited connections, and a disk that runs fill up."""
 
+from collections.abc import Iterable
 from random import Random
 
+from harness.simulator.kfp.argo_events import nodes
 from harness.simulator.kfp.errors import internal
+from harness.simulator.kfp.graph import EXECUTOR, Graph
+from harness.simulator.kfp.records import Run
 from harness.simulator.profile import Database as Settings
 
 _STORE = "Failed to store run to table: "
@@ -76,16 +80,31 @@ class Database:
         self.held -= 1
         self.answered += 1
 
-    def insert(self) -> None:
-        """Store a new run.
+    def listing_s(self, stored: int, page: Iterable[Run] = ()) -> float:
+        """Seconds for listing a page of runs, out of so many."""
+        costs = self.settings.listing
+        seconds = costs.request_s + (costs.stored_s + self.row_s) * stored
+        for run in page:
+            tasks = nodes(run.workflow.graph) if run.reported is not None and run.workflow is not None else 0
+            seconds += costs.run_s + costs.found_s * stored + costs.task_s * tasks
+        return seconds
+
+    def bytes_of(self, graph: Graph) -> float:
+        """The space that a run of the pipeline takes."""
+        settings, steps = self.settings, sum(plan.role == EXECUTOR for plan in graph.plans)
+        return settings.spec_bytes + settings.step_bytes * steps + settings.node_bytes * nodes(graph)
+
+    def insert(self, graph: Graph) -> None:
+        """Store a new run of the pipeline.
 
         Raises:
             RpcError: 500: full disk, in MySQL's words.
         """
-        if self.used + self.settings.run_bytes > self.capacity:
+        size = self.bytes_of(graph)
+        if self.used + size > self.capacity:
             raise internal(_STORE + _DISK_FULL)
-        self.used += self.settings.run_bytes
+        self.used += size
 
-    def delete(self) -> None:
+    def delete(self, graph: Graph) -> None:
         """Delete a run's row, which frees its space."""
-        self.used -= self.settings.run_bytes
+        self.used -= self.bytes_of(graph)

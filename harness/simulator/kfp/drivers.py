@@ -12,12 +12,24 @@ from harness.simulator.profile import Controller as Settings
 
 
 class Drivers:
-    """Runs driver pods and knows their results. `times` draws durations, `choices` the values that are unknown."""
+    """Runs driver pods and knows their results. `times` draws durations, `choices` the values that are unknown.
+
+    With `inside`, the driver of a task with an executor is an init container of its pod.
+    """
 
     def __init__(
-        self, settings: Settings, kubelet: Kubelet, steps: Steps, *, times: Random, choices: Random, caching: bool
+        self,
+        settings: Settings,
+        kubelet: Kubelet,
+        steps: Steps,
+        *,
+        times: Random,
+        choices: Random,
+        caching: bool,
+        inside: bool = False,
     ) -> None:
         self.slowdown = 1.0
+        self.inside = inside
         self._settings = settings
         self._kubelet = kubelet
         self._steps = steps
@@ -28,12 +40,16 @@ class Drivers:
 
     def run(self, pod: Pod) -> None:
         """Run the main container, which has just started."""
-        takes = self._settings.driver.sample(self._times, {}) * self.slowdown
         assert pod.node is not None
         pod.station = pod.node.processor
-        pod.job = pod.station.add(takes, pod.usage_cpu, self._done, pod)
+        pod.job = pod.station.add(self.takes_s(), pod.usage_cpu, self.end, pod)
 
-    def _done(self, pod: Pod) -> None:
+    def takes_s(self) -> float:
+        """Draw the duration of one driver."""
+        return self._settings.driver.sample(self._times, {}) * self.slowdown
+
+    def end(self, pod: Pod) -> None:
+        """End a pod whose work is done."""
         self._kubelet.end_main(pod)
         self._kubelet.finish(pod)
 
@@ -45,6 +61,11 @@ class Drivers:
     def was_computed(self, workflow: Workflow, plan: Plan) -> bool:
         """Whether the cache is on and has an equal component with equal inputs."""
         return self._caching and bool(plan.cache_key) and _cache_key(workflow, plan) in self._computed
+
+    def skips(self, workflow: Workflow, index: int) -> bool:
+        """Whether an executor has nothing to do: it was computed, or its task's condition is false."""
+        plans = workflow.graph.plans
+        return self.was_computed(workflow, plans[index]) or not self.holds(workflow, plans[index - 1])
 
     def holds(self, workflow: Workflow, plan: Plan) -> bool:
         """Whether the task's condition holds, if it has one; unknown values are drawn once per run."""

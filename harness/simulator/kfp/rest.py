@@ -216,16 +216,15 @@ class Gateway:
 
     async def _list_runs(self, request: web.Request) -> web.Response:
         query = request.query
-        if self._server.listing_s():
-            found = asyncio.get_running_loop().create_future()
-            self._server.after_listing(lambda: None if found.done() else found.set_result(None))
-            self._advance()
-            await found
         rows: Iterable[Run] = self._server.runs.values()
         if experiment := query.get("experiment_id", ""):
             self._check_listed(experiment)
             rows = [each for each in rows if each.experiment_id == experiment]
         page = read_page(self._runs, list(rows), query)
+        ready = asyncio.get_running_loop().create_future()
+        self._server.after_listing(page.rows, lambda: None if ready.done() else ready.set_result(None))
+        self._advance()
+        await ready
         parts = [self._encoded(run) for run in page.rows]
         return wire.joined("runs", parts, page.total, page.next_token)
 

@@ -1,6 +1,6 @@
 """The KFP API server: runs, the pipeline catalogue, and the rate limit of its Kubernetes client."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -55,18 +55,18 @@ class Server:
         """Draw the duration of one write."""
         return self._profile.api.latency.sample(self._random, {}) * self.latency_factor
 
-    def listing_s(self) -> float:
-        """Seconds that the database needs to find a page of runs, without rendering."""
-        return self.database.row_s * len(self.runs)
+    def listing_s(self, page: Iterable[Run] = ()) -> float:
+        """Seconds for listing these runs."""
+        return self.database.listing_s(len(self.runs), page)
 
-    def after_listing(self, done: Callable[[], None]) -> None:
-        """Call `done` when the database has found a page of runs, which holds a connection.
+    def after_listing(self, page: Iterable[Run], done: Callable[[], None]) -> None:
+        """Call `done` when a page of runs is ready, which holds a connection until then.
 
         Raises:
             RpcError: 500: no free connection.
         """
         self.database.connect(LIST)
-        self._loop.after(self.listing_s() * self.database.slowdown, self._listed, done)
+        self._loop.after(self.listing_s(page) * self.database.slowdown, self._listed, done)
 
     def _listed(self, done: Callable[[], None]) -> None:
         self.database.disconnect()
@@ -142,12 +142,12 @@ class Server:
     def _started(self, run: Run, answered: Answered) -> None:
         self.in_flight -= 1
         self.database.disconnect()
+        graph = run.version.graph or self.catalogue.flatten(run.version, run.parameters)
         try:
-            self.database.insert()
+            self.database.insert(graph)
         except RpcError as error:
             answered(error)
             return
-        graph = run.version.graph or self.catalogue.flatten(run.version, run.parameters)
         workflow = Workflow(
             run.id,
             self._workflow_name(run),
@@ -237,7 +237,7 @@ class Server:
         if run.workflow is not None and run.workflow.name in self._controller.workflows:
             self._controller.remove(run.workflow)
         if run.workflow is not None:
+            self.database.delete(run.workflow.graph)
             run.workflow.forget()
         del self.runs[run_id]
-        self.database.delete()
         self.deleted += 1

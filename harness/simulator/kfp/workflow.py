@@ -39,9 +39,9 @@ class Workflow:
     """
 
     __slots__ = (
-        "_fates", "_waits", "active", "created", "drawn", "due", "failed", "finished", "graph", "hash", "kept",
-        "message", "name", "namespace", "news", "parameters", "phase", "queued", "run_id", "started", "steps",
-        "stopping", "unreported",
+        "_fates", "_waits", "active", "again", "busy", "created", "drawn", "due", "failed", "finished", "graph", "hash",
+        "kept", "look_at", "message", "name", "namespace", "news", "parameters", "phase", "queued", "run_id", "started",
+        "steps", "stopping", "touched", "unreported", "unsaid",
     )  # fmt: skip
 
     def __init__(
@@ -61,7 +61,12 @@ class Workflow:
         self.failed = False
         self.stopping = False  # termination was requested
         self.kept = False  # the API server has stored its final state
-        self.queued = False  # a reconciliation is scheduled
+        self.queued = False  # a reconciliation is scheduled, or waits for a worker
+        self.busy = False  # a worker reconciles it
+        self.again = False  # its next reconciliation came due while it was busy
+        self.touched = False  # pods have started, or were refused, since the last reconciliation
+        self.unsaid = 0  # events that the controller has not recorded yet
+        self.look_at = 0.0  # when the latest requeue is due; in the past if there is none
         self.unreported = False  # changed since the persistence agent's last report
         self.active = 0  # pods that exist or are about to be created
         self.news: list[Pod] = []  # ended pods, not yet assessed

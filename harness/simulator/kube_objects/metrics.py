@@ -62,8 +62,8 @@ def workflow_controller(platform: Platform) -> str:
     return written([
         ("argo_workflows_gauge", "gauge", "Workflows by phase.", _by("phase", phases)),
         ("argo_workflows_pods_gauge", "gauge", "Pods of workflows by phase.", _by("phase", pods)),
-        ("argo_workflows_queue_depth_gauge", "gauge", "Depth of the queue.", [(queue, controller.queue_depth)]),
-        ("argo_workflows_workers_busy_count", "gauge", "Busy workers.", [(workers, controller.busy)]),
+        ("argo_workflows_queue_depth_gauge", "gauge", "Depth of the queue.", [(queue, controller.queue.depth)]),
+        ("argo_workflows_workers_busy_count", "gauge", "Busy workers.", [(workers, controller.queue.busy)]),
         ("argo_workflows_is_leader", "gauge", "1 when leading.", [({}, 1)]),
     ])  # fmt: skip
 

@@ -30,19 +30,19 @@ def _kept_s(platform: Platform, value: float, _: int) -> None:
 
 
 def _controller_rate(platform: Platform, value: float, _: int) -> None:
-    platform.controller.bucket.rate = value
+    platform.controller.client.rate = value
 
 
 def _controller_burst(platform: Platform, value: float, _: int) -> None:
-    platform.controller.bucket.burst = value
+    platform.controller.client.burst = value
 
 
 def _controller_workers(platform: Platform, value: float, _: int) -> None:
-    platform.controller.settings = replace(platform.controller.settings, workers=int(value))
+    platform.controller.queue.workers = int(value)
 
 
 def _requeue_s(platform: Platform, value: float, _: int) -> None:
-    platform.controller.requeue_s = value
+    platform.controller.queue.requeue_s = value
 
 
 def _above_0(text: str) -> float:

@@ -1,22 +1,21 @@
 """Profiles: the settings of a simulated platform (`settings`), read from YAML (`file`)."""
 
+from harness.simulator.profile.hetida import Backend, DataAdapter, Execution, Hetida, Runtime
 from harness.simulator.profile.settings import (
     Agent,
     Api,
     ArtifactStore,
     Autoscaler,
-    Backend,
     Controller,
-    DataAdapter,
     Database,
-    Execution,
     FaultPlan,
-    Hetida,
+    Kfp,
     Kubelet,
+    Listing,
     Pool,
     Profile,
     Quota,
-    Runtime,
+    Requests,
     Scheduler,
     Step,
     Taint,
@@ -24,5 +23,6 @@ from harness.simulator.profile.settings import (
 
 __all__ = [
     "Agent", "Api", "ArtifactStore", "Autoscaler", "Backend", "Controller", "DataAdapter", "Database", "Execution",
-    "FaultPlan", "Hetida", "Kubelet", "Pool", "Profile", "Quota", "Runtime", "Scheduler", "Step", "Taint",
+    "FaultPlan", "Hetida", "Kfp", "Kubelet", "Listing", "Pool", "Profile", "Quota", "Requests", "Runtime", "Scheduler",
+    "Step", "Taint",
 ]  # fmt: skip

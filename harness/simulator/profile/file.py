@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
@@ -15,7 +16,9 @@ import yaml
 from harness import reading
 from harness.model.errors import ConfigError
 from harness.simulator.engine.distributions import FORMS, Amount, parse_amount
-from harness.simulator.profile.settings import Profile, Scalar
+from harness.simulator.profile.bounds import OneOf, Range, Scalar
+from harness.simulator.profile.checks import problem
+from harness.simulator.profile.settings import Profile
 
 _BUILT_IN = files("harness.simulator.profile") / "built_in"
 
@@ -68,7 +71,24 @@ def parse_profile(text: str, where: str, name: str) -> Profile:
         raise reading.not_yaml(error, where) from error
     if node is None:
         return Profile(name=name)
-    return cast("Profile", _Reader(where).dataclass(Profile, node, "", {"name": name}))
+    reader = _Reader(where)
+    profile = cast("Profile", reader.dataclass(Profile, node, "", {"name": name}))
+    if found := problem(profile):
+        raise reader.error(_at(node, found.key), *found)
+    return profile
+
+
+def _at(node: yaml.Node, key: str) -> yaml.Node:
+    """The node of a key such as ``pools[1].max``; where it is not written, the last one above it that is."""
+    for name in key.replace("[", ".").replace("]", "").split("."):
+        if isinstance(node, yaml.SequenceNode):
+            node = node.value[int(name)]
+            continue
+        below = [value for written, value in node.value if written.value == name]
+        if not below:
+            break
+        node = below[0]
+    return node
 
 
 def _meant(given: str, known: list[str]) -> str:
@@ -87,30 +107,31 @@ class _Reader:
     def __init__(self, where: str) -> None:
         self._where = where
 
-    def _error(self, node: yaml.Node, key: str, message: str, hint: str) -> ConfigError:
+    def error(self, node: yaml.Node, key: str, message: str, hint: str) -> ConfigError:
+        """The error about what a node says."""
         at = f"{self._where}:{node.start_mark.line + 1}"
         return ConfigError(f"{at}: {key or 'the profile'}: {message}", hint)
 
     def dataclass(self, cls: type, node: yaml.Node, key: str, given: Mapping[str, object] | None = None) -> object:
         if not isinstance(node, yaml.MappingNode):
-            raise self._error(node, key, "is not a mapping", f"keys: {', '.join(f.name for f in fields(cls))}")
+            raise self.error(node, key, "is not a mapping", f"keys: {', '.join(f.name for f in fields(cls))}")
         known: dict[str, Field[Any]] = {f.name: f for f in fields(cls)}
         values: dict[str, object] = dict(given or {})
         for key_node, value_node in node.value:
             name = str(key_node.value)
             if name not in known:
                 hint = f"{_meant(name, list(known))}keys: {', '.join(known)}"
-                raise self._error(key_node, _join(key, name), "unknown key", hint)
+                raise self.error(key_node, _join(key, name), "unknown key", hint)
             values[name] = self._value(_hints(cls)[name], value_node, _join(key, name))
         for f in known.values():
             if f.name not in values and f.default is MISSING and f.default_factory is MISSING:
-                raise self._error(node, _join(key, f.name), "is missing", "add it")
+                raise self.error(node, _join(key, f.name), "is missing", "add it")
         return cls(**values)
 
     def _value(self, hint: Any, node: yaml.Node, key: str) -> object:
         origin, args = get_origin(hint), get_args(hint)
         if origin is Annotated:
-            return self._measured(args[0], args[1], node, key)
+            return self._annotated(args[0], args[1:], node, key)
         if origin in {Union, types.UnionType}:
             if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null":
                 return None
@@ -121,14 +142,23 @@ class _Reader:
             return self._several(origin, args, node, key)
         return self.dataclass(cast("type", hint), node, key) if is_dataclass(hint) else self._scalar(hint, node, key)
 
+    def _annotated(self, kind: type, more: tuple[Any, ...], node: yaml.Node, key: str) -> object:
+        """A value with a unit, with bounds, or both."""
+        parsers = [each for each in more if callable(each)]
+        value = self._measured(kind, parsers[0], node, key) if parsers else self._scalar(kind, node, key)
+        for bounds in more:
+            if isinstance(bounds, Range | OneOf) and not bounds.allows(value):
+                raise self.error(node, key, f"{self._plain(node)} is not {bounds}", f"give {bounds}")
+        return value
+
     def _several(self, origin: type, args: tuple[Any, ...], node: yaml.Node, key: str) -> object:
         """A list, or a mapping with values of one type."""
         if issubclass(origin, tuple):
             if not isinstance(node, yaml.SequenceNode):
-                raise self._error(node, key, "is not a list", "write one entry per line, each starting with '-'")
+                raise self.error(node, key, "is not a list", "write one entry per line, each starting with '-'")
             return tuple(self._value(args[0], each, f"{key}[{index}]") for index, each in enumerate(node.value))
         if not isinstance(node, yaml.MappingNode):
-            raise self._error(node, key, "is not a mapping", "write it as key: value")
+            raise self.error(node, key, "is not a mapping", "write it as key: value")
         return {str(k.value): self._value(args[1], v, _join(key, str(k.value))) for k, v in node.value}
 
     def _measured(self, kind: type, number: Callable[[str | float], float], node: yaml.Node, key: str) -> object:
@@ -138,13 +168,13 @@ class _Reader:
                 return parse_amount(plain, number)
             value = number(_number(plain))
         except ConfigError as error:
-            raise self._error(node, key, error.message, error.hint) from error
+            raise self.error(node, key, error.message, error.hint) from error
         except (ValueError, TypeError) as error:
-            raise self._error(
+            raise self.error(
                 node, key, str(error), FORMS if kind is Amount else "write a number with a unit"
             ) from error
         if value < 0:
-            raise self._error(node, key, f"{plain} is below 0", "give 0 or more")
+            raise self.error(node, key, f"{plain} is below 0", "give 0 or more")
         return value
 
     def _scalar(self, kind: type, node: yaml.Node, key: str) -> object:
@@ -153,7 +183,7 @@ class _Reader:
             try:
                 return kind(str(plain))
             except ValueError:
-                raise self._error(
+                raise self.error(
                     node, key, f"{plain!r} is not a valid value", f"give one of: {', '.join(kind)}"
                 ) from None
         if kind is str and isinstance(plain, str | int | float) and not isinstance(plain, bool):
@@ -162,11 +192,11 @@ class _Reader:
             return plain
         if kind in {int, float} and isinstance(plain, int | float) and not isinstance(plain, bool):
             if plain < 0:
-                raise self._error(node, key, f"{plain} is below 0", "give 0 or more")
-            if kind is float or isinstance(plain, int):
+                raise self.error(node, key, f"{plain} is below 0", "give 0 or more")
+            if (kind is float and isfinite(plain)) or isinstance(plain, int):
                 return kind(plain)
         wanted = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}[kind]
-        raise self._error(node, key, f"{plain!r} is not {wanted}", f"give {wanted}")
+        raise self.error(node, key, f"{plain!r} is not {wanted}", f"give {wanted}")
 
     @staticmethod
     def _plain(node: yaml.Node) -> object:

@@ -8,16 +8,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from harness.model.units import parse_duration, parse_quantity
 from harness.simulator.engine.distributions import Amount, Lognormal, Uniform, fixed
+from harness.simulator.profile.bounds import (
+    ABOVE_0,
+    Bytes,
+    Cores,
+    Count,
+    DurationAmount,
+    OneOf,
+    QuantityAmount,
+    Rate,
+    Scalar,
+    Seconds,
+    Share,
+    SomeBytes,
+    SomeCores,
+    SomeSeconds,
+)  # fmt: skip
+from harness.simulator.profile.hetida import Hetida
 from harness.simulator.profile.store_products import StoreProduct
-
-Seconds = Annotated[float, parse_duration]
-Cores = Annotated[float, parse_quantity]
-Bytes = Annotated[float, parse_quantity]
-DurationAmount = Annotated[Amount, parse_duration]  # draws seconds
-Scalar = str | int | float | bool  # as YAML has it
-QuantityAmount = Annotated[Amount, parse_quantity]  # draws cores or bytes
 
 _MI = 2**20
 _GI = 2**30
@@ -31,10 +40,6 @@ _COMPUTING = Amount(Lognormal(30.0, 90.0))
 _OUTPUT = Amount(Lognormal(20 * _MI, 100 * _MI))
 _CPU = fixed(0.5)
 _MEMORY = fixed(200 * _MI)
-# Default durations of a hetida designer execution.
-_LOADING = Amount(Lognormal(0.15, 0.4))
-_OPERATING = Amount(Lognormal(0.4, 1.2))
-_SENDING = Amount(Lognormal(0.1, 0.3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class Taint:
 
     key: str
     value: str = ""
-    effect: str = "NoSchedule"
+    effect: Annotated[str, OneOf(("NoSchedule", "PreferNoSchedule", "NoExecute"))] = "NoSchedule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +56,12 @@ class Pool:
     """A node pool: a group of equal machines."""
 
     name: str
-    cpu: Cores = 4.0  # of the machine
-    memory: Bytes = 16 * _GI
+    cpu: SomeCores = 4.0  # of the machine
+    memory: SomeBytes = 16 * _GI
     gpu: int = 0
     reserved_cpu: Cores = 0.14  # reserved for the node itself: allocatable = machine - reserved
     reserved_memory: Bytes = 2.25 * _GI
-    pods: int = 110
+    pods: Count = 110
     initial: int = 3  # nodes at the start
     min: int = 0
     max: int = 3
@@ -84,7 +89,7 @@ class Kubelet:
 
     start: DurationAmount = _STARTING  # sandbox, volumes, init containers
     pull_overhead_s: Seconds = 0.8  # per pull: registry round trips
-    pull_bytes_per_s: Bytes = 60 * _MI  # of one node; images are pulled one after the other
+    pull_bytes_per_s: SomeBytes = 60 * _MI  # of one node; images are pulled one after the other
     images: Mapping[str, Bytes] = field(default_factory=dict)  # compressed sizes by image name
     image_bytes: Bytes = 350 * _MI  # of images not named above
     termination_s: Seconds = 1.0  # from a pod's deletion to its end, if its grace period is no shorter
@@ -94,23 +99,46 @@ class Kubelet:
 class Autoscaler:
     """Settings of cluster-autoscaler: scan interval, provisioning, expander and scale-down."""
 
-    scan_s: Seconds = 10.0
+    scan_s: SomeSeconds = 10.0
     provisioning: DurationAmount = _PROVISIONING  # from the request to a ready node
     unneeded_s: Seconds = 600.0  # an idle node is removed after this time
     after_add_s: Seconds = 600.0  # no scale-down for this long after a scale-up
-    expander: str = "least-waste"  # or price, random
-    failing: float = 0.0  # share of node requests that fail
+    expander: Annotated[str, OneOf(("least-waste", "price", "random"))] = "least-waste"
+    failing: Share = 0.0  # share of node requests that fail
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
     """The KFP API server and its database."""
 
-    qps: float = 5.0  # of its Kubernetes client; CreateRun waits for a token
-    burst: int = 10
+    qps: Rate = 5.0  # of its Kubernetes client; CreateRun waits for a token
+    burst: Count = 10
     latency: DurationAmount = _LATENCY  # of a write, without the wait for tokens
     tokens_per_report: int = 2  # taken from the same bucket when a run's end is reported (since KFP 2.17)
-    error_rate: float = 0.0  # share of CreateRun calls answered 500
+    error_rate: Share = 0.0  # share of CreateRun calls answered 500
+
+
+@dataclass(frozen=True, slots=True)
+class Kfp:
+    """What differs between versions of KFP. The defaults are 2.17, as recorded; the other values are unverified."""
+
+    # init-containers: the driver of a task with an executor is an init container of its pod, which then exists for a
+    # cached task and a false condition, too (kubeflow/pipelines#13258, a draft).
+    drivers: Annotated[str, OneOf(("pods", "init-containers"))] = "pods"
+    # api-server: drivers and launchers keep a task's state by calls to the API server (kubeflow/pipelines#13986).
+    task_state: Annotated[str, OneOf(("ml-metadata", "api-server"))] = "ml-metadata"
+    task_calls: int = 3  # to the API server, by each driver and by each launcher, one after the other
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a page of runs costs, measured with KFP 2.17 and up to 1,000 runs: mostly the details of finished ones."""
+
+    request_s: Seconds = 0.005
+    stored_s: Seconds = 0.0000043  # for each run in the database
+    run_s: Seconds = 0.00023  # for each run of the page
+    found_s: Seconds = 0.00000015  # more for each run of the page, for each run in the database
+    task_s: Seconds = 0.00012  # for each task in its details, which the first report brings
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +147,13 @@ class Database:
 
     connections: int = 0  # concurrent connections; 0 is no limit (MySQL's max_connections is 151)
     parallel: int = 32  # calls served at full speed; more calls share it and slow down
-    capacity: Bytes = 20 * _GI
+    capacity: SomeBytes = 20 * _GI
     used: Bytes = 0.4 * _GI  # at the start
-    run_bytes: Bytes = 40_000.0  # of one run: its specification and its workflow
+    # Of one run: its workflow's specification, and the status of each of its nodes (measured with KFP 2.17).
+    spec_bytes: Bytes = 8_300.0
+    step_bytes: Bytes = 2_300.0  # of the specification, for each step
+    node_bytes: Bytes = 1_500.0
+    listing: Listing = Listing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,31 +167,59 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
-class Controller:
-    """Settings of the Argo workflow controller."""
+class Requests:
+    """What the workflow controller asks of Kubernetes, besides updates of workflows and events: a token each."""
 
-    workers: int = 32
-    operation_s: Seconds = 0.02  # of one reconciliation of one workflow
-    qps: float = 20.0
-    burst: int = 30
-    requeue_s: Seconds = 10.0  # DEFAULT_REQUEUE_TIME: from a change of a pod to the next reconciliation
+    start: int = 1  # of a new workflow: reads the ConfigMap of artifact repositories
+    pod: int = 1  # of a new pod: creates it
+    cleanup: int = 1  # of an ended pod: labels or deletes it, in the background
+    end: int = 1  # of an ended workflow: lists its pods, in the background
+    results: int = 1  # of an ended workflow: deletes its task results, in the workflows' API group
+
+
+# By Argo's version. 4.0 is measured (4.0.8, audit log of the API server); with those of 3.5, its published throughput
+# comes out (CNOE, Argo Workflows Controller Scalability Testing on Amazon EKS, 3.5.4 with podGC).
+ARGO = {"4.0": Requests(), "3.5": Requests(end=0)}
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """The Argo workflow controller; defaults are its own, and times are measured with Argo 4.0.8.
+
+    Its client limits requests per API group: pods, ConfigMaps and events are in one, workflows in another.
+    """
+
+    argo: Annotated[str, OneOf(tuple(ARGO))] = "4.0"  # version: determines the requests
+    requests: Requests | None = None  # other than the version's
+    workers: Count = 32  # --workflow-workers
+    cleanup_workers: Count = 4  # --pod-cleanup-workers
+    operation_s: Seconds = 0.08  # of one reconciliation of one workflow, without waits
+    settle_s: Seconds = 1.0  # of sleep after each update of a workflow: the worker waits for its informer
+    qps: Rate = 20.0  # of each API group
+    burst: Count = 30
+    requeue_s: Seconds = 10.0  # DEFAULT_REQUEUE_TIME: from a change to the next reconciliation, unless one is due
     parallelism: int = 0  # maximum of running workflows; 0 is no limit
-    error_retries: int = 2  # for a lost pod, not for a failed one
+    error_retries: int = 2  # for a lost pod, not for a failed one; with 0, pods have no Retry node around them
     ttl_s: Seconds = 3600.0  # how long finished workflows and their pods are kept
     driver: DurationAmount = _DRIVING  # a driver pod's main container
     driver_cpu: Cores = 0.1
     driver_memory: Bytes = 64 * _MI
     loop_iterations: int = 3  # of a loop over the output of an earlier step
-    condition_holds: float = 0.5  # probability that a comparison with an unknown output is true
+    condition_holds: Share = 0.5  # probability that a comparison with an unknown output is true
+
+    @property
+    def requests_of_version(self) -> Requests:
+        """The requests in effect."""
+        return self.requests or ARGO[self.argo]
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
     """The persistence agent, which reports the state of workflows to the API server."""
 
-    workers: int = 2
+    workers: Count = 2
     report_s: Seconds = 0.05  # of one report
-    lag_s: Seconds = 0.5  # from a change to the report's beginning
+    lag_s: Seconds = 0.6  # from a change to the report's beginning
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +227,10 @@ class ArtifactStore:
     """The object store that steps write their outputs to."""
 
     product: StoreProduct = StoreProduct.SEAWEEDFS  # seaweedfs or minio: determines names, metrics and error texts
-    capacity: Bytes = 20 * _GI
-    min_free: float = 0.01  # share of the capacity below which writes are refused
-    bytes_per_s: Bytes = 400 * _MI  # shared by all transfers
-    stream_bytes_per_s: Bytes = 100 * _MI  # maximum of one transfer
+    capacity: SomeBytes = 20 * _GI
+    min_free: Share = 0.01  # share of the capacity below which writes are refused
+    bytes_per_s: SomeBytes = 400 * _MI  # shared by all transfers
+    stream_bytes_per_s: SomeBytes = 100 * _MI  # maximum of one transfer
     request_s: Seconds = 0.02  # overhead of one transfer
     timeout_s: Seconds = 20.0  # how long a refused write is retried
     used: Bytes = 0.0  # at the start
@@ -188,7 +248,7 @@ class Step:
     output: QuantityAmount = _OUTPUT  # bytes written at the end
     cpu: QuantityAmount = _CPU  # cores used while unconstrained
     memory: QuantityAmount = _MEMORY  # peak bytes
-    failing: float = 0.0  # share of attempts that fail
+    failing: Share = 0.0  # share of attempts that fail
     requests_cpu: Cores = 0.0  # where the pipeline requests nothing
     requests_memory: Bytes = 0.0
     priority_class: str = ""  # of its pods; one of the profile's
@@ -197,67 +257,12 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
-    """Behaviour of the hetida designer executions whose transformation's name matches `match` (a shell pattern)."""
-
-    match: str = "*"
-    load: DurationAmount = _LOADING  # of one input from an idle adapter
-    compute: DurationAmount = _OPERATING  # seconds of one core
-    send: DurationAmount = _SENDING  # of one output to an idle adapter
-    cores: Cores = 1.0  # used by the operators; more than 1 means that they release the GIL
-    operators: int = 1  # between two, the worker's event loop serves other executions
-    failing: float = 0.0  # share of executions whose operator raises
-
-
-@dataclass(frozen=True, slots=True)
-class DataAdapter:
-    """An adapter and the database behind it."""
-
-    id: str
-    capacity: int = 0  # requests served at once, the others queue; 0 is no limit
-    error_rate: float = 0.0  # share of requests answered with an error
-
-
-@dataclass(frozen=True, slots=True)
-class Runtime:
-    """The runtime service of hetida designer: replicas on nodes, worker processes in each replica."""
-
-    nodes: int = 3
-    cores: Cores = 4.0  # per node, shared by its replicas
-    replicas: int = 3
-    workers: int = 4  # per replica (gunicorn's MAX_WORKERS, WORKERS_PER_CORE)
-    balancing: str = "random"  # between replicas: random (kube-proxy), round-robin, least-connections (nginx, IPVS)
-    names_replicas: bool = True  # the balancer adds X-Upstream-Addr to responses
-    parse_s: Seconds = 0.004  # to read a request
-    timeout_s: Seconds = 900.0  # gunicorn's TIMEOUT: a worker blocked for longer is killed
-    boot_s: Seconds = 6.0  # of a new worker process
-
-
-@dataclass(frozen=True, slots=True)
-class Backend:
-    """Settings of hetida designer's backend service."""
-
-    workers: int = 4
-    prepare_s: Seconds = 0.03  # from a request to the call of the runtime
-
-
-@dataclass(frozen=True, slots=True)
-class Hetida:
-    """An installation of hetida designer."""
-
-    runtime: Runtime = Runtime()
-    backend: Backend = Backend()
-    adapters: tuple[DataAdapter, ...] = (DataAdapter("plants"),)
-    executions: tuple[Execution, ...] = (Execution(),)
-
-
-@dataclass(frozen=True, slots=True)
 class FaultPlan:
     """A fault to inject: its name, when it begins, and how strong it is."""
 
     name: str
     at_s: Seconds = 0.0
-    strength: float = 1.0
+    strength: Annotated[float, ABOVE_0] = 1.0
 
     def __str__(self) -> str:
         """``name[@when][:strength]``, as `harness.simulator.faults.parse_fault` reads it."""
@@ -275,6 +280,7 @@ class Profile:
     scheduler: Scheduler = Scheduler()
     kubelet: Kubelet = Kubelet()
     autoscaler: Autoscaler | None = None
+    kfp: Kfp = Kfp()
     api: Api = Api()
     database: Database = Database()
     quota: Quota = Quota()

@@ -88,12 +88,21 @@ def test_ends_that_are_reported_take_tokens_from_submissions() -> None:
     assert len(ends) / ends[-1] == pytest.approx(5 / 3, rel=0.02)
 
 
-def test_the_requeue_time_passes_between_a_step_and_the_next() -> None:
+@pytest.mark.parametrize(
+    ("step_s", "slots_s"),
+    [
+        (1.0, 10.0),  # ended before the next look, ten seconds after the pod's creation
+        (13.0, 20.0),  # running at the next look, which is a change, so that another follows
+        (35.0, 45.0),  # no look is due when it ends: ten seconds from then
+    ],
+)
+def test_each_workflow_is_looked_at_on_a_grid_of_its_own(step_s: float, slots_s: float) -> None:
     quick = profile().controller
-    platform = Platform(profile(controller=replace(quick, requeue_s=10.0)))
+    step = replace(ONE_SECOND, duration=fixed(step_s))
+    platform = Platform(profile(step=step, controller=replace(quick, requeue_s=10.0, settle_s=1.0)))
     run = submit(platform, upload(platform))[0]
     platform.loop.run(1000)
-    assert run.finished == pytest.approx(3.0 + 7 * 10.0)  # seven pods, one after the other
+    assert run.finished == pytest.approx(4 * 10.0 + 3 * slots_s)  # four drivers and three steps, one after the other
 
 
 def test_a_parallelism_cap_lets_so_many_workflows_run_at_once() -> None:

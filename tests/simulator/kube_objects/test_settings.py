@@ -58,10 +58,10 @@ def env(name: str, value: str) -> dict[str, list[Any]]:
             lambda it: it.controller.settings.ttl_s,
             600.0,
         ),
-        ("workflow-controller", {"args": ["--qps=71"]}, lambda it: it.controller.bucket.rate, 71.0),
-        ("workflow-controller", {"args": ["--burst", "72"]}, lambda it: it.controller.bucket.burst, 72.0),
-        ("workflow-controller", {"args": ["--workflow-workers=5"]}, lambda it: it.controller.settings.workers, 5),
-        ("workflow-controller", env("DEFAULT_REQUEUE_TIME", "2s"), lambda it: it.controller.requeue_s, 2.0),
+        ("workflow-controller", {"args": ["--qps=71"]}, lambda it: it.controller.client.rate, 71.0),
+        ("workflow-controller", {"args": ["--burst", "72"]}, lambda it: it.controller.client.burst, 72.0),
+        ("workflow-controller", {"args": ["--workflow-workers=5"]}, lambda it: it.controller.queue.workers, 5),
+        ("workflow-controller", env("DEFAULT_REQUEUE_TIME", "2s"), lambda it: it.controller.queue.requeue_s, 2.0),
     ],
 )
 def test_a_setting_holds_once_its_pod_runs(

@@ -24,7 +24,9 @@ def _api(profile: Profile) -> Profile:
 
 
 def _controller(profile: Profile) -> Profile:
-    quick = replace(profile.controller, qps=1e4, burst=10_000, operation_s=1e-3, workers=256, requeue_s=0.1)
+    quick = replace(
+        profile.controller, qps=1e4, burst=10_000, operation_s=1e-3, settle_s=0.0, workers=256, requeue_s=0.1
+    )
     return replace(profile, controller=quick)
 
 

@@ -1,0 +1,91 @@
+"""The workflow controller's Kubernetes client: a token bucket for each API group, and requests in the background."""
+
+from collections import Counter
+
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import TokenBucket
+from harness.simulator.profile import Controller as Settings
+
+_BATCH_S = 0.05  # requests in the background are simulated in steps of this length
+
+
+class Background:
+    """Requests that nothing waits for, sent by a few senders that each wait for a token at a time.
+
+    So they get a small share of a bucket that many others wait for, and all of an idle one.
+    """
+
+    __slots__ = ("_bucket", "_idle", "_loop", "sent", "waiting")
+
+    def __init__(self, loop: EventLoop, bucket: TokenBucket, senders: int) -> None:
+        self._loop = loop
+        self._bucket = bucket
+        self._idle = senders
+        self.waiting = 0
+        self.sent = 0
+
+    def add(self, count: int) -> None:
+        """Queue requests."""
+        self.waiting += count
+        while self._idle and self.waiting:
+            self._idle -= 1
+            self._send()
+
+    @property
+    def lag_s(self) -> float:
+        """How long a request that is queued now waits at least."""
+        return (self.waiting + self._bucket.backlog(self._loop.now)) / self._bucket.rate
+
+    def _send(self) -> None:
+        now, bucket = self._loop.now, self._bucket
+        while self.waiting:
+            count = min(self.waiting, max(bucket.spare(now), int(bucket.rate * _BATCH_S), 1))
+            self.waiting -= count
+            self.sent += count
+            at = bucket.take(now, count)
+            if at > now:
+                self._loop.at(at, self._send)
+                return
+        self._idle += 1
+
+
+class Client:
+    """The client that all parts of the controller share.
+
+    Attributes:
+        core: the limit on pods, ConfigMaps and events together.
+        workflows: the limit on the group argoproj.io.
+        events: the recorder of events, which sends one at a time.
+        cleanup: the pod clean-up workers, which label ended pods.
+        counts: requests that workers have sent, by resource and verb.
+    """
+
+    def __init__(self, loop: EventLoop, settings: Settings) -> None:
+        self.core = TokenBucket(settings.qps, settings.burst)
+        self.workflows = TokenBucket(settings.qps, settings.burst)
+        self.events = Background(loop, self.core, 1)
+        self.cleanup = Background(loop, self.core, settings.cleanup_workers)
+        self.counts = Counter[str]()
+
+    @property
+    def rate(self) -> float:
+        """Requests per second and API group (``--qps``)."""
+        return self.core.rate
+
+    @rate.setter
+    def rate(self, rate: float) -> None:
+        self.core.rate = self.workflows.rate = rate
+
+    @property
+    def burst(self) -> float:
+        """Requests of an idle client that need not wait (``--burst``)."""
+        return self.core.burst
+
+    @burst.setter
+    def burst(self, burst: float) -> None:
+        self.core.burst = self.workflows.burst = burst
+
+    @property
+    def sent(self) -> int:
+        """All requests so far."""
+        return self.counts.total() + self.events.sent + self.cleanup.sent

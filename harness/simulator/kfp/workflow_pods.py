@@ -1,0 +1,151 @@
+"""The pods of workflows: created, watched and assessed by the workflow controller."""
+
+from collections.abc import Callable
+
+from harness.simulator.cluster import Change, Cluster, Pod
+from harness.simulator.cluster.quota import Quota
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.kfp.argo_events import of_pod_end, of_pod_start
+from harness.simulator.kfp.client import Client
+from harness.simulator.kfp.drivers import Drivers
+from harness.simulator.kfp.endings import ending, retries
+from harness.simulator.kfp.graph import EXECUTOR
+from harness.simulator.kfp.steps import Steps
+from harness.simulator.kfp.templates import Templates
+from harness.simulator.kfp.work_queue import WorkQueue
+from harness.simulator.kfp.workflow import PENDING, SKIPPED, SUCCEEDED, Workflow
+from harness.simulator.profile import Controller as Settings
+from harness.simulator.profile import Quota as Limits
+
+_QUOTA_RETRY_S = 1.0  # minimum delay before a pod that a quota refused is requested again
+
+
+class WorkflowPods:
+    """Creates the pods of one controller. Their changes requeue their workflow; its reconciliation assesses them."""
+
+    def __init__(
+        self,
+        loop: EventLoop,
+        settings: Settings,
+        *,
+        client: Client,
+        queue: WorkQueue,
+        cluster: Cluster,
+        steps: Steps,
+        drivers: Drivers,
+        quota: Limits,
+    ) -> None:
+        self._loop = loop
+        self._settings = settings
+        self._requests = settings.requests_of_version
+        self._client = client
+        self._queue = queue
+        self._cluster = cluster
+        self._steps = steps
+        self._drivers = drivers
+        self.quota = Quota(quota)
+        # Called before the work of a pod's main container, which it starts.
+        self.prelude: Callable[[Pod, Callable[[Pod], None]], None] | None = None
+        self._templates = Templates(settings, steps, driver_inside=drivers.inside)
+        # Bound once: every pod keeps them.
+        self._on_over, self._on_running = self._pod_over, self._pod_running
+
+    def create(self, workflow: Workflow, index: int) -> None:
+        """Create the pod of a due node, which a quota can delay."""
+        if workflow.stopping:
+            workflow.active -= 1
+            self._requeue(workflow)
+            return
+        step = workflow.steps[index]
+        assert step is not None
+        self._client.counts["pods create"] += self._requests.pod
+        pod = self._templates.pod(workflow, index, step.attempts)
+        pod.on_over, pod.on_running = self._on_over, self._on_running
+        if self._drivers.inside and pod.role == EXECUTOR:
+            pod.init_s = self._drivers.takes_s()
+        refusal = self.quota.refusal(pod)
+        if refusal:  # Argo treats it as transient and retries
+            if not step.message:
+                step.message = refusal
+                self._cluster.listener.pod_changed(pod, Change.REFUSED, refusal)
+            self._loop.after(max(self._queue.requeue_s, _QUOTA_RETRY_S), self._request_again, workflow, index)
+            return
+        self.quota.take(pod)
+        step.pods.append(pod)
+        step.state, step.message = PENDING, ""
+        workflow.unsaid += of_pod_start(workflow.graph.plans[index], self._settings.error_retries)
+        self._cluster.create(pod)
+
+    def _requeue(self, workflow: Workflow) -> None:
+        if not workflow.over:
+            self._queue.requeue(workflow)
+
+    def _request_again(self, workflow: Workflow, index: int) -> None:
+        self._loop.at(self._client.core.take(self._loop.now, self._requests.pod), self.create, workflow, index)
+
+    def _pod_running(self, pod: Pod) -> None:
+        workflow = pod.owner
+        assert isinstance(workflow, Workflow)
+        workflow.touched = True
+        self._requeue(workflow)
+        run = self._drivers.run if pod.role != EXECUTOR else self._run_step
+        if self.prelude is None:
+            run(pod)
+        else:
+            self.prelude(pod, run)
+
+    def _run_step(self, pod: Pod) -> None:
+        workflow = pod.owner
+        assert isinstance(workflow, Workflow)
+        step = workflow.steps[pod.index]
+        assert step is not None
+        step.taken = not (self._drivers.inside and self._drivers.skips(workflow, pod.index))
+        if step.taken:
+            self._steps.run(pod)
+        else:
+            self._drivers.end(pod)
+
+    def _pod_over(self, pod: Pod) -> None:
+        workflow = pod.owner
+        assert isinstance(workflow, Workflow)
+        workflow.active -= 1
+        self.quota.give_back(pod)
+        workflow.news.append(pod)
+        self._requeue(workflow)
+
+    def assess(self, workflow: Workflow, pod: Pod) -> None:
+        """Decide what a pod's end means for its step: success, retry, or failure."""
+        index = pod.index
+        plan, step = workflow.graph.plans[index], workflow.steps[index]
+        assert step is not None
+        self._client.cleanup.add(self._requests.cleanup)
+        workflow.unsaid += of_pod_end(plan, self._settings.error_retries)
+        if pod.phase == "Succeeded" and not step.taken:
+            step.ended[pod.name] = SUCCEEDED, ""
+            workflow.end_step(index, SKIPPED, self._loop.now)
+            return
+        if pod.phase == "Succeeded":
+            step.ended[pod.name] = SUCCEEDED, ""
+            self._drivers.remember(workflow, plan)
+            workflow.end_step(index, SUCCEEDED, self._loop.now, taken=self._drivers.holds(workflow, plan))
+            return
+        state, message = step.ended[pod.name] = ending(pod, stopping=workflow.stopping)
+        if step.attempts <= retries(plan, state, self._settings.error_retries) and not workflow.stopping:
+            # A later reconciliation creates the next pod; until then it counts as active.
+            delay = plan.container.backoff_s * plan.container.backoff_factor ** (step.attempts - 1)
+            workflow.active += 1
+            self._loop.after(min(delay, plan.container.backoff_max_s), self._again, workflow, index)
+        else:
+            workflow.end_step(index, state, self._loop.now, message)
+
+    def _again(self, workflow: Workflow, index: int) -> None:
+        workflow.active -= 1
+        workflow.due.append(index)
+        self._requeue(workflow)
+
+    def stop(self, workflow: Workflow) -> None:
+        """Delete the live pods of a workflow."""
+        for _, step in workflow.made():
+            pod = step.pod
+            if pod is not None and not pod.over and pod.deleting is None:
+                self._cluster.kubelet.delete(pod)

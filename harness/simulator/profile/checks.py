@@ -1,0 +1,66 @@
+"""Checks of a whole profile: settings that are valid one by one, but not together."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from harness.simulator.profile.settings import Pool, Profile
+
+
+class Problem(NamedTuple):
+    """A wrong setting: its key (``pools[1].max``), what is wrong with it, and what to do."""
+
+    key: str
+    message: str
+    hint: str
+
+
+def problem(profile: Profile) -> Problem | None:
+    """The first problem of a profile, if it has one."""
+    return next(_problems(profile), None)
+
+
+def _problems(profile: Profile) -> Iterator[Problem]:
+    if not profile.pools:
+        yield Problem("pools", "has no pool, so no pod could run", "add one: {name: default}")
+    for index, pool in enumerate(profile.pools):
+        yield from _of_pool(pool, f"pools[{index}]", grows=profile.autoscaler is not None)
+    yield from _repeated("pools[{}].name", "pools", [pool.name for pool in profile.pools])
+    for key, used, capacity in (
+        ("database", profile.database.used, profile.database.capacity),
+        ("store", profile.store.used, profile.store.capacity),
+    ):
+        if used > capacity:
+            yield Problem(f"{key}.used", f"{used:g} bytes are more than the capacity, {capacity:g}", "raise capacity")
+    for index, step in enumerate(profile.steps):
+        if step.priority_class and step.priority_class not in profile.priority_classes:
+            classes = ", ".join(profile.priority_classes) or "none"
+            yield Problem(
+                f"steps[{index}].priority_class",
+                f"unknown class '{step.priority_class}'",
+                f"define it under priority_classes, which has: {classes}",
+            )
+    if profile.hetida is not None:
+        yield from _repeated("hetida.adapters[{}].id", "adapters", [each.id for each in profile.hetida.adapters])
+
+
+def _repeated(key: str, kind: str, names: list[str]) -> Iterator[Problem]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield Problem(key.format(index), f"there are two {kind} '{name}'", "give each its own name")
+
+
+def _of_pool(pool: Pool, key: str, *, grows: bool) -> Iterator[Problem]:
+    if grows and pool.initial > pool.max:
+        yield Problem(f"{key}.initial", f"{pool.initial} nodes at the start are more than max, {pool.max}", "raise max")
+    if pool.min > pool.max:
+        yield Problem(f"{key}.min", f"{pool.min} is more than max, {pool.max}", "raise max or lower min")
+    for name, reserved, machine in (
+        ("cpu", pool.reserved_cpu, pool.cpu),
+        ("memory", pool.reserved_memory, pool.memory),
+    ):
+        if reserved >= machine:
+            yield Problem(
+                f"{key}.{name}",
+                f"all of it ({machine:g}) is reserved for the node itself",
+                f"raise {name}, or lower reserved_{name} ({reserved:g})",
+            )

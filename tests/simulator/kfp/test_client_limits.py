@@ -1,0 +1,98 @@
+"""The controller's client: limits per API group, requests in the background, and how many events a workflow has."""
+
+from typing import Any
+
+import pytest
+from kfp import dsl
+
+from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import TokenBucket
+from harness.simulator.kfp.argo_events import nodes
+from harness.simulator.kfp.client import Background, Client
+from harness.simulator.platform import Platform
+from harness.simulator.profile import Controller, Requests
+from tests.support.kfp_sdk import compiled, step
+from tests.support.platforms import profile, submit, upload
+
+
+@pytest.mark.parametrize(
+    ("at", "taken", "spare"), [(0.0, 0, 10), (0.0, 4, 6), (0.0, 12, 0), (1.0, 12, 3), (9.0, 12, 10)]
+)
+def test_the_spare_tokens_of_a_bucket(at: float, taken: int, spare: int) -> None:
+    bucket = TokenBucket(5.0, 10)
+    for _ in range(taken):
+        bucket.take(0.0)
+    assert bucket.spare(at) == spare
+
+
+def test_requests_in_the_background_get_one_turn_of_many_in_a_busy_bucket_and_all_of_an_idle_one() -> None:
+    loop = EventLoop()
+    bucket = TokenBucket(20.0, 1)
+    events = Background(loop, bucket, 1)
+
+    def work(left: int) -> None:
+        if left:
+            loop.at(bucket.take(loop.now), work, left - 1)
+
+    for _ in range(9):
+        work(20)
+    events.add(400)
+    assert events.lag_s > 400 / 20.0
+    loop.run(10.0)  # 200 tokens, of which nine workers want 180
+    assert events.sent == pytest.approx(20, abs=2)
+    loop.run(19.0)
+    assert events.sent == pytest.approx(20 + 180, abs=3)
+    loop.run()
+    assert (events.sent, events.waiting) == (400, 0)
+
+
+def test_pods_and_workflows_have_limits_of_their_own() -> None:
+    client = Client(EventLoop(), Controller(qps=5.0, burst=1))
+    for _ in range(20):
+        client.core.take(0.0)
+    assert client.workflows.take(0.0) == 0.0
+    client.rate, client.burst = 50.0, 7
+    assert {(each.rate, each.burst) for each in (client.core, client.workflows)} == {(50.0, 7)}
+
+
+@pytest.mark.parametrize(
+    ("controller", "counts"),
+    [
+        ({}, {"configmaps get": 1, "pods create": 7, "workflowtaskresults deletecollection": 1}),
+        ({"requests": Requests(start=0, pod=2, results=0)}, {"pods create": 14}),
+    ],
+)
+def test_the_requests_of_a_run_are_those_of_the_version(controller: dict[str, Any], counts: dict[str, int]) -> None:
+    quick: dict[str, Any] = {"qps": 1e6, "burst": 10**6, "operation_s": 0.0, "settle_s": 0.0, "requeue_s": 0.0}
+    platform = Platform(profile(controller=Controller(**quick, **controller)))
+    submit(platform, upload(platform))
+    platform.loop.run(100)
+    found = {name: count for name, count in platform.controller.client.counts.items() if count}
+    del found["workflows update"]
+    assert found == counts
+
+
+def test_a_workflow_has_the_nodes_and_events_that_were_recorded(tmp_path: Any) -> None:
+    """Recorded: 60 nodes, three of them skipped executors without events, and 116 events; one node of the loop less."""
+
+    @dsl.pipeline
+    def inner():
+        step()
+        step()
+
+    @dsl.pipeline
+    def nested_loop():
+        inner()
+        with dsl.ParallelFor([1, 2, 3]):
+            step()
+
+    platform = Platform(profile())
+    three, nested = upload(platform), upload(platform, compiled(tmp_path, nested_loop))
+    assert three.graph is not None
+    assert nodes(three.graph) == 24
+    (run,) = submit(platform, nested)
+    platform.loop.run(100)
+    assert run.workflow is not None
+    # Of the three executors that were skipped there, each has two nodes and four events here.
+    assert nodes(run.workflow.graph) == 60 - 1 + 3
+    assert platform.controller.client.events.sent == 116 - 2 + 3 * 4
