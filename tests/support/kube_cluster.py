@@ -167,7 +167,9 @@ class Cluster:
         if not grace:
             self.store.delete(plural, namespace, name)
 
-    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
+    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any], *, dry: bool = False) -> None:
+        if dry:
+            return
         self.asked.append(("patch", plural, namespace, name, patch))
         self.store.put(plural, namespace, name, merge(self.manifest(plural, namespace, name), patch))
 

@@ -7,6 +7,9 @@ from harness.simulator.kube_api.resource import ALL_VERBS, Resource
 
 Document = dict[str, Any]
 
+_UNDESCRIBED = (
+    "The simulated platform does not describe fields: see https://kubernetes.io/docs/reference/kubernetes-api/"
+)
 AGGREGATED = "apidiscovery.k8s.io"
 VERSION = {
     "major": "1", "minor": "32", "gitVersion": "v1.32.4+simulated", "gitCommit": "", "gitTreeState": "clean",
@@ -139,6 +142,7 @@ def openapi(root: str, resources: Sequence[Resource]) -> Document | None:
         schema = f"{resource.group or 'core'}.{resource.version}.{resource.kind}"
         schemas[schema] = {
             "type": "object",
+            "description": _UNDESCRIBED,
             "x-kubernetes-group-version-kind": [kind],
             "x-kubernetes-preserve-unknown-fields": True,
         }

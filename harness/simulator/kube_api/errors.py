@@ -70,6 +70,13 @@ def unknown_path() -> ApiError:
     return ApiError(404, "NotFound", "the server could not find the requested resource", {})
 
 
+def not_creatable(resource: Resource) -> ApiError:
+    """403: a client can't make objects of this type."""
+    details = {"group": resource.group} if resource.group else {}
+    message = f"{resource.qualified} is forbidden: the simulated platform can't create {resource.plural} for clients"
+    return ApiError(403, "Forbidden", message, {**details, "kind": resource.plural})
+
+
 def method_not_allowed() -> ApiError:
     """405: verb not supported by the type."""
     message = "the server does not allow this method on the requested resource"

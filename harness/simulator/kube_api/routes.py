@@ -10,7 +10,7 @@ from aiohttp import web
 
 from harness.simulator.kube_api import discovery, writing
 from harness.simulator.kube_api.actions import Actions
-from harness.simulator.kube_api.errors import ApiError, method_not_allowed, not_found, unknown_path
+from harness.simulator.kube_api.errors import ApiError, method_not_allowed, not_creatable, not_found, unknown_path
 from harness.simulator.kube_api.listing import read_page
 from harness.simulator.kube_api.options import ListOptions, parse_options
 from harness.simulator.kube_api.resource import Resource
@@ -154,6 +154,8 @@ class _Served:
         one = f"{collection}/{{name}}"
         for path in dict.fromkeys((everywhere, collection)):
             router.add_get(path, self.list)
+        if resource.listing is None:
+            router.add_post(collection, self.create)
         router.add_get(one, self.get)
         for verb, path, add, handler in (
             ("delete", one, router.add_delete, self.delete),
@@ -200,6 +202,9 @@ class _Served:
         finally:
             open_watches.discard(task)
         return response
+
+    async def create(self, _: web.Request) -> web.StreamResponse:
+        raise not_creatable(self.resource)
 
     async def get(self, request: web.Request) -> web.StreamResponse:
         shape = self._shape(request)

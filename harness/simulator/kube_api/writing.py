@@ -161,9 +161,43 @@ def _write(
         why = f'Invalid value: "{metadata["uid"]}": field is immutable'
         raise invalid(resource.group, resource.kind, name, "metadata.uid", why)
     asked = difference(_writable(before), _writable(after))
-    if asked and not _dry(query, {}):
-        actions.patch(resource.plural, target.namespace, name, asked)
+    annotations = _annotations_in(asked)
+    dry = _dry(query, {})
+    if asked:
+        actions.patch(resource.plural, target.namespace, name, asked, dry=dry)
+    if dry:
+        return target.version.previewed(resource, _preview(before, after))
+    if annotations:
+        target.store.annotate(resource.plural, target.namespace, name, annotations)
     return target.now()
+
+
+def _annotations_in(asked: Document) -> dict[str, str | None]:
+    """Take the annotations out of a change: any object can have them, and the model does not know them.
+
+    Raises:
+        ApiError: 400: not texts.
+    """
+    metadata = asked.get("metadata", {})
+    given = metadata.pop("annotations", None) or {}
+    if not metadata:
+        asked.pop("metadata", None)
+    if not isinstance(given, dict) or not all(isinstance(each, str | None) for each in given.values()):
+        raise bad_request("metadata.annotations must be texts by name")
+    return given
+
+
+def _preview(before: Document, after: Document) -> Document:
+    """What a dry run answers: the object after the write, with the fields that the server owns."""
+    kept = {name: value for name, value in before["metadata"].items() if name in _SERVER_OWNED}
+    annotated = before["metadata"].get("annotations") != after["metadata"].get("annotations")
+    if "generation" in kept and (
+        before.get("spec") != after.get("spec") or (annotated and "replicas" in after["spec"])
+    ):
+        kept["generation"] += 1  # of workloads also with their annotations
+    status = {"status": before["status"]} if "status" in before else {}
+    document = {**after, "metadata": {**after["metadata"], **kept}, **status}
+    return {name: value for name, value in document.items() if name not in ("apiVersion", "kind")}
 
 
 def _writable(document: Document) -> Document:
@@ -212,8 +246,11 @@ def scale(
     if not isinstance(replicas, int) or replicas < 0:
         why = f"Invalid value: {replicas}: must be greater than or equal to 0"
         raise invalid("autoscaling", "Scale", name, "spec.replicas", why)
-    if replicas != before["spec"].get("replicas", 0) and not _dry(query, {}):
-        actions.patch(resource.plural, target.namespace, name, {"spec": {"replicas": replicas}})
+    dry = _dry(query, {})
+    if replicas != before["spec"].get("replicas", 0):
+        actions.patch(resource.plural, target.namespace, name, {"spec": {"replicas": replicas}}, dry=dry)
+    if dry:
+        return {**before, "spec": {"replicas": replicas} if replicas else {}}
     return scale_of(Target(target.store, resource, target.namespace, name, subresource="scale"))
 
 

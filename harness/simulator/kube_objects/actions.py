@@ -68,11 +68,13 @@ class ClusterActions:
     def _delete_pod(self, pod: Pod, grace_s: float | None) -> None:
         self._view.platform.cluster.kubelet.delete(pod, GRACE_S if grace_s is None else grace_s)
 
-    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any]) -> None:
+    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any], *, dry: bool = False) -> None:
         """As `Actions.patch`."""
         del namespace
         self._advance()
         _check_changeable(plural, name, patch)
+        if dry:
+            return
         try:
             self._patch(plural, name, patch)
         except (AttributeError, ConfigError, KeyError, TypeError, ValueError) as error:

@@ -4,10 +4,12 @@ import json
 import re
 import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 import kfp
 import pytest
+import yaml
 from kubernetes import client as kubernetes
 from kubernetes.stream import stream
 
@@ -73,6 +75,67 @@ def refused(platform: Served, *arguments: str) -> str:
     )
     assert done.returncode, done.stdout
     return done.stderr
+
+
+def test_kubectl_annotates(kubectl: Any) -> None:
+    for kind in ("deployment/ml-pipeline", "persistentvolumeclaim/seaweedfs-pvc"):
+        written = ("get", kind, "-o", "jsonpath={.metadata.annotations.team}")
+        kubectl("annotate", kind, "team=a")
+        assert kubectl(*written) == "a"
+        kubectl("annotate", kind, "team=b", "--overwrite")
+        assert kubectl(*written) == "b"
+        kubectl("annotate", kind, "team-")
+        assert kubectl(*written) == ""
+
+
+def test_kubectl_applies_and_shows_the_difference(kubectl: Any, platform: Served, tmp_path: Path) -> None:
+    """As on a real server: first with a warning about the missing annotation, then from the annotation."""
+    configuration = "workflow-controller-configmap"
+    manifest, read = tmp_path / "mine.yaml", ("get", "configmap", configuration, "-o", "jsonpath={.data.parallelism}")
+    document = yaml.safe_load(kubectl("get", "configmap", configuration, "-o", "yaml"))
+    document["metadata"] = {"name": configuration, "namespace": "kubeflow"}
+    document["data"] |= {"parallelism": "50"}
+    manifest.write_text(yaml.safe_dump(document))
+    assert '+  parallelism: "50"' in differing(platform, str(manifest))
+    assert kubectl(*read) == "", "a difference changes nothing"
+    kubectl("apply", "-f", str(manifest), "--dry-run=server")
+    assert kubectl(*read) == ""
+    assert kubectl("apply", "-f", str(manifest)) == f"configmap/{configuration} configured\n"
+    assert kubectl(*read) == "50"
+    assert kubectl("apply", "-f", str(manifest)) == f"configmap/{configuration} unchanged\n"
+    del document["data"]["parallelism"]
+    manifest.write_text(yaml.safe_dump(document))
+    kubectl("apply", "-f", str(manifest))
+    assert kubectl(*read) == "", "what was applied before and is gone is removed"
+
+
+def test_kubectl_tries_changes_on_the_server(kubectl: Any, platform: Served) -> None:
+    dry = ("--dry-run=server", "-o", "jsonpath={.spec.replicas}")
+    patch = ("patch", "deployment", "ml-pipeline", "-p", '{"spec": {"replicas": 3}}')
+    assert kubectl(*patch, *dry) == "3"
+    assert kubectl("get", "deployment", "ml-pipeline", "-o", "jsonpath={.spec.replicas}") == "1"
+    paused = ("patch", "deployment", "ml-pipeline", "-p", '{"spec": {"paused": true}}', "--dry-run=server")
+    assert "the simulated platform can't change spec.paused" in refused(platform, *paused)
+
+
+def test_what_the_platform_has_not_is_refused_by_name(kubectl: Any, platform: Served, tmp_path: Path) -> None:
+    manifest = tmp_path / "new.yaml"
+    manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}))
+    for words in (("apply",), ("create",), ("create", "--dry-run=server"), ("diff",)):
+        assert "the simulated platform can't create configmaps" in refused(platform, *words, "-f", str(manifest))
+    assert "the simulated platform can't create pods" in refused(platform, "run", "new", "--image=none")
+    manifest.write_text(kubectl("get", "configmap", "workflow-controller-configmap", "-o", "json"))
+    server_side = refused(platform, "apply", "--server-side", "-f", str(manifest))
+    assert "Server-side apply not available" in server_side
+    assert "does not describe fields" in kubectl("explain", "pods")
+
+
+def differing(platform: Served, manifest: str) -> str:
+    """What `kubectl diff` prints; it ends with 1 if there is any."""
+    words = ["kubectl", "--kubeconfig", platform.kubeconfig, "diff", "-f", manifest]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 1, done.stderr
+    return done.stdout
 
 
 def test_kubectl_shows_events_and_pods_with_its_options(kubectl: Any, core: kubernetes.CoreV1Api, run: str) -> None:
@@ -223,7 +286,7 @@ def test_kubectl_gets_an_error_for_impossible_requests(kubectl: Any, platform: S
         (("set", "image", "deployment/mysql", "mysql=mysql:9"), "cannot change it"),
         (("set", "env", "deployment/ml-pipeline", "CLIENTQPS=many"), "could not convert string"),
         (("patch", "cm", "workflow-controller-configmap", "-p", '{"data":{"parallelism":"x"}}'), "invalid literal"),
-        (("annotate", "deployment", "mysql", "a=b"), "can't change metadata.annotations"),
+        (("label", "deployment", "mysql", "a=b"), "can't change metadata.labels"),
         (("label", "service", "mysql", "a=b"), "can't change metadata.labels"),
         (("create", "namespace", "new"), "does not allow this method"),
         (("scale", "deployment", "mysql", "--current-replicas=5", "--replicas=2"), "Expected replicas to be 5"),
