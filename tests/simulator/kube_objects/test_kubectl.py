@@ -288,7 +288,7 @@ def test_kubectl_gets_an_error_for_impossible_requests(kubectl: Any, platform: S
         (("patch", "cm", "workflow-controller-configmap", "-p", '{"data":{"parallelism":"x"}}'), "invalid literal"),
         (("label", "deployment", "mysql", "a=b"), "can't change metadata.labels"),
         (("label", "service", "mysql", "a=b"), "can't change metadata.labels"),
-        (("create", "namespace", "new"), "does not allow this method"),
+        (("create", "namespace", "new"), "can't create namespaces"),
         (("scale", "deployment", "mysql", "--current-replicas=5", "--replicas=2"), "Expected replicas to be 5"),
         (("wait", "deployment/mysql", "--for=condition=Nothing", "--timeout=1s"), "timed out waiting"),
         (("top", "pod", "none"), '"none" not found'),
