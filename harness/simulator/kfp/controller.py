@@ -12,7 +12,7 @@ from harness.simulator.kfp.drivers import Drivers
 from harness.simulator.kfp.graph import runs_in_executor
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.work_queue import WorkQueue
-from harness.simulator.kfp.workflow import FAILED, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
+from harness.simulator.kfp.workflow import FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
 from harness.simulator.kfp.workflow_pods import WorkflowPods
 from harness.simulator.profile import Controller as Settings
 from harness.simulator.profile import Quota as Limits
