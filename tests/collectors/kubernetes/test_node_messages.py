@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from harness.collectors.kubernetes.node_messages import NodeMessage, is_offloaded, node_messages
+from harness.collectors.kubernetes.pods import PodLife
 from tests.support.recorded_workflows import NAMES, recorded
 
 FAILED = "main: Error (exit code 1): the step says FAIL_ME"
@@ -84,3 +85,14 @@ def test_a_refused_pod_says_which_quota() -> None:
     (said,) = node_messages(workflow)
     assert (said.task, said.phase, said.ended_at) == ("root-driver", "Pending", None)
     assert said.message.startswith(QUOTA)
+
+
+def test_a_pod_whose_node_is_gone_says_so_in_a_condition_only() -> None:
+    """Its containers are shown as running to the end."""
+    pods = recorded("node_gone")["pods"]
+    (pod,) = (each["states"][-1] for name, each in pods.items() if "-impl-" in name and each["phase"] == "Failed")
+    life = PodLife.of(pod)
+    life.see(pod, 1795351900 * 10**9)
+    (failure,) = life.failures()
+    assert (failure.reason, failure.message) == ("DeletionByPodGC", "PodGC: node no longer exists")
+    assert failure.at == 1795351852 * 10**9
