@@ -134,9 +134,8 @@ def test_the_same_commands_as_local_processes_complete_a_distributed_test(start,
     while subprocess.run([sys.executable, *check[2:3], probe], check=False, capture_output=True).returncode:
         assert time.monotonic() < deadline, "the platform's health check failed"
         time.sleep(0.2)
-    environment = {
-        name: text.replace("/shared", str(shared)) for name, text in SERVICES["master"]["environment"].items()
-    }
+    given = SERVICES["master"]["environment"].items()
+    environment = {name: text.replace("/shared", str(shared)) for name, text in given if text}  # none: passed on
     workers = [start([*as_local("worker", ports, shared), "--master-port", ports["bus"]]) for _ in range(2)]
     master = start(
         [*as_local("master", ports, shared), "--headless", "--expect-workers", "2", "--master-bind-port", ports["bus"],
