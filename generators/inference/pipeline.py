@@ -11,6 +11,11 @@ from harness.targets.kfp.pipeline import read_ir
 from harness.targets.scenarios import InputType
 
 _OLD_TYPES = {"STRING": InputType.STRING, "INT": InputType.INTEGER, "DOUBLE": InputType.DOUBLE}  # IR before 2.0
+_BOOLEAN = InputType.BOOLEAN
+_PYTHON: Mapping[InputType, type | tuple[type, ...]] = {
+    InputType.STRING: str, InputType.INTEGER: (int, float), InputType.DOUBLE: (int, float), _BOOLEAN: bool,
+    InputType.LIST: list, InputType.STRUCT: dict,
+}  # fmt: skip
 
 
 def read_pipeline(path: Path) -> Parameters:
@@ -52,6 +57,12 @@ def _parameter(path: Path, name: str, given: Mapping[str, Any]) -> Parameter | N
             f"types are: {', '.join(InputType)}",
         ) from error
     default, literals = given.get("defaultValue"), given.get("literals") or ()
+    if default is not None and (
+        not isinstance(default, _PYTHON[kind]) or isinstance(default, bool) > (kind is _BOOLEAN)
+    ):
+        raise ConfigError(
+            f"{path}: the default of the pipeline's input '{name}' is not {kind.wording}", "compile it again"
+        )
     if kind is InputType.INTEGER:  # the IR keeps every number as a double
         default = int(default) if default is not None else None
         literals = [int(literal) for literal in literals]
