@@ -24,7 +24,8 @@ _PLAIN_EVERY_S = 10.0  # where the output is not a terminal
 _STALE_S = 60.0  # a live process writes its state every second
 _OVER = "over"
 _FLOATS = ("lag_s", "lag_p99_s", "runs_per_min", "eta_s")
-_TYPES = {"stage": {str}, "load": {str}, **{name: {int, float} for name in _FLOATS}}  # of a load; all others are counts
+# Of a load's state; all others are counts.
+_TYPES: Mapping[str, set[type]] = {"stage": {str}, "load": {str}, **{name: {int, float} for name in _FLOATS}}
 _COUNTS = ("sent", "accepted", "awaited", "in_flight", "done", "failed", "rejected", "missed")
 
 
