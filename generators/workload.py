@@ -14,6 +14,7 @@ from generators.streams import Floats, Ints, Stream
 from harness.model.errors import ConfigError
 from harness.model.units import parse_duration
 
+_MOST_WIDTH = 1_000_000  # runs at once
 _DEFAULT_STAGE_S = 300.0
 _MAX_STAGES = 100_000
 
@@ -94,19 +95,21 @@ def _phase(given: Mapping[str, object], stage_s: float, tenants: Sequence[str], 
         raise (place / "for").error(f"{given['for']} is not a whole number of stages of {stage_s:g} s", "change one")
     width = given["width"]
     assert isinstance(width, list)
-    low, high = width
+    low, high = map(int, width)
     if low > high:
         raise (place / "width").error(f"min {low} is above max {high}", "swap the two")
     variation = given.get("variation", max(1, -(-(high - low) // 4)))
     shares = given.get("shares") or {}
-    assert isinstance(variation, int)
+    assert isinstance(variation, int | float)
     assert isinstance(shares, Mapping)
+    if max(high, variation) > _MOST_WIDTH:
+        raise (place / "width").error(f"more than {_MOST_WIDTH:,} runs at once", "give a smaller width")
     for name in shares:
         if name not in tenants:
             raise (place / "shares" / name).error("unknown tenant", f"tenants are: {', '.join(tenants)}")
     if shares and not sum(shares.values()) > 0:
         raise (place / "shares").error("the shares add up to 0", "give at least one tenant a share above 0")
-    return Phase(str(given["name"]), stages, low, high, variation, shares)
+    return Phase(str(given["name"]), stages, low, high, int(variation), shares)
 
 
 def _tenant(given: Mapping[str, object]) -> Tenant:

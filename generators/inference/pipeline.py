@@ -11,6 +11,10 @@ from harness.targets.kfp.pipeline import read_ir
 from harness.targets.scenarios import InputType
 
 _OLD_TYPES = {"STRING": InputType.STRING, "INT": InputType.INTEGER, "DOUBLE": InputType.DOUBLE}  # IR before 2.0
+_PYTHON: Mapping[InputType, tuple[type, ...]] = {
+    InputType.STRING: (str,), InputType.INTEGER: (int, float), InputType.DOUBLE: (int, float),
+    InputType.BOOLEAN: (bool,), InputType.LIST: (list,), InputType.STRUCT: (dict,),
+}  # fmt: skip
 
 
 def read_pipeline(path: Path) -> Parameters:
@@ -51,7 +55,11 @@ def _parameter(path: Path, name: str, given: Mapping[str, Any]) -> Parameter | N
             f"{path}: the pipeline's input '{name}' has the unknown type {given.get('parameterType')}",
             f"types are: {', '.join(InputType)}",
         ) from error
-    default, literals = given.get("defaultValue"), given.get("literals") or ()
+    default: Any = given.get("defaultValue")
+    literals = given.get("literals") or ()
+    if default is not None and type(default) not in _PYTHON[kind]:
+        what = f"the default of the pipeline's input '{name}' is not {kind.wording}"
+        raise ConfigError(f"{path}: {what}", "compile the pipeline again")
     if kind is InputType.INTEGER:  # the IR keeps every number as a double
         default = int(default) if default is not None else None
         literals = [int(literal) for literal in literals]

@@ -11,6 +11,7 @@ from harness.cli import printing
 from harness.model.errors import ExitCode
 from harness.model.inert import for_output, one_line
 from harness.model.live_observer import LiveObserver
+from harness.model.typed import from_plain
 from harness.model.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ _EVERY_S = 0.5
 _PLAIN_EVERY_S = 10.0  # where the output is not a terminal
 _STALE_S = 60.0  # a live process writes its state every second
 _OVER = "over"
+_FLOATS = ("lag_s", "lag_p99_s", "runs_per_min", "eta_s")
+# Of a load's state; all others are counts.
+_TYPES: Mapping[str, set[type]] = {"stage": {str}, "load": {str}, **{name: {int, float} for name in _FLOATS}}
 _COUNTS = ("sent", "accepted", "awaited", "in_flight", "done", "failed", "rejected", "missed")
 
 
@@ -118,7 +122,16 @@ def _by_state(counts: Mapping[str, int]) -> str:
 
 
 def _live(folder: "RunFolder") -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    return folder.read_live("load"), folder.read_live("observer"), folder.read_live("findings")
+    """The states of load, observer and findings, without values that they can't have."""
+    load, observed = folder.read_live("load"), folder.read_live("observer")
+    load = {name: value for name, value in load.items() if type(value) in _TYPES.get(name, {int})}
+    try:
+        from_plain(LiveObserver, observed)
+    except TypeError:
+        observed = {"last_error": "its live state is damaged"}
+    findings = folder.read_live("findings").get("findings")
+    listed = [each for each in findings if isinstance(each, dict)] if isinstance(findings, list) else []
+    return load, observed, {"findings": [each for each in listed if {"name", "title"} <= each.keys()]}
 
 
 def _document(folder: "RunFolder") -> str:

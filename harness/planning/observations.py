@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness.analysis.timeline import Timeline
 
 COLUMNS = ("runs", "nodes", "duration")
+_MOST = 1e9
 
 
 def timeline_of(path: Path) -> "Timeline":
@@ -105,7 +106,7 @@ def _positive(path: Path, line: int, row: dict[str, str], name: str) -> float:
         value = parse_duration(text) if name == "duration" else float(text)
     except (ValueError, ConfigError):
         value = 0.0
-    if not 0 < value < float("inf"):
+    if not 0 < value <= _MOST:
         expected = "a time above 0: 5400, 90m or 1h30m" if name == "duration" else "a number above 0"
         raise ConfigError(f"{path}, line {line}, column '{name}': '{text}' is not {expected}", "correct the row")
     return value

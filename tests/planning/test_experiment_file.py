@@ -43,3 +43,27 @@ def test_axes_are_written_in_three_ways(tmp_path):
     path.write_text("loads: [20, 10, 10]\nnodes: 2..10 by 4")
     found = read_experiment(path).experiment
     assert (found.loads, found.nodes) == ((10, 20), (2, 6, 10))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("loads: 5\nnodes: 2\nname: x/../../../y", "key 'name': 'x/../../../y' can't be a folder's name"),
+        ("loads: 5\nnodes: 2\nname: ..", "key 'name': '..' can't be a folder's name"),
+        ("loads: 5\nnodes: 2\nname: [a]", "can't be a folder's name"),
+        ("loads: 5\nnodes: 2\nseed: " + "9" * 5000, "the number is too long"),
+        ("loads: 5\nnodes: 2\nseed: true", "key 'seed': 'True' is not a whole number"),
+        ("loads: 1000000000000\nnodes: 2", "is not a whole number from 1 to 10,000,000"),
+        ("loads: 5\nnodes: 2\nhooks: {cool_down: [1]}", "key 'hooks.cool_down': '[1]' is not a duration"),
+        ("loads: 5\nnodes: 2\nhooks: {before: 'echo {load:>9999999999}'}", "{load:>9999999999} can't be filled in"),
+        ("loads: 5\nnodes: 2\nhooks: {before: 'echo {load.__class__}'}", "{load.__class__} can't be filled in"),
+        ("loads: 5\nnodes: 2\nhooks: {before: 'echo {load!r}'}", "{load!r} can't be filled in"),
+        ("loads: 5\nnodes: 2\nhooks: {before: 'echo {'}", "key 'hooks.before'"),
+    ],
+    ids=range(11),
+)
+def test_a_plan_from_somebody_else_asks_for_nothing_excessive(tmp_path, text, message):
+    (tmp_path / "plan.yaml").write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        read_experiment(tmp_path / "plan.yaml")
+    assert message in refused.value.message

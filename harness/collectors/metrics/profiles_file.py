@@ -127,7 +127,8 @@ def load(name: str, namespaces: tuple[str, ...] = ()) -> Profile:
     document = next(iter(reading.parse_yaml(text, f"the metric profile {path}")), None)
     if not isinstance(document, dict) or not isinstance(document.get("metrics"), list):
         raise ConfigError(f"the metric profile {path} has no list 'metrics'", "take a built-in profile as an example")
-    metrics = tuple(_metric(each, f"{path}: metrics[{k}]") for k, each in enumerate(document["metrics"]))
+    with reading.structured(f"the metric profile {path}"):
+        metrics = tuple(_metric(each, f"{path}: metrics[{k}]") for k, each in enumerate(document["metrics"]))
     return Profile(path.stem, str(document.get("title", path.stem)), metrics)
 
 

@@ -136,9 +136,13 @@ def due_times(schedule: Schedule, seed: int) -> "array[float]":
     Raises:
         ConfigError: there are more than ten million, or one is later than in 30 years.
     """
-    found = array("d", islice(schedule.offsets(seed), MOST_ARRIVALS + 1))
+    too_many = ConfigError(f"the schedule has more than {MOST_ARRIVALS:,} arrivals", "give fewer runs, or a lower rate")
+    try:
+        found = array("d", islice(schedule.offsets(seed), MOST_ARRIVALS + 1))
+    except OverflowError:  # their number is infinite
+        raise too_many from None
     if len(found) > MOST_ARRIVALS:
-        raise ConfigError(f"the schedule has more than {MOST_ARRIVALS:,} arrivals", "give fewer runs, or a lower rate")
+        raise too_many
     if found and not 0 <= found[-1] <= _LONGEST_S:
         raise ConfigError(f"its last arrival is due after {found[-1]:g} s", "give a shorter time")
     return found

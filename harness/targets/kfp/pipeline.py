@@ -82,7 +82,9 @@ def read_ir(path: Path) -> tuple[bytes, list[dict[str, Any]]]:
 
 
 def _is_ir(spec: object) -> bool:
-    return isinstance(spec, dict) and isinstance(spec.get("root"), dict) and "name" in (spec.get("pipelineInfo") or {})
+    if not isinstance(spec, dict) or not isinstance(spec.get("root"), dict):
+        return False
+    return isinstance(spec.get("pipelineInfo"), dict) and "name" in spec["pipelineInfo"]
 
 
 def _is_argo(spec: object) -> bool:
