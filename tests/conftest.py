@@ -15,19 +15,19 @@ settings.load_profile("any machine")
 
 
 _USUAL, _POLITE = os.nice(0), 10
-_LOADS = ("whole-load-tests", "more-load-tests", "demo")
-_MORE = (  # half of the time
+_LOADS = ("whole-load-tests", "more-load-tests", "further-load-tests")
+_MORE = (  # a third of the time each
     "test_docs.py", "contracts/test_plugins.py", "e2e/test_hetida*.py", "e2e/test_closed.py", "e2e/test_interrupts.py",
 )  # fmt: skip
+_FURTHER = ("test_demo.py", "test_recover.py", "test_web_*.py", "test_store.py", "test_token.py")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups for `make test`: a group stays in one process.
 
-    Whole load tests mostly wait: two at a time, more would load each other; the demo mostly installs. One real control
-    plane serves all tests that need it; of the others each file is a group, so that its fixtures are made once. The
-    long groups begin first.
+    Whole load tests mostly wait: three at a time, more would load each other. One real control plane serves all tests
+    that need it; of the others each file is a group, so that its fixtures are made once. The long groups begin first.
     """
     order = {name: rank for rank, name in enumerate((*_LOADS, "real-kubernetes"))}
     ranks = {}
@@ -36,8 +36,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             group = "real-kubernetes"
         elif any(item.path.match(f"tests/{name}") for name in _MORE):
             group = "more-load-tests"
-        elif item.path.match("tests/e2e/test_demo.py"):
-            group = "demo"
+        elif any(item.path.match(f"tests/e2e/{name}") for name in _FURTHER):
+            group = "further-load-tests"
         elif item.path.match("tests/e2e/*.py"):
             group = "whole-load-tests"
         else:

@@ -85,7 +85,7 @@ def test_a_task_shows_what_the_last_report_knew_of_it() -> None:
     platform.loop.run(0.5)
     by_name = {task["display_name"]: task for task in tasks_of(run)}
     step = by_name["executor(0)"]
-    assert (step["end_time"], step["state"], "child_tasks" in step) == ("0001-01-01T00:00:00Z", "PENDING", False)
+    assert (step["end_time"], step["state"], "child_tasks" in step) == ("0001-01-01T00:00:00Z", "RUNNING", False)
     assert by_name["root(0)"]["state"] == "RUNNING"
     assert "train" not in by_name
     platform.loop.run(100)
