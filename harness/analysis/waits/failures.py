@@ -8,11 +8,11 @@ import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.timeline.memory import remembered
-from harness.model.phases import CANCELED, FAILED
+from harness.model.phases import CANCELED, FAILED, LAUNCHER_ERROR
 
 # Reasons of pod events that report a failed container or pod.
 BAD_ENDS = frozenset(
-    {"Failed", "Error", "OOMKilled", "Evicted", "ContainerCannotRun", "DeadlineExceeded", "StartError"}
+    {"Failed", "Error", "OOMKilled", "Evicted", "ContainerCannotRun", "DeadlineExceeded", "StartError", LAUNCHER_ERROR}
 )
 
 _VARYING = (

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from harness.collectors.collector import Observation
 from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.kube_api import KubeApi
+from harness.collectors.kubernetes.launcher_logs import LauncherLogs
 from harness.collectors.kubernetes.nodes import Nodes
 from harness.collectors.kubernetes.observed_pods import Pods
 from harness.collectors.kubernetes.pods import WORKFLOW
@@ -33,7 +34,8 @@ class Cluster:
         self._api = KubeApi(observation.settings, journal)
         self._health = SourceHealth("kubernetes", journal)
         self._nodes = Nodes(journal, {node.name: node for node in observation.folder.records(Node)}.values())
-        self._pods = Pods(journal, since)
+        self._logs = LauncherLogs(self._api, journal)
+        self._pods = Pods(journal, since, self._logs.offer)
         recorded = observation.folder.records(Event)
         self._events = Events(journal, self._pods.see_event, since, recorded)
         self._claims = Claims(journal)
@@ -68,6 +70,10 @@ class Cluster:
             threading.Thread(target=each.follow, args=(stop,), name=f"watch-{k}", daemon=True)
             for k, each in enumerate(self._reflectors)
         ]
+        reading = threading.Thread(
+            target=self._logs.follow, args=(stop, self._pods.see_log), name="launcher-logs", daemon=True
+        )
+        threads.append(reading)
         for thread in threads:
             thread.start()
         activity = self._observation.activity

@@ -27,9 +27,10 @@ class Pod:
 
     __slots__ = (
         "attempts", "created", "deleting", "exit_code", "finished", "grace_s", "images", "index", "job", "labels",
-        "leaves", "limit_cpu", "limit_memory", "main_ended", "message", "name", "namespace", "node", "nominated",
-        "on_over", "on_running", "owner", "path", "phase", "preemptor", "pulled", "reason", "retry_at", "role",
+        "launch", "leaves", "limit_cpu", "limit_memory", "main_ended", "message", "name", "namespace", "node",
+        "nominated", "on_over", "on_running", "owner", "path", "phase", "preemptor", "pulled", "reason", "retry_at", "role",
         "scale_up", "scheduled", "shape", "started", "station", "task", "unschedulable", "usage_cpu", "usage_memory",
+        "wait_error",
     )  # fmt: skip
 
     def __init__(
@@ -77,6 +78,8 @@ class Pod:
         self.exit_code = 0
         self.reason = ""  # of the main container's termination
         self.message = ""
+        self.launch: object = None  # what the program around a step's command did
+        self.wait_error = ""  # the termination message of the container beside it; "" when that ended well
         self.limit_cpu = 0  # thousandths of a core; 0 is none
         self.limit_memory = 0
         self.usage_cpu = 0.0  # cores used while computing

@@ -9,6 +9,7 @@ from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import TokenBucket
 from harness.simulator.kfp.drivers import Drivers
 from harness.simulator.kfp.graph import EXECUTOR
+from harness.simulator.kfp.launcher import WAIT_FAILED
 from harness.simulator.kfp.steps import Steps
 from harness.simulator.kfp.templates import Templates
 from harness.simulator.kfp.workflow import ERROR, FAILED, PENDING, RUNNING, SKIPPED, SUCCEEDED, Step, Workflow
@@ -235,9 +236,8 @@ class Controller:
             self._drivers.remember(workflow, plan)
             workflow.end_step(index, SUCCEEDED, self._loop.now, taken=self._drivers.holds(workflow, plan))
             return
-        lost = pod.deleting is not None
-        state, message = (ERROR, "pod deleted") if lost else (FAILED, _failure(pod))
-        allowed = max(plan.container.retries, self.settings.error_retries if lost else 0)
+        state, message = _ending(pod)
+        allowed = max(plan.container.retries, self.settings.error_retries if state == ERROR else 0)
         if step.attempts <= allowed and not workflow.stopping:
             # A later reconciliation creates the next pod; until then it counts as active.
             delay = plan.container.backoff_s * plan.container.backoff_factor ** (step.attempts - 1)
@@ -273,6 +273,15 @@ class Controller:
         """Delete a workflow after its TTL, unless it was retried meanwhile."""
         if workflow.finished == finished:
             self.remove(workflow)
+
+
+def _ending(pod: Pod) -> tuple[str, str]:
+    """Argo's state and message for a pod that did not succeed."""
+    if pod.deleting is not None:
+        return ERROR, "pod deleted"
+    if pod.exit_code:
+        return FAILED, _failure(pod)
+    return ERROR, f"wait: Error (exit code {WAIT_FAILED}): {pod.wait_error}"
 
 
 def _failure(pod: Pod) -> str:

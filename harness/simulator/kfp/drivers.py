@@ -3,7 +3,6 @@
 from random import Random
 
 from harness.simulator.cluster import Pod
-from harness.simulator.cluster.kubelet import Kubelet
 from harness.simulator.kfp.conditions import Given, Known, Source
 from harness.simulator.kfp.graph import Plan
 from harness.simulator.kfp.steps import Steps
@@ -14,12 +13,9 @@ from harness.simulator.profile import Controller as Settings
 class Drivers:
     """Runs driver pods and knows their results. `times` draws durations, `choices` the values that are unknown."""
 
-    def __init__(
-        self, settings: Settings, kubelet: Kubelet, steps: Steps, *, times: Random, choices: Random, caching: bool
-    ) -> None:
+    def __init__(self, settings: Settings, steps: Steps, *, times: Random, choices: Random, caching: bool) -> None:
         self.slowdown = 1.0
         self._settings = settings
-        self._kubelet = kubelet
         self._steps = steps
         self._times = times
         self._choices = choices
@@ -34,8 +30,7 @@ class Drivers:
         pod.job = pod.station.add(takes, pod.usage_cpu, self._done, pod)
 
     def _done(self, pod: Pod) -> None:
-        self._kubelet.end_main(pod)
-        self._kubelet.finish(pod)
+        self._steps.logs.end(pod)
 
     def remember(self, workflow: Workflow, plan: Plan) -> None:
         """Put a computed step into the execution cache."""
