@@ -10,8 +10,9 @@ from harness.analysis.services.volumes import Volume, volumes
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import Failure, failures
 from harness.detectors.capability import Capability
-from harness.detectors.detector import DRAIN_OPTIONS, broke, moment
+from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke, moment
 from harness.detectors.error_texts import STORE_FULL, UNREACHED, UNWRITTEN
+from harness.detectors.store_failures import UNREAD, bare, share_of_runs
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import STORE_AVAILABLE_BYTES, SUCCEEDED
 from harness.model.phases import STORE_FULL as STORE_FULL_REASON
@@ -36,9 +37,11 @@ def detect(timeline: Timeline) -> list[Finding]:
     failed = [
         f for f in failures(timeline)
         if f.says(STORE_FULL) or (f.says(UNWRITTEN) and (full or not f.says(UNREACHED)))
-    ]  # fmt: skip
+    ] or _after(full, bare(timeline))  # fmt: skip
     rejected = _rejected_probes(timeline)
     if not failed and not full and not len(rejected):
+        if len(bare(timeline)) == len(failures(timeline)) > 0 and not volumes(timeline):
+            raise CannotJudgeError(f"{UNREAD}; and the free space of the store's volume was not observed")
         return []
     # A claim's volume can be expanded; the store's own disk metrics describe the same space under another name.
     volume = min(full, key=lambda v: (not v.namespace, v.nearly_full_s or 0.0)) if full else _likely(volumes(timeline))
@@ -46,7 +49,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     confidence = max(_confidence(volume, failed=bool(failed), explicit=explicit), _PROBED if len(rejected) else 0.0)
     if confidence < _LEAST_CONFIDENCE:
         return []
-    share = len(failed) / max(len(timeline.runs), 1)
+    share = share_of_runs(timeline, failed)
     evidence = (*_of_messages(timeline, failed, share), *_of_probe(rejected), *_of_volume(volume, failed))
     return [
         Finding(
@@ -61,6 +64,12 @@ def detect(timeline: Timeline) -> list[Finding]:
             broke(share),
         )
     ]
+
+
+def _after(full: list[Volume], silent: list[Failure]) -> list[Failure]:
+    """The failures without a reason, if all of them came once a volume was nearly full."""
+    since = min((v.nearly_full_s for v in full if v.nearly_full_s is not None), default=np.inf)
+    return silent if silent and all(f.at_s >= since for f in silent) else []
 
 
 def commands(timeline: Timeline, volume: Volume | None) -> tuple[str, ...]:
@@ -132,7 +141,8 @@ def _of_messages(timeline: Timeline, failed: list[Failure], share: float) -> tup
     if not failed:
         return ()
     total = max(len(failures(timeline)), 1)
-    example = next((t for f in failed for t in f.texts if STORE_FULL.search(t)), failed[0].texts[0])
+    said = [text for f in failed for text in f.texts]
+    example = next((text for known in (STORE_FULL, UNWRITTEN) for text in said if known.search(text)), said[0])
     return (
         Evidence(
             f"{len(failed):,} of {total:,} failed runs could not write their outputs: “{_short(example)}”",

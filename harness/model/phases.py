@@ -65,6 +65,7 @@ STORE_AVAILABLE_BYTES = "store_available_bytes"
 SERVICE_PROBE_SECONDS = "service_probe_seconds"  # of a trivial request; labels: service
 SERVICE_UP = "service_up"  # 1 if the request succeeded, else 0; labels: service
 STORE_PROBE_SECONDS = "store_probe_seconds"  # of a request for a small object; labels: operation, bucket
+STORE_REQUEST_SECONDS = "store_request_s"  # of the store's requests, by its own metrics; labels: type, quantile
 STORE_WRITABLE = "store_writable"  # 1 if a small object was stored, 0 if the store was full; labels: bucket
 # How long KFP's launcher uploaded a step's outputs, within its main container: from the logs of a sample of the pods;
 # labels: task, pod.

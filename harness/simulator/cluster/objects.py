@@ -28,9 +28,9 @@ class Pod:
     __slots__ = (
         "attempts", "created", "deleting", "exit_code", "finished", "grace_s", "images", "index", "job", "labels",
         "launch", "leaves", "limit_cpu", "limit_memory", "main_ended", "message", "name", "namespace", "node",
-        "nominated", "on_over", "on_running", "owner", "path", "phase", "preemptor", "pulled", "reason", "retry_at", "role",
-        "scale_up", "scheduled", "shape", "started", "station", "task", "unschedulable", "usage_cpu", "usage_memory",
-        "wait_error",
+        "nominated", "on_over", "on_running", "owner", "path", "phase", "preemptor", "pulled", "reason", "retry_at",
+        "role", "scale_up", "scheduled", "shape", "started", "station", "task", "unschedulable", "usage_cpu",
+        "usage_memory", "wait_error",
     )  # fmt: skip
 
     def __init__(
