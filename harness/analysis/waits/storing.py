@@ -22,7 +22,8 @@ class Storing:
 
     Attributes:
         seen: share of all runs' time in the phase STORING.
-        share: the same with what other pods store while they seem to run.
+        total_s: seconds of all pods, estimated.
+        share: the same as `seen` with what other pods store while they seem to run.
         held: share of the time that pods had a node.
         slow_s: 90th percentile of one pod, of those whose log was read if there are any; 0 without any.
         per_work: seconds of storing per second of work.
@@ -31,6 +32,7 @@ class Storing:
     """
 
     seen: float
+    total_s: float
     share: float
     held: float
     slow_s: float
@@ -73,6 +75,7 @@ def storing(timeline: Timeline) -> Storing:
     of_pods = lengths[STORING][timeline.of_runs(STORING) & (logged if logged.any() else True)]
     return Storing(
         seen=shares[STORING],
+        total_s=total,
         share=shares[STORING] + hidden * shares[RUNNING],
         held=total / held,
         slow_s=float(np.quantile(of_pods, 0.9)) if of_pods.size else 0.0,
