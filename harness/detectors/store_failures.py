@@ -33,3 +33,9 @@ def share_of_runs(timeline: Timeline, said: Sequence[Failure]) -> float:
     unread = sum(f.row not in rows for f in bare(timeline))
     assumed = unread * len(rows & read) / len(read) if read else 0.0
     return (len(rows) + assumed) / max(len(timeline.runs), 1)
+
+
+def short(text: str, head: int = 80, tail: int = 140) -> str:
+    """An error on one line, without its middle if it is long: Go's errors name the action first and the cause last."""
+    line = " ".join(text.split())
+    return line if len(line) <= head + tail else f"{line[:head]} … {line[-tail:]}"

@@ -12,7 +12,7 @@ from harness.analysis.waits.failures import Failure, failures
 from harness.detectors.capability import Capability
 from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke, moment
 from harness.detectors.error_texts import STORE_FULL, UNREACHED, UNWRITTEN
-from harness.detectors.store_failures import UNREAD, bare, share_of_runs
+from harness.detectors.store_failures import UNREAD, bare, share_of_runs, short
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import STORE_AVAILABLE_BYTES, SUCCEEDED
 from harness.model.phases import STORE_FULL as STORE_FULL_REASON
@@ -68,7 +68,7 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 def _after(full: list[Volume], silent: list[Failure]) -> list[Failure]:
     """The failures without a reason, if all of them came once a volume was nearly full."""
-    since = min((v.nearly_full_s for v in full if v.nearly_full_s is not None), default=np.inf)
+    since = min((v.roomy_until_s for v in full), default=np.inf)
     return silent if silent and all(f.at_s >= since for f in silent) else []
 
 
@@ -145,7 +145,7 @@ def _of_messages(timeline: Timeline, failed: list[Failure], share: float) -> tup
     example = next((text for known in (STORE_FULL, UNWRITTEN) for text in said if known.search(text)), said[0])
     return (
         Evidence(
-            f"{len(failed):,} of {total:,} failed runs could not write their outputs: “{_short(example)}”",
+            f"{len(failed):,} of {total:,} failed runs could not write their outputs: “{short(example)}”",
             float(len(failed)), "runs", "events", "kind = Run and reason = FAILED",
         ),
         Evidence(f"{share:.1%} of all runs failed this way", share, "share", "events", "kind = Run"),
@@ -164,7 +164,7 @@ def _of_probe(rejected: pd.DataFrame) -> tuple[Evidence, ...]:
     first_s, answer = float(floats(rejected, "at_s")[0]), str(rejected["message"].iat[0])
     return (
         Evidence(
-            f"the store rejected a 4 KiB object {moment(first_s)}: “{_short(answer)}”",
+            f"the store rejected a 4 KiB object {moment(first_s)}: “{short(answer)}”",
             first_s, "s", "events", f"kind = ObjectStore and reason = {STORE_FULL_REASON}",
         ),
     )  # fmt: skip
@@ -187,8 +187,3 @@ def _of_volume(volume: Volume | None, failed: list[Failure]) -> tuple[Evidence, 
             )
         )  # fmt: skip
     return tuple(facts)
-
-
-def _short(text: str, most: int = 220) -> str:
-    one_line = " ".join(text.split())
-    return one_line if len(one_line) <= most else one_line[: most - 1] + "…"

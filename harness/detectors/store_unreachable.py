@@ -8,7 +8,7 @@ from harness.analysis.waits.failures import failures
 from harness.detectors.capability import Capability
 from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke
 from harness.detectors.error_texts import STORE_ANSWERED, STORE_FULL, UNREACHED, UNWRITTEN
-from harness.detectors.store_failures import share_of_runs
+from harness.detectors.store_failures import share_of_runs, short
 from harness.model.findings import Evidence, Finding
 from harness.model.units import counted
 
@@ -55,7 +55,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     example = next(t for f in lost for t in f.texts if UNWRITTEN.search(t))
     where = f" from {counted(len(bad.nodes), 'node')}" if split else ""
     facts = [
-        Evidence(f"{len(lost):,} runs failed with “{example[:220]}”", float(len(lost)), "runs", "events", "kind = Run")
+        Evidence(f"{len(lost):,} runs failed with “{short(example)}”", float(len(lost)), "runs", "events", "kind = Run")
     ]
     if split:
         facts.append(

@@ -1,9 +1,22 @@
 """What is read from a launcher's log. The lines are written after the launcher's source, not recorded."""
 
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
 import pytest
 
-from harness.collectors.kubernetes.launcher_logs import LauncherLog, ended_pod, read_log
+from harness.collectors.journal import Journal
+from harness.collectors.kubernetes.kube_api import KubeApi
+from harness.collectors.kubernetes.launcher_logs import EndedPod, LauncherLog, LauncherLogs, ended_pod, read_log
+from harness.collectors.kubernetes.observed_pods import Pods
 from harness.collectors.kubernetes.timestamps import stamp
+from harness.collectors.source_health import UnreachableError
+from harness.model import Event, Sample, Span
+from harness.model.phases import LAUNCHER_ERROR, POD_LOGS, RUNNING, STORING, UPLOAD_SECONDS
+from harness.store import RunFolder
+from tests.support import manifests
 
 BEFORE = ("11.000000001", "I1122 12:00:11.000000       1 main.go:94] Setting log level to: '1'")
 PRINTED = ("12.5", "epoch 1 of 3")
@@ -94,3 +107,126 @@ def test_only_an_ended_pod_of_a_run_with_the_launcher_has_such_a_log(
     assert (found is not None) is offered
     if found is not None:
         assert (found.failed, found.task, found.namespace) == (phase == "Failed", "train", "ml")
+
+
+class Api:
+    """Answers every request for a log with the same text, or error."""
+
+    def __init__(self, text: str, status: int = 0) -> None:
+        self.text, self.status = text, status
+        self.asked: list[tuple[str, Mapping[str, str]]] = []
+
+    def get_text(self, path: str, query: Mapping[str, str]) -> str:
+        self.asked.append((path, query))
+        if self.status:
+            raise UnreachableError(f"GET {path}: {self.status}", self.status)
+        return self.text
+
+
+class Reading:
+    """A reader, its folder, and what it told."""
+
+    def __init__(self, place: Path, api: Api) -> None:
+        place.mkdir(exist_ok=True)
+        self.folder = RunFolder(place)
+        self.api = api
+        self.told: list[str] = []
+        self.logs = LauncherLogs(cast("KubeApi", api), Journal(self.folder.recorder(), now=lambda: at(60)))
+
+    def offer(self, count: int, *, failed: bool = False) -> None:
+        for k in range(count):
+            self.logs.offer(EndedPod("ml", f"pod-{k}", f"uid-{k}", f"run-{k}", "train", failed))
+
+    def read(self) -> None:
+        over = threading.Event()
+        over.set()
+        self.logs.follow(over, lambda uid, _: self.told.append(uid))
+
+
+def test_an_upload_is_a_sample_and_a_failure_an_event_of_the_run(tmp_path: Path) -> None:
+    good = Reading(tmp_path / "good", Api(log(BEFORE, BEGUN, FILE, PUBLISHED)))
+    good.offer(1)
+    good.read()
+    (sample,) = good.folder.records(Sample)
+    assert (sample.metric, sample.value, sample.labels) == (UPLOAD_SECONDS, 3.5, {"task": "train", "pod": "pod-0"})
+    assert good.folder.records(Event) == []
+    assert good.api.asked[0][0] == "/api/v1/namespaces/ml/pods/pod-0/log"
+    assert good.api.asked[0][1]["container"] == "main"
+    bad = Reading(tmp_path / "bad", Api(log(BEFORE, BEGUN, FILE, FATAL)))
+    bad.offer(1, failed=True)
+    bad.read()
+    (event,) = bad.folder.records(Event)
+    assert (event.reason, event.object, event.run, event.at) == (LAUNCHER_ERROR, "pod-0", "run-0", at(40.0))
+    assert event.message == "failed to upload output artifact"
+    assert bad.folder.records(Sample) == [], "a failed upload says nothing of the store's speed"
+
+
+def test_few_of_many_logs_are_read_and_more_of_failed_steps(tmp_path: Path) -> None:
+    reading = Reading(tmp_path, Api(log(BEGUN, FILE)))
+    reading.offer(5000)
+    reading.read()
+    uploads = len(reading.api.asked)
+    assert 60 <= uploads <= 120
+    reading.offer(5000, failed=True)
+    reading.read()
+    assert len(reading.api.asked) - uploads == 100
+    assert len(reading.told) == len(reading.api.asked)
+
+
+def test_without_the_permission_one_request_is_made_and_noted(tmp_path: Path) -> None:
+    reading = Reading(tmp_path, Api("", 403))
+    reading.offer(10)
+    reading.read()
+    reading.offer(10, failed=True)
+    reading.read()
+    assert len(reading.api.asked) == 1
+    assert [(event.object, event.reason) for event in reading.folder.records(Event)] == [(POD_LOGS, "NotReachable")]
+
+
+@pytest.mark.parametrize("status", [404, 400, 503])
+def test_a_pod_that_is_gone_is_passed_over(tmp_path: Path, status: int) -> None:
+    reading = Reading(tmp_path, Api("", status))
+    reading.offer(3)
+    reading.read()
+    assert len(reading.api.asked) == 3
+    assert (reading.folder.records(Event), reading.told) == ([], [])
+
+
+def executor(**more: Any) -> dict[str, Any]:
+    """A pod of a run with the launcher, whose main container ran from 10 s to 30 s and that ended at 31 s."""
+    inits = [{"name": "init"}, {"name": "kfp-launcher"}]
+    found = manifests.pod(**more)
+    found["spec"]["initContainers"] = inits
+    ended = [
+        {"name": name, "state": {"terminated": {"exitCode": 0, "startedAt": manifests.time(10), "finishedAt": over}}}
+        for name, over in (("main", manifests.time(30)), ("wait", manifests.time(31)))
+    ]
+    scheduled = manifests.condition("PodScheduled", "True", 1)
+    found["status"] |= {"phase": "Succeeded", "containerStatuses": ended, "conditions": [scheduled]}
+    return found
+
+
+def test_an_ended_pod_is_offered_once_and_its_log_moves_the_beginning_of_storing(tmp_path: Path) -> None:
+    folder, offered = RunFolder(tmp_path), list[EndedPod]()
+    pods = Pods(Journal(folder.recorder(), now=lambda: manifests.at(100)), manifests.at(0), offered.append)
+    pods.see("ADDED", executor())
+    pods.see("MODIFIED", executor())
+    (pod,) = offered
+
+    def phases() -> dict[str, float]:
+        last = {(span.phase, span.attempt): span for span in folder.records(Span)}
+        lengths: dict[str, float] = {}
+        for (phase, _), span in last.items():
+            assert span.ended_at is not None
+            lengths[phase] = lengths.get(phase, 0.0) + (span.ended_at - span.started_at) / 1e9
+        return lengths
+
+    before = phases()
+    assert before[RUNNING] == pytest.approx(20, abs=1)
+    pods.see_log(pod.uid, LauncherLog(manifests.at(22), manifests.at(29), "", manifests.at(29)))
+    after = phases()
+    assert after[RUNNING] == pytest.approx(12, abs=0.6)
+    assert after[STORING] == pytest.approx(9, abs=0.6)
+    assert sum(after.values()) == pytest.approx(sum(before.values()))
+    pods.see("MODIFIED", executor())
+    assert phases() == after, "a later change of the pod doesn't undo it"
