@@ -11,7 +11,7 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import Failure, failures
 from harness.detectors.capability import Capability
 from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke, moment
-from harness.detectors.error_texts import STORE_FULL, UNREACHED, UNWRITTEN
+from harness.detectors.error_texts import STORE_ANSWERED, STORE_FULL, UNREACHED, UNWRITTEN
 from harness.detectors.store_failures import UNREAD, bare, share_of_runs, short
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import STORE_AVAILABLE_BYTES, SUCCEEDED
@@ -24,7 +24,7 @@ FAULTS = ("store-full",)
 
 _GIB = 2**30
 _LEAST_CONFIDENCE = 0.3
-_AMBIGUOUS = 0.5  # full or unreachable
+_AMBIGUOUS = 0.5  # full or unreachable, or another error
 _PROBED = 0.9  # the store rejected the observer's own object
 _FEW_NODES = 4
 _SIZES_GIB = (10, 20, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
@@ -46,7 +46,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     # A claim's volume can be expanded; the store's own disk metrics describe the same space under another name.
     volume = min(full, key=lambda v: (not v.namespace, v.nearly_full_s or 0.0)) if full else _likely(volumes(timeline))
     explicit = any(f.says(STORE_FULL) for f in failed)
-    confidence = max(_confidence(volume, failed=bool(failed), explicit=explicit), _PROBED if len(rejected) else 0.0)
+    answered = any(f.says(STORE_ANSWERED) for f in failed)
+    sure = _confidence(volume, failed=bool(failed), explicit=explicit, answered=answered)
+    confidence = max(sure, _PROBED if len(rejected) else 0.0)
     if confidence < _LEAST_CONFIDENCE:
         return []
     share = share_of_runs(timeline, failed)
@@ -54,7 +56,10 @@ def detect(timeline: Timeline) -> list[Finding]:
     return [
         Finding(
             NAME,
-            _title(failed, volume, share, known=confidence > _AMBIGUOUS, rejected=bool(failed) or len(rejected) > 0),
+            _title(failed, volume, share, rejected=bool(failed) or len(rejected) > 0)
+            if confidence > _AMBIGUOUS
+            else f"Outputs can't be written: the artifact store is full or {'fails' if answered else 'unreachable'}; "
+            f"{share:.0%} of the runs failed",
             confidence,
             evidence,
             "Expand the store's volume (its StorageClass must allow expansion), or keep fewer artifacts: a shorter "
@@ -120,18 +125,18 @@ def _likely(watched: list[Volume]) -> Volume | None:
     return named[0] if named else None
 
 
-def _confidence(volume: Volume | None, *, failed: bool, explicit: bool) -> float:
+def _confidence(volume: Volume | None, *, failed: bool, explicit: bool, answered: bool) -> float:
     if volume is not None and volume.full:
         return 0.98 if failed else 0.6
     if explicit:
         return 0.9 if volume is None else 0.7
-    # KFP's own message fits an unreachable store as well; a volume with free space makes that likelier.
+    if answered:
+        return _AMBIGUOUS  # by an error that says nothing of space; an object may be larger than what is free
+    # The client's own message fits an unreachable store as well; a volume with free space makes that likelier.
     return _AMBIGUOUS if volume is None else 0.1
 
 
-def _title(failed: list[Failure], volume: Volume | None, share: float, *, known: bool, rejected: bool) -> str:
-    if not known:
-        return f"Outputs can't be written: the artifact store is full or unreachable; {share:.0%} of the runs failed"
+def _title(failed: list[Failure], volume: Volume | None, share: float, *, rejected: bool) -> str:
     problem = "The artifact store ran out of space" if rejected else "The artifact store is nearly full"
     problem += f" ({volume.name})" if volume else ""
     return f"{problem}: {share:.0%} of the runs failed because of it" if failed else problem
