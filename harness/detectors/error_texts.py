@@ -21,8 +21,11 @@ UNWRITTEN = re.compile(
 UNREACHED = re.compile(r"dial tcp|connection refused|no route to host|no such host", re.IGNORECASE)
 # The store answered, with an error of its own: it was reached.
 STORE_ANSWERED = re.compile(r"StatusCode: [1-5]\d\d|internal error, please try again", re.IGNORECASE)
-# All that Kubernetes and Argo know of a step that failed by itself: the reason is in its log.
-BARE_EXIT = re.compile(r"(?:container main ended with exit code|(?:main: )?Error \(exit code) [1-9]\d*\)?")
+# All that Kubernetes and Argo know of a step that failed by itself, and of what comes after it: the reason is in its log.
+BARE_EXIT = re.compile(
+    r"(?:container main ended with exit code|(?:main: )?Error \(exit code) [1-9]\d*\)?"
+    r"|child '.*' failed|omitted: depends condition not met"
+)
 OUT_OF_MEMORY = re.compile(r"OOMKilled|out of memory|MemoryError|memory cgroup out", re.IGNORECASE)
 QUOTA_EXCEEDED = re.compile(r"exceeded quota:? *([\w.-]*)[^“”]*", re.IGNORECASE)
 DB_CONNECTIONS = re.compile(r"Error 1040|too many connections", re.IGNORECASE)

@@ -9,10 +9,11 @@ import pytest
 
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.failures import failures
-from harness.analysis.waits.storing import storing
+from harness.analysis.waits.storing import logged_pods, storing
 from harness.analysis.waits.waits import waits
 from harness.detectors import diagnose
-from harness.model import Event, Plan, Sample, Scenario
+from harness.detectors.error_texts import BARE_EXIT
+from harness.model import Event, Plan, Sample, Scenario, Span
 from harness.model.phases import (
     POD_LOGS,
     RUNNING,
@@ -127,6 +128,34 @@ def test_a_full_store_that_cannot_even_take_logs_is_named_from_what_wait_reports
     assert "failed to put file: Storage backend has reached its minimum free disk threshold" in (
         finding.evidence[0].statement
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "says_nothing"),
+    [
+        ("container main ended with exit code 1", True),  # a pod
+        ("main: Error (exit code 1)", True),  # an Argo node
+        ("child 'train-three-tw9m9-1' failed", True),
+        ("omitted: depends condition not met", True),
+        ("main: Error (exit code 1): no such column", False),
+        ("container wait ended with exit code 64", False),
+        ("main: OOMKilled (exit code 137)", False),
+        ("pod deleted", False),
+    ],
+)
+def test_texts_without_a_reason_are_known(text: str, says_nothing: bool) -> None:
+    assert bool(BARE_EXIT.fullmatch(text)) is says_nothing
+
+
+def test_logs_of_other_peoples_runs_and_logs_read_twice_do_not_count() -> None:
+    def read(pod: str) -> Sample:
+        return Sample(UPLOAD_SECONDS, ORIGIN_AT + 10**10, 100.0, {"task": "train", "pod": pod})
+
+    alone = simulated(load_profile("demo"), runs=30)
+    again = str(alone.names.iat[int(logged_pods(alone)[0])])
+    theirs = Span("another-run", "another-pod", STORING, ORIGIN_AT, ORIGIN_AT + 10**11, task="train")
+    crowded = simulated(load_profile("demo"), "none", read(again), read("another-pod"), theirs, runs=30)
+    assert storing(crowded) == storing(alone)
 
 
 def slow() -> Timeline:

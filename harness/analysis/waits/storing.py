@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import orjson
 
-from harness.analysis.timeline import Bools, Floats, Timeline, floats
+from harness.analysis.timeline import Bools, Floats, Ints, Timeline, distinct, floats
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import POD_LOGS, PULLING, RUNNING, STARTING, STORING, UPLOAD_SECONDS
@@ -27,7 +27,7 @@ class Storing:
         held: share of the time that pods had a node.
         slow_s: 90th percentile of one pod, of those whose log was read if there are any; 0 without any.
         per_work: seconds of storing per second of work.
-        logs: number of pods whose log was read and shows an upload.
+        logs: number of pods of runs whose log was read and shows an upload.
         forbidden: pods' logs may not be read.
     """
 
@@ -58,7 +58,8 @@ def storing(timeline: Timeline) -> Storing:
     pods = timeline.pods
     shares = waits_so_far(timeline).shares()
     lengths = {phase: _lengths(timeline, timeline.of_runs(phase)) for phase in (PULLING, STARTING, RUNNING, STORING)}
-    logged = np.isin(pods["pod"].to_numpy(), _logged(timeline))
+    of_runs = (pods["row"] >= 0).to_numpy(dtype=bool)
+    logged = of_runs & np.isin(pods["pod"].to_numpy(), logged_pods(timeline))
     task, tasks = pods["task"].cat.codes.to_numpy(), len(pods["task"].cat.categories)
 
     def by_task(phase: str, chosen: Bools) -> Floats:
@@ -80,7 +81,7 @@ def storing(timeline: Timeline) -> Storing:
         held=total / held,
         slow_s=float(np.quantile(of_pods, 0.9)) if of_pods.size else 0.0,
         per_work=total / max(running - (total - seen), 1e-9),
-        logs=len(timeline.metric(UPLOAD_SECONDS)),
+        logs=distinct(pods["pod"].to_numpy()[logged]),
         forbidden=bool(((timeline.events["kind"] == "Observer") & (timeline.events["object"] == POD_LOGS)).any()),
     )
 
@@ -91,7 +92,7 @@ def _lengths(timeline: Timeline, chosen: Bools) -> Floats:
     return np.where(chosen, np.maximum(end - floats(timeline.pods, "start_s"), 0.0), 0.0)
 
 
-def _logged(timeline: Timeline) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+def logged_pods(timeline: Timeline) -> Ints:
     """Positions in `Timeline.names` of the pods whose logs show an upload."""
     labels = timeline.metric(UPLOAD_SECONDS)["labels"]
     return timeline.numbers_of(str(orjson.loads(str(text))["pod"]) for text in labels)
