@@ -21,7 +21,7 @@ UNWRITTEN = re.compile(
 UNREACHED = re.compile(r"dial tcp|connection refused|no route to host|no such host", re.IGNORECASE)
 # The store answered, with an error of its own: it was reached.
 STORE_ANSWERED = re.compile(r"StatusCode: [1-5]\d\d|internal error, please try again", re.IGNORECASE)
-# All that Kubernetes and Argo know of a step that failed by itself, and of what comes after it: the reason is in its log.
+# All that Kubernetes and Argo know of a step that failed by itself, and of what follows it: the reason is in its log.
 BARE_EXIT = re.compile(
     r"(?:container main ended with exit code|(?:main: )?Error \(exit code) [1-9]\d*\)?"
     r"|child '.*' failed|omitted: depends condition not met"
