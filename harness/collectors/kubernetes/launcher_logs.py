@@ -35,12 +35,14 @@ _LAUNCHER = "kfp-launcher"  # the init container that brings the launcher
 _LINES, _BYTES = 200, 2**18  # of the log's end: the command may have written much
 _FORBIDDEN = 403
 _TICK_S = 0.5
+# Severity and day, time, process, place. Not at the line's beginning where the command's last line has no end.
+_GLOG = r"{}\d{{4}} \d\d:\d\d:\d\d\.\d+ +\d+ \w+\.go:\d+\] "
 _COMMAND_ENDED = re.compile(
-    r"^I\d{4} .*?\] (?:Executing uploadOutputArtifacts attempt: 1$|ExecutorOutput: "
-    r"|output metadata file does not exist)"
+    _GLOG.format("I")
+    + r"(?:Executing uploadOutputArtifacts attempt: 1$|ExecutorOutput: |output metadata file does not exist)"
 )
-_UPLOADED = re.compile(r"^I\d{4} .*?\] uploadFile\(localFilePath=")
-_FATAL = re.compile(r"^F\d{4} .*?\] (?:failed to execute component: )?(.*)")
+_UPLOADED = re.compile(_GLOG.format("I") + r"uploadFile\(localFilePath=")
+_FATAL = re.compile(_GLOG.format("F") + r"(?:failed to execute component: )?(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,13 @@ def read_log(text: str) -> LauncherLog | None:
         if at is None:
             continue
         ended = at.at
-        if _COMMAND_ENDED.match(said):
+        if _COMMAND_ENDED.search(said):
             # The last such group counts: a step may print another launcher's log.
             uploading = at.at if uploading is None or uploaded is not None else uploading
             uploaded = None
-        elif uploading is not None and _UPLOADED.match(said):
+        elif uploading is not None and _UPLOADED.search(said):
             uploaded = at.at
-        elif found := _FATAL.match(said):
+        elif found := _FATAL.search(said):
             error = found[1]
     return None if ended is None else LauncherLog(uploading, uploaded, error, ended)
 
@@ -124,17 +126,27 @@ class LauncherLogs:
     def _read_all(self, learned: Learned) -> None:
         while self._waiting:
             pod = self._waiting.popleft()
-            log = self._read(pod)
+            try:
+                log = self._read(pod)
+            except UnreachableError:
+                return  # nothing answers; the next round may be luckier, and the last one ends here
             if log is not None:
                 self._record(pod, log)
                 learned(pod.uid, log)
 
     def _read(self, pod: EndedPod) -> LauncherLog | None:
+        """The log of a pod; none if it may not be read or is gone.
+
+        Raises:
+            UnreachableError: there was no response.
+        """
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/log"
         query = {"container": "main", "timestamps": "true", "tailLines": str(_LINES), "limitBytes": str(_BYTES)}
         try:
             return read_log(self._api.get_text(path, query))
         except UnreachableError as error:
+            if not error.status:
+                raise
             if error.status == _FORBIDDEN:
                 self._forbidden = True
                 self._waiting.clear()

@@ -68,7 +68,7 @@ class Pods:
             else:
                 self._alive.discard(uid)
             self._write(known)
-            if life.over and not was_over and life.over.at >= self._since:
+            if life.over and not was_over and change != "DELETED" and life.over.at >= self._since:
                 ended = ended_pod(manifest, life.run, life.task)
                 if ended is not None:
                     self._offer(ended)

@@ -59,6 +59,7 @@ def at(second: float) -> int:
         ((BEFORE, NO_METADATA, BEGUN, FILE, PUBLISHED), 20.25, 24.0, "", 28.0),
         ((BEFORE, METADATA, FILE, PUBLISHED), 20.25, 24.0, "", 28.0),  # before 2.17
         ((BEFORE, BEGUN, PUBLISHED), 20.5, None, "", 28.0),  # nothing to upload
+        ((BEFORE, ("20.5", f"100% done{BEGUN[1]}"), FILE), 20.5, 24.0, "", 24.0),  # the command's last line is open
         ((BEFORE, BEGUN, FILE, FATAL), 20.5, 24.0, "failed to upload output artifact", 40.0),
         ((BEFORE, PRINTED, COMMAND), None, None, "exit status 1", 15.0),
         ((BEFORE, PRINTED), None, None, "", 12.5),
@@ -110,7 +111,7 @@ def test_only_an_ended_pod_of_a_run_with_the_launcher_has_such_a_log(
 
 
 class Api:
-    """Answers every request for a log with the same text, or error."""
+    """Answers every request for a log with the same text, or error; with the status -1 not at all."""
 
     def __init__(self, text: str, status: int = 0) -> None:
         self.text, self.status = text, status
@@ -119,7 +120,7 @@ class Api:
     def get_text(self, path: str, query: Mapping[str, str]) -> str:
         self.asked.append((path, query))
         if self.status:
-            raise UnreachableError(f"GET {path}: {self.status}", self.status)
+            raise UnreachableError(f"GET {path}: {self.status}", max(self.status, 0))
         return self.text
 
 
@@ -190,6 +191,16 @@ def test_a_pod_that_is_gone_is_passed_over(tmp_path: Path, status: int) -> None:
     reading.read()
     assert len(reading.api.asked) == 3
     assert (reading.folder.records(Event), reading.told) == ([], [])
+
+
+def test_while_nothing_answers_one_log_is_tried_a_round(tmp_path: Path) -> None:
+    reading = Reading(tmp_path, Api(log(BEGUN, FILE), -1))
+    reading.offer(5)
+    reading.read()
+    assert len(reading.api.asked) == 1
+    reading.api.status = 0
+    reading.read()
+    assert len(reading.told) == 4
 
 
 def executor(**more: Any) -> dict[str, Any]:
