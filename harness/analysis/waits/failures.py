@@ -15,11 +15,11 @@ import pandas as pd
 
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.timeline.memory import remembered
-from harness.model.phases import FAILED, OF_TASK
+from harness.model.phases import FAILED, LAUNCHER_ERROR, OF_TASK
 
 # Reasons of pod events that report a failed container or pod.
 BAD_ENDS = frozenset(
-    {"Failed", "Error", "OOMKilled", "Evicted", "ContainerCannotRun", "DeadlineExceeded", "StartError"}
+    {"Failed", "Error", "OOMKilled", "Evicted", "ContainerCannotRun", "DeadlineExceeded", "StartError", LAUNCHER_ERROR}
 )
 
 _VARYING = (
@@ -34,7 +34,7 @@ _BAD_TASKS = frozenset({FAILED, "ERROR"})
 # Before the message of an event that stands for several: "Failed node wf.root.train: what the node says".
 _COMBINED = "(combined from similar events): "
 # Reasons of a container's end that are no cause.
-_PLAIN = frozenset({"Failed", "Error"})
+_PLAIN = frozenset({"Failed", "Error", LAUNCHER_ERROR})
 
 
 @dataclass(frozen=True, slots=True)
