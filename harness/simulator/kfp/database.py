@@ -85,7 +85,7 @@ class Database:
         costs = self.settings.listing
         seconds = costs.request_s + (costs.stored_s + self.row_s) * stored
         for run in page:
-            tasks = nodes(run.workflow.graph) if run.reported is not None and run.workflow is not None else 0
+            tasks = nodes(run.workflow.graph) if run.reports and run.workflow is not None else 0
             seconds += costs.run_s + costs.found_s * stored + costs.task_s * tasks
         return seconds
 

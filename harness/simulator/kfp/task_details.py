@@ -11,7 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from harness.simulator.kfp import workflow as phases
-from harness.simulator.kfp.nodes import POD, SKIP, Node, node_id, nodes_of
+from harness.simulator.kfp.node_paths import node_id
+from harness.simulator.kfp.nodes import POD, SKIP, Node, nodes_of
 from harness.simulator.kfp.records import Run
 from harness.simulator.kfp.templates import node_path
 from harness.simulator.kfp.workflow import Workflow
