@@ -53,7 +53,7 @@ class SourceHealth:
         self._ever_answered = True
         self._failures = 0
         if self._lost_at is not None:
-            brief = self._seconds_since(self._lost_at) <= self._brief_s
+            brief = self._seconds_since(self._lost_at) < self._brief_s
             self._note_gap(GAP if missed and not brief else RESUMED)
             self._lost_at = None
 

@@ -24,7 +24,11 @@ class Finished:
 
 
 class Ledger:
-    """Writes each row when it is booked; only open runs stay in memory."""
+    """Writes each row when it is booked; only open runs stay in memory, and rows that can't be written yet.
+
+    Attributes:
+        failure: why the latest row could not be written; none if all were.
+    """
 
     def __init__(self, recorder: Recorder, intended: int) -> None:
         self._recorder = recorder
@@ -34,6 +38,9 @@ class Ledger:
         self._open: dict[str, tuple[str, int]] = {}  # run -> (its name, when it was due)
         self.lags = LatencyHistogram()
         self._ended_first: dict[str, Event] = {}  # ends that the observer saw before the answer was booked
+        self._held: list[tuple[type, bytes]] = []
+        self._torn: set[type] = set()
+        self.failure: OSError | None = None
 
     @property
     def counts(self) -> Counts:
@@ -48,14 +55,31 @@ class Ledger:
         )
 
     def book(self, row: Submission | Span | Event | Sample) -> Finished | None:
-        """Write one record. For a row, returns the run's end if that was seen first.
+        """Write one record, or hold it while the folder can't be written. Returns a row's run's end if seen first.
 
         The end of a run is only written here; it is booked by `end` when it is read from the folder.
         """
-        self._recorder.append(type(row), encode(row))
+        self._held.append((type(row), encode(row)))
+        self.write_held()
         if not isinstance(row, Submission):
             return None
         return self._count(row.outcome, row.run, row.run_name, row.due_at, row.sent_at)
+
+    def write_held(self) -> tuple[bytes, ...]:
+        """Write the records that could not be written before; returns those that still can't be, see `failure`."""
+        self.failure = None
+        while self._held and self.failure is None:
+            kind, line = self._held[0]
+            try:
+                # A failed write may have left half a line: a line break ends it, so that only that half is lost.
+                self._recorder.append(kind, (b"\n" if kind in self._torn else b"") + line)
+            except OSError as error:
+                self._torn.add(kind)
+                self.failure = error
+            else:
+                self._torn.discard(kind)
+                del self._held[0]
+        return tuple(line for _, line in self._held)
 
     def book_lines(self, lines: bytes) -> Iterator[Finished]:
         """Write records that a worker encoded; yields the ends that were seen first."""

@@ -22,6 +22,7 @@ from harness.model.live import LiveLoad, Stage
 from harness.model.records import Outcome, Submission
 from harness.model.schedules import Concurrency
 from harness.store.folder import RunFolder
+from harness.store.spools import Origin, Spool, spool_path
 from harness.targets.cleaning import clean_up
 from harness.targets.target import CleansUp, Cleanup
 
@@ -59,6 +60,7 @@ class SessionRunner:
         self.test: LoadTest | None = None
         self.exit_code = ExitCode.BUG
         self.verdict = ""
+        self._kept = ""
 
     @property
     def stage(self) -> Stage:
@@ -112,9 +114,10 @@ class SessionRunner:
         assert self.test is not None
         if isinstance(record, Submission):
             self._statistics.row(record)
-        with self._recording():
-            if finished := self.test.ledger.book(record):
-                self._statistics.finished(finished)
+        if finished := self.test.ledger.book(record):
+            self._statistics.finished(finished)
+        if self.test.ledger.failure is not None:
+            self.tell(messages.WriteFailed(self._unwritable(self.test.ledger.failure)))
 
     def book_lines(self, lines: bytes) -> int:
         """See `Books.book_lines`."""
@@ -161,6 +164,7 @@ class SessionRunner:
             abort_on=settings.abort_on,
             concurrency=test.schedule if isinstance(test.schedule, Concurrency) else None,
             max_runs=settings.most_runs,
+            answer_s=settings.limits.answer_timeout_s,
         )
         self.tell(messages.Prepared(terms))
 
@@ -208,7 +212,7 @@ class SessionRunner:
                 self._close(command.clean_up)
             case messages.Finish():
                 self._preparation.kill()
-                self.exit_code, self.verdict = command.exit_code, command.verdict
+                self.exit_code, self.verdict = command.exit_code, f"{command.verdict}{self._kept}"
             case _:
                 assert self.test is not None
                 assert self._generator is not None
@@ -256,8 +260,25 @@ class SessionRunner:
             self._book_ends(self.test)
             if wanted and isinstance(self.test.target, CleansUp):
                 self._clean_up(self.test, self.test.target)
+            self._kept = self._keep_rows(self.test)
             self.test.recorder.close()
         self.tell(messages.Closed())
+
+    def _keep_rows(self, test: LoadTest) -> str:
+        """Write the rows that the run folder did not take, there or to a spool; returns the last words on them."""
+        rest = test.ledger.write_held()
+        if not rest:
+            return ""
+        worker = test.plan.workers  # the workers' own spools have smaller numbers
+        path = spool_path(test.plan.id, worker)
+        spool = Spool(path, Origin(test.plan.id, test.folder.path.name, worker))
+        try:
+            spool.append(b"".join(rest))
+        except OSError as error:
+            return f"\n{len(rest):,} records were lost: {path} can't be written either: {error.strerror}"
+        finally:
+            spool.close()
+        return f"\n{len(rest):,} records are in {path}\n  → to add them: pipeswarm recover {test.folder.path}"
 
     def _clean_up(self, test: LoadTest, target: CleansUp) -> None:
         assert self._ready is not None

@@ -43,6 +43,7 @@ _TICK_S = 0.25
 _CLOSED_TICK_S = 0.02
 _AHEAD_S = 0.1
 _REJECTED_S = 1.0  # a slot rests after a rejection: a broken platform must not be asked faster and faster
+_UNRECORDED = "Unrecorded"  # the reason of a cut because the run folder can't be written
 _FAREWELL_S = 5.0  # after a cut, open requests get this long to be answered
 _BOOKING_S = 3.0  # then they are booked as unanswered, for which workers get this long
 
@@ -128,7 +129,7 @@ class Session:
         if self.stage is Stage.DRAINING:
             return (*aborted, *self._drain(tick, terms))
         if self._cut and self._deadline_s is None:
-            self._deadline_s = tick.now_s + _FAREWELL_S
+            self._deadline_s = tick.now_s + (terms.answer_s if self._cut == _UNRECORDED else _FAREWELL_S)
         if not tick.generator_finished:
             if self._deadline_s is None or tick.now_s < self._deadline_s:
                 return (*aborted, *self._send_more(tick))
@@ -193,13 +194,15 @@ class Session:
         return self._stop(cut.reason, cut.why)
 
     def _write_failed(self, event: WriteFailed) -> tuple[Command, ...]:
-        """Stop at once: nothing may be sent that is not recorded."""
-        self._cut = self._cut or "Unrecorded"
-        if self._closing:
-            if self._exit_code is ExitCode.OK:
-                self._exit_code, self._verdict = ExitCode.INVALID, event.verdict
+        """Stop at once: nothing may be sent that is not recorded. Rows of open requests are held until the end."""
+        again, self._cut = self._cut == _UNRECORDED, self._cut or _UNRECORDED
+        if self._exit_code is ExitCode.OK:
+            self._exit_code, self._verdict = ExitCode.INVALID, event.verdict
+        if self.stage is Stage.DISPATCHING:
+            return () if again else (StopGenerator(STOPPED),)
+        if self._closing or self._terms is None:
             return ()
-        return self._failed(Failed(ExitCode.INVALID, event.verdict))
+        return self._close(self._terms)
 
     def _failed(self, event: Failed) -> tuple[Command, ...]:
         self._exit_code, self._verdict = event.exit_code, event.verdict

@@ -25,6 +25,7 @@ class Terms:
     abort_on: tuple[AbortRule, ...] = ()
     concurrency: Concurrency | None = None  # the closed schedule, if it is one
     max_runs: int | None = None
+    answer_s: float = 60.0  # a request without a response fails after this time
 
 
 # --- events -------------------------------------------------------------------------------------------------------

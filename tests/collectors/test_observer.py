@@ -111,6 +111,7 @@ def prepared(simulator: Simulator, tmp_path: Path, name: str, host: str = "") ->
 
 def start(folder: RunFolder, config: str, *options: str) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-P", "-m", "harness.cli", "observe", "--run", str(folder.path), *options]
+    command += ["--host", folder.read_plan().host]  # the token is for it
     environment = {**os.environ, "KUBECONFIG": config, "PIPESWARM_TOKEN": TOKEN}
     return subprocess.Popen(command, env=environment, stderr=(folder.path / "observer.log").open("ab"))
 

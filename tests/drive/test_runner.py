@@ -1,5 +1,6 @@
 """The runner with a scripted load generator and a real run folder: commands are carried out, failures become events."""
 
+import tempfile
 import time
 from array import array
 from types import SimpleNamespace
@@ -21,9 +22,11 @@ from harness.model.plan import Limits
 from harness.store import RunFolder
 from harness.store.claims import Claim
 from harness.store.folder import encode
+from harness.store.recovery import merge_spool
+from harness.store.spools import leftovers
 from harness.targets.target import Cleanup
 
-PLAN = Plan("kfp", "http://h", {"name": "burst"}, 2, 7, simulated=True)
+PLAN = Plan("kfp", "http://h", {"name": "burst"}, 2, 7, simulated=True, id="0a1b2c")
 SETTINGS = SimpleNamespace(
     limits=Limits(drain_s=20.0), cleanup=Cleanup.NONE, abort_on=(), most_runs=None, cleanup_rate=1.0
 )
@@ -78,9 +81,11 @@ def tests(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "LiveDiagnosis", lambda folder: SimpleNamespace(end=lambda: None))
     monkeypatch.setattr(module.processes, "report", lambda path: (ExitCode.OK, f"VALID {path.name}"))
     monkeypatch.setattr(module, "lead_s", lambda offsets: 0.0)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     def open_test(ready):
         folder = RunFolder.create(tmp_path, "r")
+        folder.write_plan(PLAN)
         recorder, offsets = folder.recorder(), ready.test.offsets
         observer = SimpleNamespace(end=lambda: None, restart_if_dead=lambda: None)
         return LoadTest(
@@ -169,6 +174,33 @@ def test_a_disk_that_gets_full_stops_the_generator_and_is_the_verdict(tests, mon
     assert made[0].stopped
     assert runner.exit_code is ExitCode.INVALID
     assert f"{runner.folder.path} can't be written: No space left on device" in runner.verdict
+    (spool,) = leftovers(runner.test.plan.id)
+    assert f"records are in {spool}" in runner.verdict.splitlines()[-2]
+    monkeypatch.undo()  # there is room again
+    assert merge_spool(runner.folder, spool).arrivals == 1
+    assert [each.seq for each in runner.folder.records(Submission)] == [0]
+
+
+def test_rows_wait_for_room_on_the_disk(tests, monkeypatch):
+    """The disk is full for a while: rows of open requests are written before the test ends, each once."""
+
+    def fill(runner):
+        if not runner.test.ledger.counts.recorded:
+            append = runner.test.recorder.append
+            monkeypatch.setattr(runner.test.recorder, "append", full)
+            runner.book(row(0))
+            monkeypatch.setattr(runner.test.recorder, "append", append)
+            runner.book(row(1))
+        return True
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    runner, _, _ = tests(answers=fill)
+    runner.run()
+    assert runner.exit_code is ExitCode.INVALID
+    assert "records are in" not in runner.verdict
+    assert [each.seq for each in runner.folder.records(Submission)] == [0, 1]
 
 
 def test_an_internal_error_is_raised_when_everything_is_closed(tests):

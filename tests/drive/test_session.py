@@ -96,7 +96,8 @@ def test_runs_that_have_all_ended_at_the_last_answer_need_no_drain():
         (DISPATCHING, INTERRUPT, (Note("Interrupted", STOP_NOTE), StopGenerator(STOPPED)), Stage.DISPATCHING),
         ((*DISPATCHING, Stop()), Cut("Stopped"), (StopGenerator(STOPPED),), Stage.DISPATCHING),
         (DISPATCHING, WorkerLost(1, "b", 0), (Note("WorkerLost", "worker 1 (b) disconnected"),), Stage.DISPATCHING),
-        (DISPATCHING, WriteFailed("full"), (StopGenerator(STOPPED), Close(clean_up=False)), Stage.REPORTING),
+        (DISPATCHING, WriteFailed("full"), (StopGenerator(STOPPED),), Stage.DISPATCHING),
+        ((*DISPATCHING, WriteFailed("full")), WriteFailed("full"), (), Stage.DISPATCHING),
         (DISPATCHING, Failed(ExitCode.BUG, "x"), (StopGenerator(STOPPED), Close(clean_up=False)), Stage.REPORTING),
         (DRAINING, Stop(), (), Stage.DRAINING),
         (DRAINING, INTERRUPT, (), Stage.DRAINING),
@@ -154,6 +155,15 @@ def test_a_cut_gives_open_requests_five_seconds_before_they_count_as_unanswered_
     assert course.on(tick(105.5, finished=True)) == (ENDED, in_flight("Interrupted"), Close(clean_up=False))
 
 
+def test_when_rows_can_not_be_written_open_requests_are_waited_for_as_long_as_they_may_take():
+    course, _ = session(*DISPATCHING, WriteFailed("full"), terms=Terms(3, 60.0, answer_s=30.0))
+    assert course.on(tick(100.0)) == ()
+    assert course.on(tick(129.9)) == ()
+    assert course.on(tick(130.0)) == (StopGenerator(STOPPED, at_once=True),)
+    assert course.on(tick(131.0, finished=True)) == (ENDED, in_flight("Unrecorded"), Close(clean_up=False))
+    assert course.on(Closed()) == (Finish(ExitCode.INVALID, "full"),)
+
+
 def test_a_worker_that_books_nothing_after_a_cut_is_not_waited_for():
     course, _ = session(*DISPATCHING, INTERRUPT, tick(100.0), tick(105.0))
     assert course.on(tick(107.9)) == ()
@@ -180,11 +190,19 @@ def test_the_exit_code_is_the_reports_unless_the_test_was_interrupted(events, co
 @pytest.mark.parametrize(
     ("stage", "event", "finish"),
     [
-        (DISPATCHING, WriteFailed("disk full"), Finish(ExitCode.INVALID, "disk full")),
+        ((*DISPATCHING, WriteFailed("disk full")), tick(finished=True), Finish(ExitCode.INVALID, "disk full")),
         (DRAINING, WriteFailed("disk full"), Finish(ExitCode.INVALID, "disk full")),
         ((*DRAINING, tick(done=3)), WriteFailed("disk full"), Finish(ExitCode.INVALID, "disk full")),
-        ((*DISPATCHING, INTERRUPT), WriteFailed("disk full"), Finish(ExitCode.INTERRUPTED, "disk full")),
-        ((*DISPATCHING, WriteFailed("disk full")), INTERRUPT, Finish(ExitCode.INVALID, "disk full")),
+        (
+            (*DISPATCHING, INTERRUPT, WriteFailed("disk full")),
+            tick(finished=True),
+            Finish(ExitCode.INTERRUPTED, "disk full"),
+        ),
+        (
+            (*DISPATCHING, WriteFailed("disk full"), INTERRUPT),
+            tick(finished=True),
+            Finish(ExitCode.INVALID, "disk full"),
+        ),
         ((), Failed(ExitCode.BUG, "no worker"), Finish(ExitCode.BUG, "no worker")),
         (DISPATCHING, Failed(ExitCode.BUG, ""), Finish(ExitCode.BUG, "")),
     ],

@@ -45,7 +45,7 @@ def forged(record):
                 record, object=record.object + EVIL, run=record.run and record.run + EVIL, message=record.message + EVIL
             )
         case _:
-            return replace(record, message=record.message + EVIL)
+            return replace(record, run=record.run and record.run + EVIL, message=record.message + EVIL)
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ class TestProfiles:
             ("metrics: [{name: a, any_of: [b], where: [c]}]", "'where' is not a mapping"),
             ("metrics: [{name: a, any_of: [b], by: c}]", "'by' is not a list"),
             ("metrics: [{name: a, any_of: [b], fold: avg}]", "'avg' is not a fold"),
-            ("metrics: [", "not YAML"),
+            ("metrics: [", "not valid YAML"),
         ],
     )
     def test_an_invalid_profile_is_reported_with_place_and_reason(self, tmp_path: Path, text: str, says: str) -> None:
