@@ -181,6 +181,7 @@ def _phases(result: Result) -> dict[str, Any]:
         "runs": found.runs,
         "mean_total_s": found.mean_total_s,
         "reversed_spans": found.reversed,
+        "caveat": found.caveat,
         "phases": [{name: getattr(phase, name) for name in names} for phase in found.phases],
     }
 

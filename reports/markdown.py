@@ -88,7 +88,11 @@ def _figures(result: Result) -> list[str]:
 def _phases(result: Result) -> list[str]:
     phases = [phase for phase in result.phases.phases if phase.seen]
     rows = [f"| {cell(phase.name)} | {phase.share:.1%} | {seconds_text(phase.mean_s)} |" for phase in phases]
-    return ["## Where the time went", "", "| Phase | Share | Mean |", "|---|---:|---:|", *rows, ""] if rows else []
+    if not rows:
+        return []
+    caveat = result.phases.caveat
+    note = [f"{caveat[0].upper()}{caveat[1:]}.", ""] if caveat else []
+    return ["## Where the time went", "", "| Phase | Share | Mean |", "|---|---:|---:|", *rows, "", *note]
 
 
 def _rest(result: Result) -> list[str]:

@@ -44,6 +44,8 @@ def phase_table(result: Result) -> Table:
     )
     if found.reversed:
         note += f" {found.reversed:,} pod intervals that end before they start are left out."
+    if found.caveat:
+        note += f" {found.caveat[0].upper()}{found.caveat[1:]}."
     return Table("Phases", numbers("Phase", "Share", "Mean", "p50", "p95", "Min"), tuple(rows), note)
 
 

@@ -12,13 +12,21 @@ STORE_FULL = re.compile(
     r"|no (?:free|writable) volumes|not enough (?:free )?space|insufficient storage|volume .{0,40}is full",
     re.IGNORECASE,
 )
-# What KFP reports when it could not write, whatever the cause.
+# What KFP's launcher logs, and Argo's wait reports, when it could not write, whatever the cause.
 UNWRITTEN = re.compile(
-    r"(?:unable|failed) to (?:write|save|upload) (?:the )?(?:outputs?|artifacts?)|waiting for the condition",
+    r"(?:unable|failed) to (?:write|save|upload) (?:the )?(?:outputs?|artifacts?)|failed to put (?:file|directory)"
+    r"|waiting for the condition",
     re.IGNORECASE,
 )
 # What Go's dialer says, as steps and drivers pass it on: no server answered, so none reported a full disk.
 UNREACHED = re.compile(r"dial tcp|connection refused|no route to host|no such host", re.IGNORECASE)
+# The store answered, with an error of its own: it was reached.
+STORE_ANSWERED = re.compile(r"StatusCode: [1-5]\d\d|internal error, please try again", re.IGNORECASE)
+# All that Kubernetes and Argo know of a step that failed by itself, and of what follows it: the reason is in its log.
+BARE_EXIT = re.compile(
+    r"(?:container main ended with exit code|(?:main: )?Error \(exit code) [1-9]\d*\)?"
+    r"|child '.*' failed|omitted: depends condition not met"
+)
 OUT_OF_MEMORY = re.compile(r"OOMKilled|out of memory|MemoryError|memory cgroup out", re.IGNORECASE)
 # SIGKILL without the kubelet's reason: the kernel killed a process of the container, and not the first one.
 KILLED = re.compile(r"exit (?:code|status):? 137|signal: killed", re.IGNORECASE)

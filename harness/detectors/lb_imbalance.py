@@ -1,10 +1,13 @@
 """The load balancer sends one replica far more than its share, and executions queue there."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from harness.analysis.services.executions import executions
 from harness.analysis.services.workers import gini
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.drain_tail import DrainTail
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, by_chance, slowed
 from harness.detectors.replicas import LEAST_EXECUTIONS, UNNAMED, uneven, unnamed_tail
@@ -17,6 +20,7 @@ FAULTS = ("lb-imbalance",)
 
 _MORE = 1.4  # times an equal share
 _CHANCE = 1e-4
+_SEVERAL = 1.5  # executions that a replica computes at once: it has several workers
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -34,7 +38,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     share, equal = float(counts[busiest]) / max(total, 1), 1 / len(done.replicas)
     chance = float(binomtest(int(counts[busiest]), total, equal, alternative="greater").pvalue) if total else 1.0
     if total < LEAST_EXECUTIONS or share < _MORE * equal or chance > _CHANCE:
-        return []
+        return _within(timeline, done.replicas)
     here = done.replica == busiest
     rest = named & ~here
     waited, elsewhere = float(done.queued[here].mean()), float(done.queued[rest].mean()) if rest.any() else 0.0
@@ -74,23 +78,38 @@ def _inferred(timeline: Timeline) -> list[Finding]:
         raise CannotJudgeError(UNNAMED)
     if not uneven(end):
         raise CannotJudgeError(f"{UNNAMED}; the executions' timing shows no imbalance")
+    return [_by_timing(end, f"since {UNNAMED}")]
+
+
+def _within(timeline: Timeline, replicas: Sequence[str]) -> list[Finding]:
+    """With evenly loaded replicas: at which of them had some workers work left when most had none, for longest?"""
+    tails = [tail for name in replicas if (tail := unnamed_tail(timeline, name)) is not None]
+    crowded = [tail for tail in tails if tail.level >= _SEVERAL and uneven(tail)]
+    if not crowded:
+        return []
+    worst = max(crowded, key=lambda tail: tail.tail_s)
+    return [_by_timing(worst, "since replicas are evenly loaded and nothing names the workers within them")]
+
+
+def _by_timing(end: DrainTail, since: str) -> Finding:
     share, tail = end.tail_s / max(end.over_s, 1e-9), format_duration(end.tail_s)
-    return [
-        Finding(
-            NAME,
-            f"The load seems unbalanced: most workers were idle in the last {tail}",
-            0.6,
-            (
-                Evidence(
-                    f"inferred from timing, since {UNNAMED}: {end.level:.0f} executions ran at once, fewer than "
-                    f"half as many in the last {tail} of {format_duration(end.over_s)}; one execution takes "
-                    f"{format_duration(end.computing_s)} (p95)",
-                    share, "share", "spans", "phase = compute",
-                ),
+    return Finding(
+        NAME,
+        f"The load seems unbalanced: most workers were idle in the last {tail}",
+        0.6,
+        (
+            Evidence(
+                f"inferred from timing, {since}: {end.level:.0f} executions ran at once, fewer than "
+                f"half as many in the last {tail} of {format_duration(end.over_s)}; one execution takes "
+                f"{format_duration(end.computing_s)} (p95)",
+                share,
+                "share",
+                "spans",
+                "phase = compute",
             ),
-            "Balance by least connections (nginx least_conn, a service mesh) with one worker per replica, so that no "
-            "busy worker gets more work. Have the load balancer add the header X-Upstream-Addr to measure imbalance.",
-            ("kubectl get services,endpointslices -A | grep runtime",),
-            slowed(share),
-        )
-    ]  # fmt: skip
+        ),
+        "Balance by least connections (nginx least_conn, a service mesh) with one worker per replica, so that no "
+        "busy worker gets more work. Have the load balancer add the header X-Upstream-Addr to measure imbalance.",
+        ("kubectl get services,endpointslices -A | grep runtime",),
+        slowed(share),
+    )

@@ -10,9 +10,9 @@ _LONG_TAIL = 6.0  # times one execution's compute time (p95), which the last exe
 _TAIL_SHARE = 0.1  # of the whole time
 
 
-def unnamed_tail(timeline: Timeline) -> DrainTail | None:
-    """How the work of a burst ran out; none when too little is known to infer anything."""
-    return drain_tail(timeline) if len(timeline.runs) >= _LEAST_RUNS else None
+def unnamed_tail(timeline: Timeline, replica: str = "") -> DrainTail | None:
+    """How the work of a burst ran out, of all or at one replica; none when too little is known to infer anything."""
+    return drain_tail(timeline, replica) if len(timeline.runs) >= _LEAST_RUNS else None
 
 
 def uneven(tail: DrainTail) -> bool:

@@ -10,8 +10,9 @@ from harness.analysis.services.volumes import Volume, volumes
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import Failure, failures
 from harness.detectors.capability import Capability
-from harness.detectors.detector import DRAIN_OPTIONS, broke, moment
-from harness.detectors.error_texts import STORE_FULL, UNREACHED, UNWRITTEN
+from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke, moment
+from harness.detectors.error_texts import STORE_ANSWERED, STORE_FULL, UNREACHED, UNWRITTEN
+from harness.detectors.store_failures import UNREAD, bare, share_of_runs, short
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
 from harness.model.phases import STORE_AVAILABLE_BYTES, SUCCEEDED
@@ -24,7 +25,7 @@ FAULTS = ("store-full",)
 
 _GIB = 2**30
 _LEAST_CONFIDENCE = 0.3
-_AMBIGUOUS = 0.5  # full or unreachable
+_AMBIGUOUS = 0.5  # full or unreachable, or another error
 _PROBED = 0.9  # the store rejected the observer's own object
 _FEW_NODES = 4
 _SIZES_GIB = (10, 20, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
@@ -37,22 +38,29 @@ def detect(timeline: Timeline) -> list[Finding]:
     failed = [
         f for f in failures(timeline)
         if f.says(STORE_FULL) or (f.says(UNWRITTEN) and (full or not f.says(UNREACHED)))
-    ]  # fmt: skip
+    ] or _after(full, bare(timeline))  # fmt: skip
     rejected = _rejected_probes(timeline)
     if not failed and not full and not len(rejected):
+        if len(bare(timeline)) == len(failures(timeline)) > 0 and not volumes(timeline):
+            raise CannotJudgeError(f"{UNREAD}; and the free space of the store's volume was not observed")
         return []
     # A claim's volume can be expanded; the store's own disk metrics describe the same space under another name.
     volume = min(full, key=lambda v: (not v.namespace, v.nearly_full_s or 0.0)) if full else _likely(volumes(timeline))
     explicit = any(f.says(STORE_FULL) for f in failed)
-    confidence = max(_confidence(volume, failed=bool(failed), explicit=explicit), _PROBED if len(rejected) else 0.0)
+    answered = any(f.says(STORE_ANSWERED) for f in failed)
+    sure = _confidence(volume, failed=bool(failed), explicit=explicit, answered=answered)
+    confidence = max(sure, _PROBED if len(rejected) else 0.0)
     if confidence < _LEAST_CONFIDENCE:
         return []
-    share = len(failed) / max(len(timeline.runs), 1)
+    share = share_of_runs(timeline, failed)
     evidence = (*_of_messages(timeline, failed, share), *_of_probe(rejected), *_of_volume(volume, failed))
     return [
         Finding(
             NAME,
-            _title(failed, volume, share, known=confidence > _AMBIGUOUS, rejected=bool(failed) or len(rejected) > 0),
+            _title(failed, volume, share, rejected=bool(failed) or len(rejected) > 0)
+            if confidence > _AMBIGUOUS
+            else f"Outputs can't be written: the artifact store is full or {'fails' if answered else 'unreachable'}; "
+            f"{share:.0%} of the runs failed",
             confidence,
             evidence,
             "Expand the store's volume (its StorageClass must allow expansion), or keep fewer artifacts: a shorter "
@@ -62,6 +70,12 @@ def detect(timeline: Timeline) -> list[Finding]:
             broke(share),
         )
     ]
+
+
+def _after(full: list[Volume], silent: list[Failure]) -> list[Failure]:
+    """The failures without a reason, if all of them came once a volume was nearly full."""
+    since = min((v.roomy_until_s for v in full), default=np.inf)
+    return silent if silent and all(f.at_s >= since for f in silent) else []
 
 
 def commands(timeline: Timeline, volume: Volume | None) -> tuple[str, ...]:
@@ -112,18 +126,18 @@ def _likely(watched: list[Volume]) -> Volume | None:
     return named[0] if named else None
 
 
-def _confidence(volume: Volume | None, *, failed: bool, explicit: bool) -> float:
+def _confidence(volume: Volume | None, *, failed: bool, explicit: bool, answered: bool) -> float:
     if volume is not None and volume.full:
         return 0.98 if failed else 0.6
     if explicit:
         return 0.9 if volume is None else 0.7
-    # KFP's own message fits an unreachable store as well; a volume with free space makes that likelier.
+    if answered:
+        return _AMBIGUOUS  # by an error that says nothing of space; an object may be larger than what is free
+    # The client's own message fits an unreachable store as well; a volume with free space makes that likelier.
     return _AMBIGUOUS if volume is None else 0.1
 
 
-def _title(failed: list[Failure], volume: Volume | None, share: float, *, known: bool, rejected: bool) -> str:
-    if not known:
-        return f"Outputs can't be written: the artifact store is full or unreachable; {share:.0%} of the runs failed"
+def _title(failed: list[Failure], volume: Volume | None, share: float, *, rejected: bool) -> str:
     problem = "The artifact store ran out of space" if rejected else "The artifact store is nearly full"
     problem += f" ({volume.name})" if volume else ""
     return f"{problem}: {share:.0%} of the runs failed because of it" if failed else problem
@@ -133,10 +147,11 @@ def _of_messages(timeline: Timeline, failed: list[Failure], share: float) -> tup
     if not failed:
         return ()
     total = max(len(failures(timeline)), 1)
-    example = next((t for f in failed for t in f.texts if STORE_FULL.search(t)), failed[0].texts[0])
+    said = [text for f in failed for text in f.texts]
+    example = next((text for known in (STORE_FULL, UNWRITTEN) for text in said if known.search(text)), said[0])
     return (
         Evidence(
-            f"{len(failed):,} of {total:,} failed runs could not write their outputs: “{_short(example)}”",
+            f"{len(failed):,} of {total:,} failed runs could not write their outputs: “{short(example)}”",
             float(len(failed)), "runs", "events", "kind = Run and reason = FAILED",
         ),
         Evidence(f"{share:.1%} of all runs failed this way", share, "share", "events", "kind = Run"),
@@ -155,7 +170,7 @@ def _of_probe(rejected: pd.DataFrame) -> tuple[Evidence, ...]:
     first_s, answer = float(floats(rejected, "at_s")[0]), str(rejected["message"].iat[0])
     return (
         Evidence(
-            f"the store rejected a 4 KiB object {moment(first_s)}: “{_short(answer)}”",
+            f"the store rejected a 4 KiB object {moment(first_s)}: “{short(answer)}”",
             first_s, "s", "events", f"kind = ObjectStore and reason = {STORE_FULL_REASON}",
         ),
     )  # fmt: skip
@@ -178,8 +193,3 @@ def _of_volume(volume: Volume | None, failed: list[Failure]) -> tuple[Evidence, 
             )
         )  # fmt: skip
     return tuple(facts)
-
-
-def _short(text: str, most: int = 220) -> str:
-    one_line = " ".join(text.split())
-    return one_line if len(one_line) <= most else one_line[: most - 1] + "…"

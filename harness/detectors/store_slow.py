@@ -1,16 +1,23 @@
-"""The artifact store is slow: steps wait while it writes their outputs."""
+"""The artifact store is slow: steps take long to write their outputs.
+
+KFP's steps write them within the main container. What shows it: the launcher's log in a sample of the pods, the time
+that Argo's ``wait`` takes after the main container, the store's own metrics, and the observer's probe.
+"""
+
+from collections.abc import Iterator
 
 import numpy as np
+import orjson
 
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import failures
 from harness.analysis.waits.scheduling_wait import scheduling_wait
-from harness.analysis.waits.waits import waits_so_far
+from harness.analysis.waits.storing import Storing, storing
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, slowed
 from harness.detectors.error_texts import STORE_FULL, UNWRITTEN
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import RUNNING, STORING
+from harness.model.phases import STORE_PROBE_SECONDS, STORE_REQUEST_SECONDS, STORING, UPLOAD_SECONDS
 from harness.model.units import format_duration
 
 NAME = "store-slow"
@@ -20,38 +27,77 @@ FAULTS = ("store-slow",)
 _SHARE = 0.15
 _LEAST_S = 2.0
 _WAITED = 0.02  # of the runs' time: worth mentioning beside the storing itself
+_SLOW_REQUEST_S = 1.0  # median of a write
+_SURE, _FAILING, _BY_REQUESTS = 0.85, 0.4, 0.6
 
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Storing takes a large share of the runs' time; failing writes may take long for another reason."""
-    storing = timeline.stretches(STORING)
-    if not len(storing):
-        raise CannotJudgeError("the time to store outputs was not observed separately from the steps' own time")
+    stored = storing(timeline)
     wait = scheduling_wait(timeline)
-    storing_share = waits_so_far(timeline).shares()[STORING]
     # Pods that wait for a node wait for the pods that hold one, and those store.
-    share = storing_share + wait.share * wait.storing
-    seconds = floats(storing, "end_s") - floats(storing, "start_s")
-    seconds = seconds[np.isfinite(seconds)]
-    slow = float(np.quantile(seconds, 0.9)) if seconds.size else 0.0
-    if share < _SHARE or slow < _LEAST_S:
+    share = stored.share + wait.share * wait.storing
+    failing = any(f.says(STORE_FULL, UNWRITTEN) for f in failures(timeline))
+    requests = tuple(_slow_requests(timeline))
+    if share >= _SHARE and stored.slow_s >= _LEAST_S:
+        waited = ", or waiting for a node that is busy storing" if share > stored.share + _WAITED else ""
+        title = f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs{waited}"
+        confidence = _FAILING if failing else _SURE
+        return [_finding(timeline, title, confidence, (*_of_pods(stored), *requests), slowed(share))]
+    if stored.logs:
         return []
-    running = timeline.stretches(RUNNING)
-    worked = float(np.nansum(floats(running, "end_s") - floats(running, "start_s")))
-    ratio = float(seconds.sum()) / max(worked, 1e-9)
-    return [
-        Finding(
-            NAME,
-            f"The artifact store is slow: runs spent {share:.0%} of their time storing outputs"
-            + (", or waiting for a node that is busy storing" if share > storing_share + _WAITED else ""),
-            0.4 if any(f.says(STORE_FULL, UNWRITTEN) for f in failures(timeline)) else 0.85,
-            (
-                Evidence(f"{storing_share:.1%} of all run time was spent storing", storing_share, "share", "spans"),
-                Evidence(f"time to store (p90): {format_duration(slow)}", slow, "s", "spans", f"phase = {STORING}"),
-                Evidence(f"steps stored for {ratio:.2f} s per second of work", ratio, "", "spans"),
-            ),
-            "Give the store a faster volume and more CPU, reduce the size of outputs, or pass data in memory instead.",
-            (f"kubectl top pods -n {timeline.namespace} --sort-by=cpu",),
-            slowed(share),
-        )
-    ]  # fmt: skip
+    if requests:
+        title = f"The artifact store is slow: {requests[0].statement}"
+        return [_finding(timeline, title, _FAILING if failing else _BY_REQUESTS, requests, slowed(_SHARE))]
+    raise CannotJudgeError(
+        f"{stored.caveat}; neither the store's metrics nor a probe (--store-probe) show slow requests"
+    )
+
+
+def _finding(
+    timeline: Timeline, title: str, confidence: float, evidence: tuple[Evidence, ...], severity: float
+) -> Finding:
+    return Finding(
+        NAME,
+        title,
+        confidence,
+        evidence,
+        "Give the store a faster volume and more CPU, reduce the size of outputs, or pass data in memory instead.",
+        (f"kubectl top pods -n {timeline.namespace} --sort-by=cpu",),
+        severity,
+    )
+
+
+def _of_pods(stored: Storing) -> Iterator[Evidence]:
+    yield Evidence(f"{stored.share:.1%} of all run time was spent storing", stored.share, "share", "spans")
+    if stored.logs:
+        yield Evidence(
+            f"{stored.logs:,} steps' logs show when they uploaded their outputs; "
+            f"{stored.share - stored.seen:.1%} of all run time is assumed for the other steps",
+            float(stored.logs), "pods", "samples", f"metric = {UPLOAD_SECONDS}",
+        )  # fmt: skip
+    yield Evidence(
+        f"time to store (p90): {format_duration(stored.slow_s)}", stored.slow_s, "s", "spans", f"phase = {STORING}"
+    )
+    yield Evidence(f"steps stored for {stored.per_work:.2f} s per second of work", stored.per_work, "", "spans")
+
+
+def _slow_requests(timeline: Timeline) -> Iterator[Evidence]:
+    """Slow writes, as the store measured them and as the observer's probe did."""
+    for metric, what, fixed in (
+        (STORE_REQUEST_SECONDS, "a write took {} by the store's own metrics (median)", {"quantile": "0.5"}),
+        (STORE_PROBE_SECONDS, "the observer's 4 KiB took {} to write (median)", {}),
+    ):
+        samples = timeline.metric(metric)
+        labels = [orjson.loads(str(text)) for text in samples["labels"]]
+        writes = [_is_write(each) and fixed.items() <= each.items() for each in labels]
+        seconds = floats(samples, "value")[np.array(writes, dtype=bool)]
+        typical = float(np.median(seconds)) if seconds.size else 0.0
+        if typical >= _SLOW_REQUEST_S:
+            yield Evidence(what.format(format_duration(typical)), typical, "s", "samples", f"metric = {metric}")
+
+
+def _is_write(labels: dict[str, str]) -> bool:
+    """Whether a series is about storing an object: stores and the probe name it PUT, PutObject or POST."""
+    kind = str(labels.get("operation") or labels.get("type") or "").upper()
+    return kind.startswith(("PUT", "POST"))

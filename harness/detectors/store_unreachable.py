@@ -7,7 +7,8 @@ from harness.analysis.timeline import Timeline
 from harness.analysis.waits.failures import failures
 from harness.detectors.capability import Capability
 from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke
-from harness.detectors.error_texts import STORE_FULL, UNREACHED, UNWRITTEN, require_reasons
+from harness.detectors.error_texts import STORE_ANSWERED, STORE_FULL, UNREACHED, UNWRITTEN, require_reasons
+from harness.detectors.store_failures import share_of_runs, short
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
 from harness.model.units import counted
@@ -43,7 +44,7 @@ class Side:
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Outputs could not be written though the volume had room: the store was unreachable, at least from some nodes."""
-    lost = [f for f in failures(timeline) if f.says(UNWRITTEN) and not f.says(STORE_FULL)]
+    lost = [f for f in failures(timeline) if f.says(UNWRITTEN) and not f.says(STORE_FULL, STORE_ANSWERED)]
     if not lost:
         require_reasons(timeline)
     if not lost or any(volume.full for volume in volumes(timeline)):
@@ -52,12 +53,12 @@ def detect(timeline: Timeline) -> list[Finding]:
     if not unreached and not any(f.nodes for f in lost):
         raise CannotJudgeError("the nodes of the failed steps were not observed")
     bad, good = _sides(timeline)
-    share = len(lost) / max(len(timeline.runs), 1)
+    share = share_of_runs(timeline, lost)
     split = bool(bad.nodes) and bad.rate >= _OFTEN and good.rate <= _SELDOM and good.runs > 0
     example = next(t for f in lost for t in f.texts if UNWRITTEN.search(t))
     where = f" from {counted(len(bad.nodes), 'node')}" if split else ""
     facts = [
-        Evidence(f"{len(lost):,} runs failed with “{example[:220]}”", float(len(lost)), "runs", "events", "kind = Run")
+        Evidence(f"{len(lost):,} runs failed with “{short(example)}”", float(len(lost)), "runs", "events", "kind = Run")
     ]
     if split:
         facts.append(

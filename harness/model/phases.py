@@ -12,7 +12,7 @@ SCHEDULING = "scheduling"  # waits for the scheduler; a node has room
 PULLING = "image pull"
 STARTING = "start"  # init containers, sandbox, volumes
 RUNNING = "running"
-STORING = "storing outputs"
+STORING = "storing outputs"  # as far as it can be told from RUNNING: see `UPLOAD_SECONDS`
 
 # Phases of one execution by a service whose response is the result (Span.step == the execution), in their order.
 NETWORK = "network"  # as long as an empty exchange takes
@@ -50,11 +50,15 @@ TERMINAL_STATES = frozenset({SUCCEEDED, FAILED, CANCELED, SKIPPED})
 OF_TASK = "Task"
 CACHED = "CACHED"
 
+# Event.kind "Pod": Event.reason of why KFP's launcher failed, from its log.
+LAUNCHER_ERROR = "LauncherError"
+
 # Event.kind "ObjectStore": Event.reason when a probe could not write for lack of space.
 STORE_FULL = "StoreFull"
 
 # Event.kind "Observer": gaps and doubts of the observer.
 GAP = "Gap"
+POD_LOGS = "kubernetes pod logs"  # Event.object, where they may not be read
 WRONG_CLUSTER = "WrongCluster"  # runs succeeded although no pod of the observed cluster worked for them
 
 # Sample.metric
@@ -63,7 +67,11 @@ STORE_AVAILABLE_BYTES = "store_available_bytes"
 SERVICE_PROBE_SECONDS = "service_probe_seconds"  # of a trivial request; labels: service
 SERVICE_UP = "service_up"  # 1 if the request succeeded, else 0; labels: service
 STORE_PROBE_SECONDS = "store_probe_seconds"  # of a request for a small object; labels: operation, bucket
+STORE_REQUEST_SECONDS = "store_request_s"  # of the store's requests, by its own metrics; labels: type, quantile
 STORE_WRITABLE = "store_writable"  # 1 if a small object was stored, 0 if the store was full; labels: bucket
+# How long KFP's launcher uploaded a step's outputs, within its main container: from the logs of a sample of the pods;
+# labels: task, pod.
+UPLOAD_SECONDS = "upload_seconds"
 CLAIM_CAPACITY_BYTES = "claim_capacity_bytes"  # of a bound PVC; labels: volume, namespace
 MYSQL_THREADS = "mysql_threads_running"  # including the exporter's own
 MYSQL_QUERIES = "mysql_queries_per_s"

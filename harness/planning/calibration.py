@@ -114,8 +114,17 @@ def _put_provisioning(profile: Profile, amount: Amount) -> Profile:
 
 
 def _durations(timeline: "Timeline", phase: str) -> dict[str, list[float]]:
-    """Seconds that pods spent in a phase, by task; several stretches of one pod are added up."""
+    """Seconds that pods spent in a phase, by task; several stretches of one pod are added up.
+
+    Of tasks with enough pods whose logs were read only these count: in the others storing is part of running.
+    """
+    from harness.analysis.waits.storing import logged_pods
+
     stretches = timeline.stretches(phase)
+    logged = stretches["pod"].isin(logged_pods(timeline))
+    known = stretches[logged].groupby("task", observed=True)["pod"].nunique()
+    enough = known.index[known >= _FEWEST]
+    stretches = stretches[logged | ~stretches["task"].isin(enough)]
     ended = stretches[stretches["end_s"].notna()]
     lengths = (ended["end_s"] - ended["start_s"]).groupby([ended["task"].astype(str), ended["pod"]]).sum()
     found: dict[str, list[float]] = {}

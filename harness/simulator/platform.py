@@ -37,7 +37,7 @@ class Platform:
             profile.steps, Random(f"{stream}/steps"), self.store, self.cluster.kubelet, profile.priority_classes
         )
         self.drivers = Drivers(
-            profile.controller, self.cluster.kubelet, self.steps, times=Random(f"{stream}/drivers"),
+            profile.controller, self.steps, times=Random(f"{stream}/drivers"),
             choices=Random(f"{stream}/conditions"), caching=profile.caching,
             inside=profile.kfp.drivers == "init-containers",
         )  # fmt: skip

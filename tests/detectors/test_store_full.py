@@ -103,6 +103,18 @@ def test_an_unreachable_store_is_not_full_unless_its_volume_is(free, first, tmp_
     assert {UNREACHABLE, NAME}.intersection(finding.name for finding in findings) == {first}
 
 
+@pytest.mark.parametrize(
+    ("volume", "sure", "title"),
+    [(0.05, 0.5, "the artifact store is full or fails"), (0.6, 0.5, "full or fails"), (0.01, 0.98, "ran out of space")],
+)
+def test_a_store_that_answers_with_a_bare_error_is_neither_unreachable_nor_left_unnamed(volume, sure, title, tmp_path):
+    error = "failed to upload output artifact: https response error StatusCode: 500, api error InternalError: try again"
+    findings = diagnose(failing(error, volume=volume).timeline(tmp_path)).findings
+    assert [each.name for each in findings] == [NAME]
+    assert findings[0].confidence == pytest.approx(sure)
+    assert title in findings[0].title
+
+
 def test_other_failures_and_clean_runs_are_not_a_full_store(tmp_path):
     assert detect(failing("OOMKilled: container main exceeded its memory limit").timeline(tmp_path)) == []
     assert detect(burst(40).timeline(tmp_path)) == []

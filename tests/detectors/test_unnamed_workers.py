@@ -5,6 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from harness.analysis.services.executions import executions
 from harness.analysis.waits.drain_tail import drain_tail
 from harness.cli import main
 from harness.detectors import lb_imbalance
@@ -12,13 +13,18 @@ from harness.detectors.detector import CannotJudgeError
 from harness.planning.observations import timeline_of
 
 
-def unnamed(place, monkeypatch, profile, *schedule):
-    """A simulated test whose responses do not name the worker."""
+def simulated(place, monkeypatch, profile, *schedule):
+    """A simulated test whose responses name the replica, and no worker of it."""
     monkeypatch.chdir(place)
     assert (
         main(["simulate", "run", "--profile", profile, "--runs", "400", *schedule, "--run-name", "r", "--quiet"]) == 0
     )
-    timeline = timeline_of(place / "runs" / "r")
+    return timeline_of(place / "runs" / "r")
+
+
+def unnamed(place, monkeypatch, profile, *schedule):
+    """The same where they do not even name the replica."""
+    timeline = simulated(place, monkeypatch, profile, *schedule)
     pods = timeline.pods.assign(node=pd.Categorical([""] * len(timeline.pods)))
     return replace(timeline, pods=pods)
 
@@ -42,3 +48,23 @@ def test_idle_workers_show_no_imbalance(tmp_path, monkeypatch):
     timeline = unnamed(tmp_path, monkeypatch, "hetida-pattern-3", "--schedule", "spread", "--over", "3m")
     with pytest.raises(CannotJudgeError, match="no response names the replica"):
         lb_imbalance.detect(timeline)
+
+
+@pytest.mark.parametrize(
+    ("profile", "replicas", "inferred"),
+    [("hetida-pattern-1", 3, True), ("hetida-pattern-2", 3, False), ("hetida-least-connections", 12, False)],
+)
+def test_uneven_workers_within_even_replicas_are_inferred_since_nothing_names_them(
+    profile, replicas, inferred, tmp_path, monkeypatch
+):
+    timeline = simulated(tmp_path, monkeypatch, profile, "--schedule", "burst", "--seed", "1")
+    assert executions(timeline).replicas == tuple(sorted(f"runtime-{k}" for k in range(replicas)))
+    found = lb_imbalance.detect(timeline)
+    assert ["nothing names the workers within them" in each.evidence[0].statement for each in found] == [
+        True
+    ] * inferred
+
+
+def test_a_late_replica_is_no_imbalance_within_replicas(tmp_path, monkeypatch):
+    timeline = simulated(tmp_path, monkeypatch, "hetida-pattern-2", "--schedule", "burst", "--fault", "slow-worker")
+    assert lb_imbalance.detect(timeline) == []

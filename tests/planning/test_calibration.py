@@ -92,6 +92,30 @@ def test_a_calibrated_simulation_takes_as_long_as_the_recorded_run(
     assert median_run_s(tmp_path / "again") == pytest.approx(median_run_s(recorded), rel=0.15)
 
 
+def test_a_steps_duration_does_not_include_the_upload_that_its_log_shows(tmp_path: Path) -> None:
+    """The store's bandwidth is part of the profile: counted into the step as well, it would count twice."""
+    storing = SLOW.replace("- {duration: 7s, output: 0, cpu: 100m}", "- {duration: 7s, output: 500Mi, cpu: 100m}")
+    (tmp_path / "storing.yaml").write_text(storing.replace("store: {", "store: {capacity: 1Ti, bytes_per_s: 100Gi, "))
+    options = [
+        "--schedule",
+        "spread",
+        "--runs",
+        "40",
+        "--over",
+        "30m",
+        "--runs-dir",
+        str(tmp_path),
+        "--run-name",
+        "run",
+    ]
+    assert (
+        main(["simulate", "run", "--profile", str(tmp_path / "storing.yaml"), *options, "--no-report", "--quiet"]) == 0
+    )
+    known = calibrated(load_profile("aks-20-nodes"), timeline_of(tmp_path / "run"))[0]
+    prepare = next(step for step in known.steps if step.match == "prepare").duration.distribution
+    assert prepare.mean == pytest.approx(7, abs=0.1), "not 7 s and 5 s for 500 MiB at 100 MiB/s"
+
+
 def test_with_too_few_observations_nothing_changes(tmp_path: Path) -> None:
     options = ["--schedule", "burst", "--runs", "2", "--runs-dir", str(tmp_path), "--run-name", "few", "--no-report"]
     main(["simulate", "run", *options, "--quiet"])

@@ -60,9 +60,9 @@ def duration(runs: list[Run]) -> float:
 
 
 SYMPTOMS: dict[str, Callable[[Platform, Journal, list[Run], Answers], float]] = {
-    "store-full": lambda p, j, r, a: told(r, "unable to write outputs: InternalError"),
-    "store-slow": lambda p, j, r, a: mean([pod.finished - pod.main_ended for pod in pods(j, "executor")]),
-    "store-unreachable-from-old-nodes": lambda p, j, r, a: told(r, "i/o timeout"),
+    "store-full": lambda p, j, r, a: sum("InternalError" in pod.launch.error for pod in pods(j, "executor")),
+    "store-slow": lambda p, j, r, a: mean([pod.launch.uploaded - pod.launch.uploading for pod in pods(j, "executor")]),
+    "store-unreachable-from-old-nodes": lambda p, j, r, a: sum("i/o timeout" in pod.wait_error for pod in pods(j)),
     "api-throttled": lambda p, j, r, a: max(at for at, _ in a),
     "api-errors": lambda p, j, r, a: RUNS - len(p.server.runs),
     "controller-backlog": lambda p, j, r, a: duration(r),

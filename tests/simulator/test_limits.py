@@ -172,9 +172,9 @@ def test_outputs_shared_in_memory_are_copied_at_memory_speed_and_need_no_volume(
     assert run.state == SUCCEEDED
     assert platform.store.used == 0
     for pod in executors:
-        assert (pod.finished or 0.0) - (pod.main_ended or 0.0) == pytest.approx(2.0)
+        assert pod.launch.uploaded - pod.launch.uploading == pytest.approx(2.0)
     train = next(pod for pod in executors if pod.task == "train")
-    assert (train.main_ended or 0.0) - (train.started or 0.0) == pytest.approx(1.25)  # a read, whatever its size
+    assert train.launch.uploading - train.started == pytest.approx(1.25)  # a read, whatever its size
 
 
 def test_a_run_can_be_deleted_while_its_pods_wait_for_the_quota() -> None:

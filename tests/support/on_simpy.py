@@ -278,6 +278,7 @@ class OnSimpy:
                 self.profile.controller.driver.sample(self.driver_random, {}), pod.usage_cpu
             )
             pod.main_ended, pod.reason = env.now, "Completed"
+        yield env.timeout(self.profile.store.request_s)  # the log is stored
         pod.finished = env.now
         pod.phase = "Failed" if pod.exit_code else "Succeeded"
         node.give_back(pod)
@@ -321,9 +322,13 @@ class OnSimpy:
         else:
             yield processor.add(takes, cpu)
             pod.exit_code, pod.reason = (1, "Error") if fails else (0, "Completed")
+        if not pod.exit_code:
+            yield from self.upload(pod, workflow, output)
         pod.main_ended = env.now
-        if pod.exit_code:
-            return
+
+    def upload(self, pod: Pod, workflow: Workflow, output: float) -> Process:
+        """Write the outputs, which is still the main container's work."""
+        env, store = self.env, self.profile.store
         if self.full_for(output):
             yield env.timeout(store.timeout_s)
             if self.full_for(output):

@@ -17,6 +17,7 @@ from harness.analysis.services.executions import executions
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Timeline, beginnings, floats
 from harness.analysis.timeline.curves import merged, peak
+from harness.analysis.waits.storing import storing
 from harness.analysis.waits.waits import PRECEDENCE, segments, waits
 from harness.model.phases import CONTROLLER, LOADING, POD_PHASES, SCHEDULING, SENDING, STORING, UNSCHEDULABLE
 from harness.model.units import format_duration
@@ -116,7 +117,21 @@ def _controller(timeline: Timeline, measured: float) -> Bound | None:
 
 
 def _store(timeline: Timeline, measured: float) -> Bound | None:
-    return _shared(timeline, measured, "artifact store", (STORING,))
+    """The artifact store, shared by all that store at once; most of them in pods whose logs were not read.
+
+    Where only a sample is known, pods are taken to store independently of each other: with a storing at once on
+    average, some are in a share 1 - exp(-a) of the time (the M/G/∞ queue).
+    """
+    stored, over = storing(timeline), int(timeline.is_over.sum())
+    if not stored.logs:
+        return _shared(timeline, measured, "artifact store", (STORING,))
+    known = timeline.pods[timeline.of_runs(STORING)]
+    first, last = float(floats(known, "start_s").min()), float(np.nanmax(floats(known, "end_s"), initial=0.0))
+    if stored.share < _NOTABLE or not over or last <= first:
+        return None
+    at_once = stored.total_s / (last - first)
+    busy = (last - first) * -float(np.expm1(-at_once))
+    return _sharing("artifact store", measured, over, busy, stored.total_s / busy)
 
 
 def _adapters(timeline: Timeline, measured: float) -> Bound | None:
@@ -144,7 +159,10 @@ def _shared(timeline: Timeline, measured: float, part: str, phases: tuple[str, .
     end = np.nan_to_num(np.concatenate([floats(each, "end_s") for each in stretches]), nan=timeline.end_s)
     low, high = merged(start, np.maximum(start, end))
     busy = float((high - low).sum())
-    at_once = float((end - start).sum()) / busy if busy > 0 else 0.0
+    return _sharing(part, measured, over, busy, float((end - start).sum()) / busy if busy > 0 else 0.0)
+
+
+def _sharing(part: str, measured: float, over: int, busy: float, at_once: float) -> Bound | None:
     if at_once < _AT_ONCE:
         return None
     per_hour = 3600 * over / busy

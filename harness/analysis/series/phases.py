@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.timeline import Floats, Timeline, distinct, floats
+from harness.analysis.waits.storing import storing
 from harness.analysis.waits.waits import Waits, waits
-from harness.model.phases import RUN_PHASES, UNSCHEDULABLE
+from harness.model.phases import RUN_PHASES, RUNNING, UNSCHEDULABLE
 
 _GROUPS = (("typical (p50)", 0.5), ("slow (p90)", 0.9), ("slowest (p99)", 0.99))
 _NEAR = 0.02  # of the runs, on each side of a quantile
@@ -69,6 +70,7 @@ class PhaseBreakdown:
         mean_total_s: their mean duration from due to over; NaN without runs.
         longest_s: the longest duration; NaN without runs.
         reversed: stretches of pods that end before they start.
+        caveat: what the phases of pods can't tell; "" for runs without pods.
         phases: one for each of RUN_PHASES.
         groups: all runs, and those around the median, the 90th and the 99th percentile of the duration.
         by_arrival: none with fewer than four runs.
@@ -78,6 +80,7 @@ class PhaseBreakdown:
     mean_total_s: float
     longest_s: float
     reversed: int
+    caveat: str
     phases: tuple[PhaseSummary, ...]
     groups: tuple[PhaseGroup, ...]
     by_arrival: PhasesByArrival | None
@@ -92,6 +95,7 @@ def phase_breakdown(timeline: Timeline) -> PhaseBreakdown:
         mean_total_s=float(split.total.mean()) if runs else np.nan,
         longest_s=float(split.total.max()) if runs else np.nan,
         reversed=split.reversed,
+        caveat=storing(timeline).caveat if timeline.of_runs(RUNNING).any() else "",
         phases=tuple(_summary(name, share, split.of(name)) for name, share in split.shares().items()),
         groups=_groups(split) if runs else (),
         by_arrival=_by_arrival(split, floats(timeline.runs, "seq")[split.row]) if runs >= _LEAST_RUNS else None,

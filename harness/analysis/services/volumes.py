@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import orjson
 
-from harness.analysis.timeline import Floats, Timeline, floats
+from harness.analysis.timeline import Bools, Floats, Timeline, floats
 from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
 
 # A volume with less than this share free counts as full: file systems and stores keep a reserve.
@@ -41,10 +41,20 @@ class Volume:
         return float(self.free[0] - self.free.min())
 
     @property
+    def _low(self) -> Bools:
+        return np.asarray(self.free <= _NEARLY_FULL * self.capacity)
+
+    @property
     def nearly_full_s(self) -> float | None:
         """When it was first full, seconds after t0; none when it never was."""
-        low = np.flatnonzero(self.free <= _NEARLY_FULL * self.capacity)
+        low = np.flatnonzero(self._low)
         return float(self.at_s[low[0]]) if low.size else None
+
+    @property
+    def roomy_until_s(self) -> float:
+        """When it was last known not to be full before it first was; -inf if it was from the beginning."""
+        before = self.at_s[: np.flatnonzero(self._low)[0]] if self._low.any() else self.at_s
+        return float(before[-1]) if before.size else -np.inf
 
     @property
     def full(self) -> bool:

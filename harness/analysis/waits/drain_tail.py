@@ -34,11 +34,15 @@ class DrainTail:
     computing_s: float
 
 
-def drain_tail(timeline: Timeline) -> DrainTail | None:
-    """None when executions did not queue most of the time, or nothing was computed."""
+def drain_tail(timeline: Timeline, replica: str = "") -> DrainTail | None:
+    """Of all workers, or of those of one replica that answers named.
+
+    None when executions did not queue most of the time, or nothing was computed.
+    """
     pods = timeline.pods
+    here = (pods["node"] == replica).to_numpy(dtype=bool) | (not replica)
     phase, start, end = pods["phase"].to_numpy(), floats(pods, "start_s"), floats(pods, "end_s")
-    whole = (pods["row"] >= 0).to_numpy(dtype=bool) & np.isfinite(start) & np.isfinite(end) & (end > start)
+    whole = here & (pods["row"] >= 0).to_numpy(dtype=bool) & np.isfinite(start) & np.isfinite(end) & (end > start)
     computes, waits = (whole & (phase == POD_PHASES.index(name)) for name in (COMPUTING, QUEUED))
     if not computes.any():
         return None

@@ -15,11 +15,11 @@ import pandas as pd
 
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.timeline.memory import remembered
-from harness.model.phases import FAILED, OF_TASK
+from harness.model.phases import FAILED, LAUNCHER_ERROR, OF_TASK
 
 # Reasons of pod events that report a failed container or pod.
 BAD_ENDS = frozenset(
-    {"Failed", "Error", "OOMKilled", "Evicted", "ContainerCannotRun", "DeadlineExceeded", "StartError"}
+    {"Failed", "Error", "OOMKilled", "Evicted", "ContainerCannotRun", "DeadlineExceeded", "StartError", LAUNCHER_ERROR}
 )
 
 _VARYING = (
@@ -34,7 +34,8 @@ _BAD_TASKS = frozenset({FAILED, "ERROR"})
 # Before the message of an event that stands for several: "Failed node wf.root.train: what the node says".
 _COMBINED = "(combined from similar events): "
 # Reasons of a container's end that are no cause.
-_PLAIN = frozenset({"Failed", "Error"})
+_PLAIN = frozenset({"Failed", "Error", LAUNCHER_ERROR})
+_COMMAND_FAILED = re.compile(r"exit status \d+")  # all that the launcher says of a command that failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,11 @@ def own_events(timeline: Timeline) -> pd.DataFrame:
 def reasons(timeline: Timeline) -> dict[str, list[Said]]:
     """By run, failed or not: what its workflow's nodes and its pods say about failures, the most precise first."""
     found: dict[str, list[Said]] = defaultdict(list)
-    for run, said in (*_of_nodes(timeline.events), *_of_pods(timeline)):
+    ends = _bad_ends(timeline.events)
+    logged = (ends["reason"] == LAUNCHER_ERROR) & ~ends["message"].fillna("").str.fullmatch(_COMMAND_FAILED)
+    # The launcher names the cause of what its node and its pod only know as an exit code.
+    first, last = (ends[chosen.to_numpy(dtype=bool)] for chosen in (logged, ~logged))
+    for run, said in (*_of_pods(timeline, first), *_of_nodes(timeline.events), *_of_pods(timeline, last)):
         found[run].append(said)
     return found
 
@@ -116,10 +121,12 @@ def _of_nodes(events: pd.DataFrame) -> Iterator[tuple[str, Said]]:
         yield str(run), Said(message.removeprefix(_COMBINED).partition(": ")[2].strip())
 
 
-def _of_pods(timeline: Timeline) -> Iterator[tuple[str, Said]]:
-    events = timeline.events
-    events = events[(events["kind"] == "Pod").to_numpy(dtype=bool) & events["reason"].isin(BAD_ENDS).to_numpy()]
-    pods = timeline.pods_called(set(events["object"]))
+def _bad_ends(events: pd.DataFrame) -> pd.DataFrame:
+    return events[(events["kind"] == "Pod").to_numpy(dtype=bool) & events["reason"].isin(BAD_ENDS).to_numpy()]
+
+
+def _of_pods(timeline: Timeline, ends: pd.DataFrame) -> Iterator[tuple[str, Said]]:
+    pods = timeline.pods_called(set(ends["object"]))
     place = {step: (node, task) for step, node, task in zip(pods["step"], pods["node"], pods["task"], strict=True)}
     run_of = {
         step: str(timeline.runs["run"].iat[row])
@@ -127,7 +134,7 @@ def _of_pods(timeline: Timeline) -> Iterator[tuple[str, Said]]:
         if row >= 0
     }
     columns = ("object", "run", "reason", "message")
-    for pod, run, reason, message in zip(*(events[name].fillna("") for name in columns), strict=True):
+    for pod, run, reason, message in zip(*(ends[name].fillna("") for name in columns), strict=True):
         named = reason in _PLAIN or reason in message
         text = message if named else f"{reason}: {message}" if message else reason
         yield run or run_of.get(pod, ""), Said(text, *place.get(pod, ("", "")))

@@ -9,6 +9,7 @@ import numpy as np
 from harness.analysis.capacity.autoscaling import NOT_TRIGGERED_SCALE_UP, provisioning_times, requests, scale_ups
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.timeline.memory import remembered
+from harness.analysis.waits.storing import storing
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import (
     PROVISIONING,
@@ -50,7 +51,7 @@ class SchedulingWait:
         grew: it added nodes during the test.
         refused: evidence that it could not get a machine; "" without any.
         pulling: share of the time that the runs' pods had a node spent pulling images.
-        storing: the same, spent storing outputs.
+        storing: the same, spent storing outputs, estimated where it can't be told from running.
         coming_s: median seconds from its decision to a ready node; none without new nodes.
     """
 
@@ -98,7 +99,7 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
         grew=bool(requested.size),
         refused=failed[0] if failed else "",
         pulling=on_node[PULLING] / held,
-        storing=on_node[STORING] / held,
+        storing=storing(timeline).held,
         coming_s=float(np.median(coming)) if coming.size else None,
     )
 

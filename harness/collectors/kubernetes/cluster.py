@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from harness.collectors.collector import Observation
 from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.kube_api import KubeApi
+from harness.collectors.kubernetes.launcher_logs import LauncherLogs
 from harness.collectors.kubernetes.nodes import Nodes
 from harness.collectors.kubernetes.observed_pods import Pods
 from harness.collectors.kubernetes.pods import WORKFLOW
@@ -37,7 +38,8 @@ class Cluster:
         # Watches resume after a short outage, and say so themselves.
         self._health = SourceHealth("kubernetes", journal, brief_s=_BRIEF_S)
         self._nodes = Nodes(journal, {node.name: node for node in observation.folder.records(Node)}.values())
-        self._pods = Pods(journal, since)
+        self._logs = LauncherLogs(self._api, journal)
+        self._pods = Pods(journal, since, self._logs.offer)
         recorded = observation.folder.records(Event)
         phases = ((each.object, each.reason) for each in recorded if each.kind == WORKFLOW_KIND)
         self._workflows = Workflows(journal, since, phases)
@@ -86,6 +88,10 @@ class Cluster:
             threading.Thread(target=each.follow, args=(stop,), name=f"watch-{k}", daemon=True)
             for k, each in enumerate(followed)
         ]
+        reading = threading.Thread(
+            target=self._logs.follow, args=(stop, self._pods.see_log), name="launcher-logs", daemon=True
+        )
+        threads.append(reading)
         for thread in threads:
             thread.start()
         activity = self._observation.activity

@@ -24,7 +24,7 @@ _UNAUTHORIZED = 401
 _WHOLE = "application/json"
 _METADATA = f"{_WHOLE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_OF_LIST = f"{_WHOLE};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-_NODE_IN_PATH = re.compile(r"/nodes/[^/]+/")
+_NAME_IN_PATH = re.compile(r"/(nodes|pods)/[^/]+/")
 _GRACE_S = 5.0
 _QUIET_S = 90.0  # a watch without any data for so long, not even a bookmark, is considered dead
 
@@ -70,6 +70,18 @@ class KubeApi:
             raise UnreachableError(f"GET {path}: the response is not a JSON object")
         return parsed
 
+    def get_text(self, path: str, query: Mapping[str, str]) -> str:
+        """A body that is not JSON, such as a container's log.
+
+        Raises:
+            UnreachableError: as in `get`.
+        """
+        response = self._request(path, query, self._settings.answer_timeout_s, "*/*")
+        try:
+            return response.data.decode(errors="replace")
+        except urllib3.exceptions.HTTPError as error:
+            raise UnreachableError(f"GET {path}: the response can't be read: {error}") from error
+
     def watch(self, path: str, query: Mapping[str, str], *, metadata_only: bool = False) -> "Stream":
         """The changes since a resource version, as they happen.
 
@@ -108,7 +120,7 @@ class KubeApi:
         client = self._connected()
         headers = {"Accept": accept, "User-Agent": "pipeswarm-observer", **client.default_headers}
         client.update_params_for_auth(headers, [], ["BearerToken"])
-        endpoint = _NODE_IN_PATH.sub("/nodes/*/", path)
+        endpoint = _NAME_IN_PATH.sub(r"/\1/*/", path)
         self._journal.count(f"kubernetes {'WATCH' if 'watch' in query else 'GET'} {endpoint}")
         try:
             response: urllib3.BaseHTTPResponse = client.rest_client.pool_manager.request(

@@ -2,11 +2,12 @@
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.events import BEFORE_NS
+from harness.collectors.kubernetes.launcher_logs import EndedPod, LauncherLog, ended_pod
 from harness.collectors.kubernetes.pod_requests import RecordedRequests
 from harness.collectors.kubernetes.pods import PodLife
 from harness.collectors.kubernetes.reflector import Manifest
@@ -26,12 +27,15 @@ class _Known:
 class Pods:
     """Takes in pods and their events from several threads.
 
+    `offer` is called with each pod whose log may be read, once.
+
     Attributes:
         runs: runs that pods have worked for.
     """
 
-    def __init__(self, journal: Journal, since: int) -> None:
+    def __init__(self, journal: Journal, since: int, offer: Callable[[EndedPod], None] = lambda _: None) -> None:
         self._journal = journal
+        self._offer = offer
         self._since = since - BEFORE_NS
         self._pods: dict[str, _Known] = {}
         self._by_name: dict[tuple[str, str], str] = {}  # the latest uid of each (namespace, name)
@@ -50,7 +54,7 @@ class Pods:
             if known is None:
                 known = self._pods[uid] = _Known(PodLife.of(manifest), {}, now_at)
                 self._by_name[str(metadata.get("namespace", "")), str(metadata["name"])] = uid
-            life = known.life
+            life, was_over = known.life, known.life.over is not None
             if change == "DELETED":
                 life.see_deleted(manifest, now_at)
             else:
@@ -64,6 +68,18 @@ class Pods:
             else:
                 self._alive.discard(uid)
             self._write(known)
+            if life.over and not was_over and change != "DELETED" and life.over.at >= self._since:
+                ended = ended_pod(manifest, life.run, life.task)
+                if ended is not None:
+                    self._offer(ended)
+
+    def see_log(self, uid: str, log: LauncherLog) -> None:
+        """Take in what the log of a pod tells."""
+        with self._lock:
+            known = self._pods.get(uid)
+            if known is not None and log.uploading_at is not None:
+                known.life.see_upload(log.uploading_at)
+                self._write(known)
 
     def see_event(self, event: Manifest) -> PodLife | None:
         """Take in an event of a pod; returns the pod's life, none when the pod is not known.

@@ -3,9 +3,9 @@
 A pod of a KFP v2 run has the labels ``pipeline/runid`` (the run's id) and ``workflows.argoproj.io/workflow``, and the
 annotation ``workflows.argoproj.io/node-name``: ``<workflow>(0).root(0).train-driver(0)`` for a driver, and
 ``<workflow>(0).root(0).train(0).executor(0)`` for the pod that runs the user's container. Each ``(0)`` is an attempt;
-without KFP's ConfigMap, which makes every node one that may be retried, there are none. The main container
-is called ``main``; ``wait`` beside it saves outputs for Argo, and KFP's launcher saves artifacts within ``main``. A
-run's task details name no pods.
+without KFP's ConfigMap, which makes every node one that may be retried, there are none. The main container is called
+``main``; ``wait`` beside it saves logs and outputs for Argo. KFP's launcher saves artifacts within ``main``, which only
+its log shows: see `launcher_logs`. A run's task details name no pods.
 
 Conditions and the kubelet's events have timestamps in whole seconds, the scheduler's events in microseconds; the
 lengths of pulls in the kubelet's messages are exact to a millisecond.
@@ -77,6 +77,7 @@ class PodLife:
     _scheduled: Stamp | None = None
     _started: Stamp | None = None
     _finished: Stamp | None = None
+    _uploading: Stamp | None = None  # within the main container
     _pulls: Pulls = field(default_factory=Pulls)
     _failures: dict[tuple[str, str], Event] = field(default_factory=dict)
 
@@ -120,6 +121,10 @@ class PodLife:
             self._pulls.see_start(message, first)
         elif reason == "Pulled":
             self._pulls.see_end(message, last)
+
+    def see_upload(self, began_at: int) -> None:
+        """The main container began to store its outputs at `began_at`, UTC ns, as its log says."""
+        self._uploading = Stamp(began_at, 1e-6)
 
     def appeared(self, at: int) -> None:
         """The watch suggests that the pod was created at `at`, UTC ns.
@@ -227,8 +232,9 @@ class PodLife:
                 found.append((RUNNING, self._started))
             elif pulling and not self.over:
                 return found, True
-        if self._started and self._finished and self._finished != self.over:
-            found.append((STORING, self._finished))
+        storing = self._uploading or self._finished
+        if self._started and storing and storing != self.over:
+            found.append((STORING, storing))
         if self.over:
             found.append(("", self.over))
         return found, self.over is None

@@ -120,7 +120,7 @@ class Kubelet:
         if exit_code or pod.reason == "":
             pod.exit_code, pod.reason, pod.message = exit_code, reason, message
         pod.finished = self._loop.now
-        pod.phase = "Failed" if pod.exit_code else "Succeeded"
+        pod.phase = "Failed" if pod.exit_code or pod.wait_error else "Succeeded"
         pod.station = pod.job = None
         self._listener.pod_changed(pod, _OVER)
         self._leave(pod)

@@ -33,11 +33,10 @@ class Pod:
 
     __slots__ = (
         "attempts", "created", "deleting", "exit_code", "finished", "grace_s", "images", "index", "init_s", "job",
-        "labels", "leaves", "limit_cpu", "limit_memory", "main_ended", "message", "name", "namespace", "node",
+        "labels", "launch", "leaves", "limit_cpu", "limit_memory", "main_ended", "message", "name", "namespace", "node",
         "nominated", "on_over", "on_running", "owner", "path", "phase", "preemptor", "pull_error", "pulled", "reason",
-        "retry_at",
-        "role", "scale_up", "scheduled", "shape", "started", "station", "task", "unschedulable", "usage_cpu",
-        "usage_memory",
+        "retry_at", "role", "scale_up", "scheduled", "shape", "started", "station", "task", "unschedulable",
+        "usage_cpu", "usage_memory", "wait_error",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +85,8 @@ class Pod:
         self.exit_code = 0
         self.reason = ""  # of the main container's termination; Evicted is the pod's own
         self.message = ""
+        self.launch: object = None  # what the program around a step's command did
+        self.wait_error = ""  # the termination message of the container beside it; "" when that ended well
         self.limit_cpu = 0  # thousandths of a core; 0 is none
         self.limit_memory = 0
         self.usage_cpu = 0.0  # cores used while computing

@@ -52,3 +52,7 @@ class Calendar:
                 self._texts.clear()
             text = self._texts[second] = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return text
+
+    def fine_stamp(self, t: float) -> str:
+        """RFC 3339 in nanoseconds, as container runtimes stamp the lines of logs."""
+        return f"{self.stamp(t)[:-1]}.{self.ns(t) % 10**9:09d}Z"

@@ -50,7 +50,8 @@ def simulate_executions(
         calendar: of the submitter, whose clock is right.
         horizon: simulated seconds; runs that have not ended by then stay open.
     """
-    loop = platform.loop
+    loop, settings = platform.loop, platform.profile.hetida
+    assert settings is not None
     request = backend_request({}, orjson.loads(package))
     runs = Random(f"{platform.seed}/runs")
     every = [_Sent(arrival, str(UUID(int=runs.getrandbits(128)))) for arrival in arrivals]
@@ -61,7 +62,7 @@ def simulate_executions(
             loop.run(loop.next_at)
     yield from _nodes(platform.profile, calendar)
     for seq, each in enumerate(every):
-        yield from _records(seq, each, calendar)
+        yield from _records(seq, each, calendar, named=settings.runtime.names_replicas)
     for at_s, count in _in_flight(every):
         yield Sample(RUNS_IN_FLIGHT, calendar.ns(at_s), float(count))
 
@@ -86,7 +87,8 @@ def _nodes(profile: Profile, calendar: Calendar) -> Iterator[Node]:
         )  # fmt: skip
 
 
-def _records(seq: int, sent: _Sent, calendar: Calendar) -> Iterator[Record]:
+def _records(seq: int, sent: _Sent, calendar: Calendar, *, named: bool) -> Iterator[Record]:
+    """What an arrival leaves; if `named`, its answer names the replica, as a balancer does. Nothing names workers."""
     scenario, due_at = sent.arrival.scenario, calendar.ns(sent.arrival.due_s)
     over_at = None if sent.over is None else calendar.ns(sent.over)
     job = sent.job
@@ -100,7 +102,7 @@ def _records(seq: int, sent: _Sent, calendar: Calendar) -> Iterator[Record]:
         return
     yield Span(sent.run, "", RUN, due_at, over_at, task=scenario.run_name, source=SOURCE)
     if job.ending is Ending.OK:
-        node = f"runtime-{job.replica}/{job.worker}"
+        node = f"runtime-{job.replica}" if named else None
         for attempt, phase, begun, ended in _stretches(job):
             yield Span(
                 sent.run, sent.run, phase, calendar.ns(begun), calendar.ns(ended), attempt=attempt, node=node,

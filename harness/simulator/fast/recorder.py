@@ -7,6 +7,7 @@ from typing import Any
 from harness.model import Event, Node, Sample, Span
 from harness.model.phases import (
     FAILED,
+    LAUNCHER_ERROR,
     OF_TASK,
     PULLING,
     REQUESTED_CPU_CORES,
@@ -18,13 +19,16 @@ from harness.model.phases import (
     STARTING,
     STORING,
     UNSCHEDULABLE,
+    UPLOAD_SECONDS,
 )  # fmt: skip
+from harness.model.sampling import of_failures, of_uploads
 from harness.simulator import cluster
 from harness.simulator.cluster import Change, Pod, Shape
 from harness.simulator.cluster.objects import DISRUPTED_BY_GC, DISRUPTED_BY_SCHEDULER
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.records import SOURCE, Record
 from harness.simulator.kfp.graph import EXECUTOR
+from harness.simulator.kfp.launcher import Launch
 from harness.simulator.kfp.records import OVER, Run
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
@@ -63,6 +67,7 @@ class Recorder:
         self._explained: dict[Shape, tuple[float, str]] = {}
         self._read = 0
         self._usual: dict[str, Shape] = {}  # the requests of each task's first pod
+        self._failures, self._uploads = of_failures(), of_uploads()  # whose logs are read
 
     def follow(self, platform: Platform) -> None:
         """Record this platform, whose clock stamps the records."""
@@ -143,7 +148,10 @@ class Recorder:
         """A pod's spans, and its requests: once per task, and again for each pod whose requests differ."""
         assert isinstance(pod.owner, Workflow)
         task = _task(pod)
-        found = _life(pod, task, pod.owner.run_id, calendar)
+        launch = self._logged(pod, task)
+        found = _life(pod, task, pod.owner.run_id, calendar, launch.uploading if launch else None)
+        if launch is not None:
+            found.extend(_launched(pod, launch, task, calendar))
         shape, usual = pod.shape, self._usual.get(task)
         if usual is None or shape[:3] != usual[:3]:
             self._usual.setdefault(task, shape)
@@ -155,6 +163,24 @@ class Recorder:
             )
             found.extend(Sample(metric, calendar.ns(pod.created), value, labels) for metric, value in requested)
         return found
+
+    def _logged(self, pod: Pod, task: str) -> Launch | None:
+        """What the launcher of a pod did, if the observer would read its log."""
+        if not isinstance(pod.launch, Launch) or not pod.over or pod.deleting is not None:
+            return None
+        sampling = self._failures if pod.phase == "Failed" else self._uploads
+        return pod.launch if sampling.chooses(task) else None
+
+
+def _launched(pod: Pod, launch: Launch, task: str, calendar: Calendar) -> Iterator[Record]:
+    """What the log tells: how long the outputs were uploaded, and why the launcher failed."""
+    assert isinstance(pod.owner, Workflow)
+    if launch.error and pod.main_ended is not None:
+        at = calendar.ns(pod.main_ended)
+        yield Event(at, "Pod", pod.name, LAUNCHER_ERROR, launch.error, SOURCE, pod.owner.run_id, type="Warning")
+    elif launch.uploaded is not None and launch.uploading is not None:
+        labels = {"task": task, "pod": pod.name}
+        yield Sample(UPLOAD_SECONDS, calendar.ns(launch.uploaded), launch.uploaded - launch.uploading, labels)
 
 
 def _task(pod: Pod) -> str:
@@ -201,12 +227,17 @@ def _span(*values: Any) -> Span:
     return span  # type: ignore[no-any-return]
 
 
-def _life(pod: Pod, task: str, run_id: str, calendar: Calendar) -> list[Record]:
-    """The spans of a pod's phases so far; a lost pod ends in its current phase."""
+def _life(pod: Pod, task: str, run_id: str, calendar: Calendar, uploading: float | None) -> list[Record]:
+    """The spans of a pod's phases so far; a lost pod ends in its current phase.
+
+    Storing begins when `uploading` did, if the log was read, else with the end of the main container.
+    """
     found: list[Record] = []
     at, over, name, node = calendar.ns, pod.finished, pod.name, pod.node.name if pod.node is not None else None
     ends: tuple[float | None, ...]
-    phases, ends = _PHASES, (pod.scheduled, pod.pulled, pod.started, pod.main_ended, over)
+    phases, ends = _PHASES, (
+        pod.scheduled, pod.pulled, pod.started, pod.main_ended if uploading is None else uploading, over,
+    )  # fmt: skip
     if pod.unschedulable is not None:
         phases, ends = (SCHEDULING, UNSCHEDULABLE, *phases[1:]), (pod.unschedulable, *ends)
     # A phase begins where the previous one ends: each instant is converted once.
@@ -224,6 +255,8 @@ def _life(pod: Pod, task: str, run_id: str, calendar: Calendar) -> list[Record]:
     if pod.exit_code and over is not None:
         reason, text = _end(pod)
         found.append(Event(calendar.ns(over), "Pod", name, reason, text, SOURCE, run_id, type="Warning"))
+    if pod.wait_error and over is not None:
+        found.append(Event(calendar.ns(over), "Pod", name, "Error", pod.wait_error, SOURCE, run_id, type="Warning"))
     return found
 
 

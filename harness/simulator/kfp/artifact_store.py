@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from math import inf
+from typing import NamedTuple
 
 from harness.model.exposition import Histogram
 from harness.simulator.cluster import Node, Pod
@@ -11,19 +12,30 @@ from harness.simulator.engine.queues import ProcessorSharing
 from harness.simulator.profile import ArtifactStore as Settings
 from harness.simulator.profile.store_products import INSTALLED
 
-Done = Callable[[Pod, float, str], None]  # called with the pod, the bytes, and the error ("" for none)
+_LOG_BYTES = 4096.0
+
+
+class Refusal(NamedTuple):
+    """Why a request failed: the store's answer, or the connection's error where `status` is ""."""
+
+    status: str
+    code: str
+    message: str
+
+
+Done = Callable[[Pod, float, Refusal | None], None]  # called with the pod, the bytes, and why it failed, if it did
+Archived = Callable[[Pod, Refusal | None], None]
 
 
 class ArtifactStore:
     """One object store behind one volume.
 
     All transfers share its bandwidth. A write to a full store, or from a node that cannot reach it, is retried until
-    the client's timeout and then fails with the error that Argo's executor reports. None of this applies where outputs
-    are shared in memory.
+    the client's timeout and then fails. Outputs that are shared in memory don't touch it; logs do.
     """
 
     def __init__(self, loop: EventLoop, settings: Settings) -> None:
-        self._loop = loop
+        self.loop = loop
         self.settings = settings
         self.installed = INSTALLED[settings.product]
         self.capacity = settings.capacity
@@ -52,24 +64,43 @@ class ArtifactStore:
         elif self._reaches(pod) and not self.full_for(size):
             self._put(pod, size, done)
         else:
-            self._loop.after(self.settings.timeout_s, self._last_try, pod, size, done)
+            self.loop.after(self.settings.timeout_s, self._last_try, pod, size, done)
 
     def _last_try(self, pod: Pod, size: float, done: Done) -> None:
         if pod.deleting is not None:
             return
-        if not self._reaches(pod):
-            error = f"unable to write outputs: {self._unreached('Put')}"
-            self._refused("PUT", "timeout", pod, size, error, done)
-        elif self.full_for(size):
-            error = f"unable to write outputs: {self.installed.full}: timed out waiting for the condition"
-            self._refused("PUT", self.installed.full_status, pod, size, error, done)
-        else:
+        why = self._refusal(pod, size, "Put")
+        if why is None:
             self._put(pod, size, done)
+        else:
+            self._refused("PUT", why, pod, size, done)
 
-    def _refused(self, kind: str, status: str, pod: Pod, size: float, error: str, done: Done) -> None:
-        self.requests[kind, status] += 1
+    def _refusal(self, pod: Pod, size: float, verb: str) -> Refusal | None:
+        """Why a write of `size` bytes fails, or a read of what is stored (0 bytes)."""
+        if not self._reaches(pod):
+            url = f"http://{self.installed.service}.kubeflow.svc.cluster.local:9000/mlpipeline/"
+            return Refusal("", "", f'{verb} "{url}": dial tcp 10.0.68.9:9000: i/o timeout')
+        if size and not self.settings.memory_bytes_per_s and self.full_for(size):
+            code, _, message = self.installed.full.partition(": ")
+            return Refusal(self.installed.full_status, code, message)
+        return None
+
+    def _refused(self, kind: str, why: Refusal, pod: Pod, size: float, done: Done) -> None:
+        self.requests[kind, why.status or "timeout"] += 1
         self.durations[kind].observe(self.settings.timeout_s)
-        done(pod, size, error)
+        done(pod, size, why)
+
+    def archive(self, pod: Pod, done: Archived) -> None:
+        """Store a container's log: kilobytes, which take as long as a request."""
+        refused = self._refusal(pod, _LOG_BYTES, "Put") is not None
+        takes = self.settings.timeout_s if refused else self.request_s
+        self.loop.after(takes, self._archived, pod, takes, done)
+
+    def _archived(self, pod: Pod, takes: float, done: Archived) -> None:
+        why = self._refusal(pod, _LOG_BYTES, "Put")
+        self.requests["PUT", "200" if why is None else why.status or "timeout"] += 1
+        self.durations["PUT"].observe(takes)
+        done(pod, why)
 
     def _put(self, pod: Pod, size: float, done: Done) -> None:
         self.used += size
@@ -82,16 +113,13 @@ class ArtifactStore:
         elif self._reaches(pod):
             self._transfer("GET", pod, size, done)
         else:
-            error = f"unable to read inputs: {self._unreached('Get')}"
-            self._loop.after(self.settings.timeout_s, self._refused, "GET", "timeout", pod, size, error, done)
-
-    def _unreached(self, verb: str) -> str:
-        url = f"http://{self.installed.service}.kubeflow.svc.cluster.local:9000/mlpipeline/"
-        return f'{verb} "{url}": dial tcp: i/o timeout: timed out waiting for the condition'
+            why = self._refusal(pod, 0.0, "Get")
+            assert why is not None
+            self.loop.after(self.settings.timeout_s, self._refused, "GET", why, pod, size, done)
 
     def _copy(self, pod: Pod, size: float, takes: float, done: Done) -> None:
         pod.station = self._memory
-        pod.job = self._memory.add(takes, 0.0, done, pod, size, "")
+        pod.job = self._memory.add(takes, 0.0, done, pod, size, None)
 
     def _transfer(self, kind: str, pod: Pod, size: float, done: Done) -> None:
         stream = self.settings.stream_bytes_per_s
@@ -99,12 +127,12 @@ class ArtifactStore:
         # A PUT is answered at its end; the first byte of a GET arrives before the transfer.
         share = self.request_s / alone_s if kind == "GET" and self.installed.first_byte else 1.0
         pod.station = self.link
-        pod.job = self.link.add(alone_s, stream, self._transferred, kind, self._loop.now, share, pod, size, done)
+        pod.job = self.link.add(alone_s, stream, self._transferred, kind, self.loop.now, share, pod, size, done)
 
     def _transferred(self, kind: str, begun: float, share: float, pod: Pod, size: float, done: Done) -> None:
         self.requests[kind, "200"] += 1
-        self.durations[kind].observe((self._loop.now - begun) * share)
-        done(pod, size, "")
+        self.durations[kind].observe((self.loop.now - begun) * share)
+        done(pod, size, None)
 
     def _reaches(self, pod: Pod) -> bool:
         return pod.node is None or not self.unreachable(pod.node)

@@ -3,7 +3,6 @@
 from random import Random
 
 from harness.simulator.cluster import Pod
-from harness.simulator.cluster.kubelet import Kubelet
 from harness.simulator.kfp.conditions import Given, Known, Source
 from harness.simulator.kfp.graph import Plan
 from harness.simulator.kfp.steps import Steps
@@ -20,7 +19,6 @@ class Drivers:
     def __init__(
         self,
         settings: Settings,
-        kubelet: Kubelet,
         steps: Steps,
         *,
         times: Random,
@@ -31,7 +29,6 @@ class Drivers:
         self.slowdown = 1.0
         self.inside = inside
         self._settings = settings
-        self._kubelet = kubelet
         self._steps = steps
         self._times = times
         self._choices = choices
@@ -50,8 +47,7 @@ class Drivers:
 
     def end(self, pod: Pod) -> None:
         """End a pod whose work is done."""
-        self._kubelet.end_main(pod)
-        self._kubelet.finish(pod)
+        self._steps.logs.end(pod)
 
     def remember(self, workflow: Workflow, plan: Plan) -> None:
         """Put a computed step into the execution cache."""

@@ -1,4 +1,4 @@
-"""What happens inside a step's pod: read the inputs, compute, write the outputs."""
+"""What happens inside a step's main container: read the inputs, compute, write the outputs."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -8,13 +8,14 @@ from harness.model.errors import ConfigError
 from harness.simulator.cluster import Pod, Shape
 from harness.simulator.cluster.kubelet import SIGKILLED, Kubelet
 from harness.simulator.cluster.shapes import quantity
-from harness.simulator.kfp.artifact_store import ArtifactStore
+from harness.simulator.kfp.artifact_store import ArtifactStore, Refusal
 from harness.simulator.kfp.graph import Plan
+from harness.simulator.kfp.launcher import FAILED, Launch, LogArchive, download_error, upload_error
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Step as StepModel
 
 _OOM_AT = 0.6  # share of the computation after which memory peaks
-_EXIT = 1
+_COMMAND_FAILED = "exit status 1"
 _MI = 2**20
 _LOW_ON_MEMORY = (
     "The node was low on resource: memory. Threshold quantity: 100Mi, available: 88Mi. Container main was using "
@@ -26,9 +27,8 @@ class Steps:
     """Runs executor pods according to the profile's step models.
 
     A step's duration is its compute time on an idle node. It grows if the CPU limit is below the step's usage, or if
-    the node's pods demand more cores than it has. The pod's ``wait`` container writes outputs after ``main`` has ended,
-    so that the transfer is visible from outside (KFP's launcher writes artifacts within ``main``; Argo's ``wait``
-    writes logs and outputs).
+    the node's pods demand more cores than it has. KFP's launcher reads inputs and writes outputs within ``main``, so
+    that only its log tells transfers from the computation.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class Steps:
         self._store = store
         self._matched: dict[str, StepModel] = {}
         self._kubelet = kubelet
+        self.logs = LogArchive(store, kubelet)
         self.cpu_factor = 1.0  # multiplies the CPU usage of steps
         self.memory_factor = 1.0
         self.evicted = 0.0  # share of steps that their node evicts for lack of memory
@@ -76,6 +77,7 @@ class Steps:
 
     def run(self, pod: Pod) -> None:
         """Run the main container, which has just started: read the inputs first."""
+        pod.launch = Launch()
         workflow, size = pod.owner, 0.0
         assert isinstance(workflow, Workflow)
         for each in workflow.graph.plans[pod.index].reads:
@@ -85,11 +87,11 @@ class Steps:
         if size:
             self._store.read(pod, size, self._compute)
         else:
-            self._compute(pod, size, "")
+            self._compute(pod, size, None)
 
-    def _compute(self, pod: Pod, _: float, error: str) -> None:
-        if error:
-            self._kubelet.finish(pod, _EXIT, "Error", error)
+    def _compute(self, pod: Pod, _: float, why: Refusal | None) -> None:
+        if why is not None:
+            self._fail(pod, download_error(why))
             return
         assert isinstance(pod.owner, Workflow)
         model, random, parameters = self.model(pod.task), self._random, pod.owner.parameters
@@ -106,11 +108,11 @@ class Steps:
         pod.station = pod.node.processor
         if pod.limit_memory and pod.usage_memory > pod.limit_memory:
             pod.usage_memory = float(pod.limit_memory)
-            pod.job = pod.station.add(takes * _OOM_AT, cpu, self._kubelet.finish, pod, SIGKILLED, "OOMKilled", "")
+            pod.job = pod.station.add(takes * _OOM_AT, cpu, self.logs.end, pod, SIGKILLED, "OOMKilled")
         elif self.evicted and random.random() < self.evicted:
             pod.job = pod.station.add(takes * _OOM_AT, cpu, self._evict, pod)
         elif fails:
-            pod.job = pod.station.add(takes, cpu, self._kubelet.finish, pod, _EXIT, "Error", "")
+            pod.job = pod.station.add(takes, cpu, self._fail, pod, _COMMAND_FAILED)
         else:
             pod.job = pod.station.add(takes, cpu, self._store_output, pod, output)
 
@@ -119,16 +121,28 @@ class Steps:
         self._kubelet.evict(pod, _LOW_ON_MEMORY.format(used=used, request=request))
 
     def _store_output(self, pod: Pod, size: float) -> None:
-        self._kubelet.end_main(pod)
+        assert isinstance(pod.launch, Launch)
+        pod.launch.uploading = self._store.loop.now
+        assert pod.station is not None
+        assert pod.job is not None
+        pod.launch.core_s = pod.station.work_of(pod.job)
         pod.station = pod.job = None
         self._store.write(pod, size, self._stored)
 
-    def _stored(self, pod: Pod, size: float, error: str) -> None:
-        if error:
-            self._kubelet.finish(pod, _EXIT, "Error", f"failed to save outputs: {error}")
+    def _stored(self, pod: Pod, size: float, why: Refusal | None) -> None:
+        assert isinstance(pod.launch, Launch)
+        if why is not None:
+            self._fail(pod, upload_error(why))
             return
+        pod.launch.uploaded = self._store.loop.now
         assert isinstance(pod.owner, Workflow)
         step = pod.owner.steps[pod.index]
         assert step is not None
         step.output = size
-        self._kubelet.finish(pod)
+        self.logs.end(pod)
+
+    def _fail(self, pod: Pod, error: str) -> None:
+        """End the launcher with an error that only its log holds."""
+        assert isinstance(pod.launch, Launch)
+        pod.launch.error = error
+        self.logs.end(pod, FAILED, "Error")

@@ -7,26 +7,30 @@ from typing import NamedTuple
 from aiohttp import web
 
 from harness.simulator.cluster import Pod
+from harness.simulator.engine.calendar import Calendar
+from harness.simulator.kfp.launcher import WAIT_FAILED, Launch
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_api import ApiError
 from harness.simulator.kube_api.options import flag, number
-from harness.simulator.kube_objects.pod_status import WAIT, failed_later, init_containers
+from harness.simulator.kube_objects.pod_status import WAIT, init_containers
 from harness.simulator.kube_objects.snapshots import main_container, pod_snapshot
 from harness.simulator.kube_objects.view import KubernetesView
 
+_MAIN, _LAUNCHER, _STORE = "main.go", "launcher_v2.go", "object_store.go"
 _FOLLOW_S = 0.5  # interval at which a followed log is checked for new lines
 
 
 class Line(NamedTuple):
-    """One log line, written at `at` (simulated seconds)."""
+    """One log line, written at `at` (simulated seconds); `source` is the file of a glog line, "" for others."""
 
     at: float
     level: str
     text: str
+    source: str = ""
 
 
 class Logs:
-    """Serves the pod logs of one platform: containers log their start and their end."""
+    """Serves the pod logs of one platform: what KFP's launcher logs, and other containers' start and end."""
 
     def __init__(self, view: KubernetesView, advance: Callable[[], None]) -> None:
         self._view = view
@@ -78,9 +82,8 @@ class Logs:
             chosen = chosen[max(0, len(chosen) - number(query, "tailLines")) :]
         text = ""
         for line in chosen:
-            stamp, message = calendar.stamp(line.at), line.text.replace('"', "'")
-            before = f"{stamp} " if flag(query, "timestamps") else ""
-            text += f'{before}time="{stamp}" level={line.level} msg="{message}"\n'
+            before = f"{calendar.fine_stamp(line.at)} " if flag(query, "timestamps") else ""
+            text += f"{before}{_written(line, calendar)}\n"
         limit = number(query, "limitBytes")
         return text[:limit] if limit else text
 
@@ -105,16 +108,49 @@ def _container(pod: Pod, asked: str) -> str:
     raise ApiError(400, "BadRequest", f"{choice} or one of the init containers: [{' '.join(inits)}]")
 
 
+def _written(line: Line, calendar: Calendar) -> str:
+    if not line.source:
+        message = line.text.replace('"', "'")
+        return f'time="{calendar.stamp(line.at)}" level={line.level} msg="{message}"'
+    # glog: severity, month and day, time, process, place in the source.
+    day, _, time = calendar.fine_stamp(line.at).partition("T")
+    return f"{line.level}{day[5:].replace('-', '')} {time[:15]}       1 {line.source}:1] {line.text}"
+
+
 def _lines(pod: Pod, container: str) -> list[Line]:
-    snapshot = pod_snapshot(pod, "")
-    begun, ended, code = pod.started, pod.finished, pod.exit_code if failed_later(snapshot) else 0
+    begun, ended, code = pod.started, pod.finished, WAIT_FAILED if pod.wait_error else 0
+    message = pod.wait_error
     if container == main_container(pod):
-        ended, code = pod.main_ended, pod.exit_code - code
+        ended, code, message = pod.main_ended, pod.exit_code, pod.message
     elif container != WAIT:
         begun, ended, code = pod.pulled, pod.started, 0
+    if begun is not None and isinstance(pod.launch, Launch) and container == main_container(pod):
+        return _launcher_lines(pod.launch, begun, ended)
     lines = []
     if begun is not None:
         lines.append(Line(begun, "info", f"{pod.task or pod.name}: {container} started"))
     if ended is not None:
-        lines.append(Line(ended, "error" if code else "info", (pod.message if code else "") or f"exit code {code}"))
+        lines.append(Line(ended, "error" if code else "info", (message if code else "") or f"exit code {code}"))
+    return lines
+
+
+def _launcher_lines(launch: Launch, begun: float, ended: float | None) -> list[Line]:
+    """The lines around the command's own, of which the simulated one has none."""
+    lines = [Line(begun, "I", "Setting log level to: '1'", _MAIN)]
+    if launch.uploading is not None:
+        begun = launch.uploading
+        missing = "output metadata file does not exist in /tmp/kfp_outputs/output_metadata.json"
+        lines.append(Line(begun, "I", missing, _LAUNCHER))
+        lines.append(Line(begun, "I", "Executing uploadOutputArtifacts attempt: 1", _LAUNCHER))
+        lines.append(Line(begun, "I", "outputArtifact in uploadOutputArtifacts call: output", _LAUNCHER))
+    if launch.uploaded is not None:
+        copied = 'uploadFile(localFilePath="/minio/mlpipeline/output", blobFilePath="output")'
+        lines.append(Line(launch.uploaded, "I", copied, _STORE))
+    if ended is None:
+        return lines
+    if launch.error and launch.uploading is not None:
+        lines.append(Line(ended, "E", f"All upload artifact attempts failed: {launch.error}", _LAUNCHER))
+    lines.append(Line(ended, "I", "publish success.", _LAUNCHER))
+    if launch.error:
+        lines.append(Line(ended, "F", f"failed to execute component: {launch.error}", _MAIN))
     return lines

@@ -1,6 +1,7 @@
 """The status of a pod and its containers, as written by a kubelet."""
 
 from harness.simulator.cluster.kubelet import EVICTED
+from harness.simulator.kfp.launcher import WAIT_FAILED
 from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest
@@ -109,8 +110,7 @@ def _main_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         return {"running": {"startedAt": stamp(pod.started)}}
     if pod.reason == EVICTED:
         return _terminated(pod.exit_code, "Error", "", stamp(pod.started), stamp(pod.main_ended))
-    code, reason, message = (0, "Completed", "") if failed_later(pod) else (pod.exit_code, pod.reason, pod.message)
-    return _terminated(code, reason, message, stamp(pod.started), stamp(pod.main_ended))
+    return _terminated(pod.exit_code, pod.reason, pod.message, stamp(pod.started), stamp(pod.main_ended))
 
 
 def _wait_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
@@ -120,18 +120,8 @@ def _wait_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
         return {"running": {"startedAt": stamp(pod.started)}}
     if pod.reason == EVICTED:
         return _terminated(pod.exit_code, "Error", "", stamp(pod.started), stamp(pod.finished))
-    code, reason, message = (pod.exit_code, "Error", pod.message) if failed_later(pod) else (0, "Completed", "")
-    return _terminated(code, reason, message, stamp(pod.started), stamp(pod.finished))
-
-
-def failed_later(pod: PodSnapshot) -> bool:
-    """Whether the pod failed after its main container had succeeded."""
-    return (
-        bool(pod.exit_code)
-        and pod.finished is not None
-        and pod.main_ended is not None
-        and pod.main_ended < pod.finished
-    )
+    code, reason = (WAIT_FAILED, "Error") if pod.wait_error else (0, "Completed")
+    return _terminated(code, reason, pod.wait_error, stamp(pod.started), stamp(pod.finished))
 
 
 def _terminated(code: int, reason: str, message: str, started: str, finished: str) -> Manifest:

@@ -61,6 +61,7 @@ class PodSnapshot(NamedTuple):
     exit_code: int
     reason: str
     message: str
+    wait_error: str  # termination message of the container ``wait``
     deleting: float | None
     grace_s: float
     disrupted: tuple[str, ...]  # reason and message of its disruption
@@ -155,8 +156,8 @@ def pod_snapshot(pod: Pod, explanation: str) -> PodSnapshot:
         pod.name, pod.namespace, labels, pod.role, pod.task, path, pod.shape, pod.images,
         (pod.limit_cpu, pod.limit_memory), pod.phase, pod.created, pod.unschedulable, explanation, pod.scheduled,
         node.name if node is not None else "", address(node.index) if node is not None else "", pod.pulled, pod.started,
-        pod.main_ended, pod.finished, pod.exit_code, pod.reason, pod.message, pod.deleting, pod.grace_s,
-        _disrupted(pod), pod.pull_error, pod.nominated, tuple(pod.labels.items()),
+        pod.main_ended, pod.finished, pod.exit_code, pod.reason, pod.message, pod.wait_error, pod.deleting,
+        pod.grace_s, _disrupted(pod), pod.pull_error, pod.nominated, tuple(pod.labels.items()),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from harness.simulator.cluster import Node, Pod
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.hetida import Replica
+from harness.simulator.kfp.launcher import Launch
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_objects.components import RUNTIME
 from harness.simulator.kube_objects.pod_status import WAIT
@@ -116,9 +117,9 @@ class Meter:
 
     @staticmethod
     def _computed(pod: Pod) -> tuple[float, float]:
-        """Cores and core-seconds of a workflow's main container, 0 while it waits for its inputs."""
+        """Cores and core-seconds of a workflow's main container; no cores while it reads inputs or writes outputs."""
         if pod.node is None or pod.station is not pod.node.processor or pod.job is None:
-            return 0.0, 0.0
+            return 0.0, pod.launch.core_s if isinstance(pod.launch, Launch) else 0.0
         return pod.usage_cpu * pod.station.speed, pod.station.work_of(pod.job)
 
     def _aside(self, pod: Pod, now: float) -> float:

@@ -1,9 +1,10 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.waits.failures import canonical, failure_groups, failures, group
 from harness.model import Outcome
-from harness.model.phases import FAILED, RUNNING
+from harness.model.phases import FAILED, LAUNCHER_ERROR, RUNNING
 from tests.support.timelines import Story
 
 
@@ -63,3 +64,21 @@ def test_a_run_without_a_message_has_the_reasons_of_its_nodes_events_and_pods(tm
         "OOMKilled: container main ended with exit code 137",
     )
     assert (failure.nodes, failure.tasks) == (("node-7",), ("train",))
+
+
+@pytest.mark.parametrize(
+    ("logged", "texts"),
+    [
+        ("failed to upload output artifact", ("failed to upload output artifact", "main: Error (exit code 1)")),
+        ("exit status 1", ("main: Error (exit code 1)", "exit status 1")),
+    ],
+)
+def test_the_launchers_error_comes_first_unless_it_is_no_more_than_an_exit_code(logged, texts, tmp_path):
+    story = Story(intended=1)
+    run = story.submit(0)
+    pod = story.pod(run, "train", "node-7", (RUNNING, 1.0, 5.0))
+    story.event(5.0, "Pod", pod, LAUNCHER_ERROR, logged, run=run)
+    story.event(9.0, "Task", "train", "FAILED", "main: Error (exit code 1)", run=run)
+    story.run(run, 0.0, 10.0, FAILED)
+    (failure,) = failures(story.timeline(tmp_path))
+    assert failure.texts == texts

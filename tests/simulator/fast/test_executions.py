@@ -39,10 +39,22 @@ def test_each_arrival_has_a_row_an_end_and_phases_that_add_up_to_it():
 
 
 def test_a_worker_computes_one_execution_at_a_time():
-    spans = [span for span in of(simulated(spacing_s=0.01), Span) if span.phase == COMPUTING]
+    spans = [
+        span for span in of(simulated(spacing_s=0.01, profile="hetida-pattern-3"), Span) if span.phase == COMPUTING
+    ]
+    assert len({span.node for span in spans}) == 12, "replicas of one worker"
     for node in {span.node for span in spans}:
         turns = sorted((span.started_at, span.ended_at) for span in spans if span.node == node)
         assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(turns))
+
+
+def test_records_name_at_most_the_replica_as_answers_do(tmp_path):
+    assert {span.node for span in of(simulated(), Span)} == {None, "runtime-0", "runtime-1", "runtime-2"}
+    profile = tmp_path / "unnamed.yaml"
+    profile.write_text(
+        "hetida: {runtime: {replicas: 2, workers: 2, names_replicas: false}, adapters: [{id: plants}]}\n"
+    )
+    assert {span.node for span in of(simulated(profile=str(profile)), Span)} == {None}
 
 
 def test_the_same_seed_gives_the_same_records_and_another_does_not():

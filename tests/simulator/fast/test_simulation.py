@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from harness.model import Event, Node, Outcome, Sample, Scenario, Span, Submission
-from harness.model.phases import RUN, STORE_AVAILABLE_BYTES
+from harness.model.phases import LAUNCHER_ERROR, RUN, STORE_AVAILABLE_BYTES
 from harness.simulator.fast import Arrival, Record, simulate
 from harness.simulator.faults import parse_fault
 from harness.simulator.profile.file import load_profile
@@ -81,9 +81,9 @@ def test_an_injected_fault_is_in_the_records() -> None:
     plan = parse_fault("store-full:1.41")
     assert plan is not None
     everything = list(simulate(load_profile("demo"), UNCACHED, burst(40), faults=(plan,), seed=3))
-    failed = [event for event in records(Event, everything) if event.kind == "Pod" and event.reason == "Error"]
-    assert failed
-    assert all("unable to write outputs: InternalError" in event.message for event in failed)
+    said = [event.message for event in records(Event, everything) if event.reason == LAUNCHER_ERROR]
+    assert said
+    assert all("failed to upload output artifact" in each and "InternalError" in each for each in said)
     assert {event.reason for event in records(Event, everything) if event.kind == "Run"} >= {"FAILED"}
 
 

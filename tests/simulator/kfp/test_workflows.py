@@ -145,7 +145,7 @@ def test_pods_are_made_at_the_rate_of_the_controllers_client() -> None:
         (StoreProduct.MINIO, 0.985, "FAILED", "reached its minimum free disk threshold"),
     ],
 )
-def test_a_full_store_fails_the_step_with_the_sentence_of_the_executor(
+def test_a_full_store_fails_the_step_within_its_main_container_and_only_the_log_says_why(
     product: StoreProduct, used: float, state: str, said: str
 ) -> None:
     store = ArtifactStore(product, capacity=GI, used=used * GI, timeout_s=20.0, request_s=0.0)
@@ -157,13 +157,43 @@ def test_a_full_store_fails_the_step_with_the_sentence_of_the_executor(
     assert run.state == state
     if state == "FAILED":
         pod = journal.saw(Change.OVER)[-1]
-        assert (pod.phase, pod.exit_code, pod.reason) == ("Failed", 1, "Error")
-        assert (pod.finished or 0) - (pod.main_ended or 0) == pytest.approx(20.0)
-        for text in (pod.message, *reasons(run)):
-            assert "failed to save outputs" in text
-            assert said in text
-            assert "timed out waiting for the condition" in text
+        assert (pod.phase, pod.exit_code, pod.reason, pod.message) == ("Failed", 1, "Error", "")
+        assert pod.main_ended - pod.launch.uploading == pytest.approx(20.0)
+        assert pod.launch.uploaded is None
+        assert "failed to upload output artifact" in pod.launch.error
+        assert said in pod.launch.error
+        assert reasons(run) == ["main: Error (exit code 1)"]
+        assert pod.wait_error == "", "a log of kilobytes still fits"
         assert len(journal.saw(Change.CREATED)) == 3  # nothing of what comes after
+
+
+@pytest.mark.parametrize(
+    ("product", "said"),
+    [
+        (StoreProduct.SEAWEEDFS, "We encountered an internal error, please try again."),
+        (StoreProduct.MINIO, "Storage backend has reached its minimum free disk threshold."),
+    ],
+)
+def test_a_store_without_room_for_a_log_fails_drivers_as_errors_which_argo_retries(
+    product: StoreProduct, said: str
+) -> None:
+    store = ArtifactStore(product, capacity=GI, used=GI, timeout_s=2.0, request_s=0.0)
+    journal = Journal()
+    platform = Platform(profile(step=ONE_SECOND, store=store), listener=journal)
+    run = submit(platform, upload(platform))[0]
+    platform.loop.run(100)
+    pods = journal.saw(Change.OVER)
+    assert [(pod.role, pod.exit_code, pod.phase) for pod in pods] == [("dag-driver", 0, "Failed")] * 3
+    for pod in pods:
+        assert pod.wait_error.startswith(f"timed out waiting for the condition: failed to put file: {said}")
+        assert pod.finished - pod.main_ended == pytest.approx(2.0)
+    assert run.state == "FAILED"
+    assert run.workflow is not None
+    (_, step), *_ = run.workflow.made()
+    assert step.state == "Error"
+    assert step.message.startswith(
+        "wait: Error (exit code 64): timed out waiting for the condition: failed to put file"
+    )
 
 
 RETRIED = b"        taskInfo:\n          name: prepare"

@@ -252,14 +252,16 @@ def test_kubectl_reads_logs_with_its_options(
 ) -> None:
     pod = next(pod.metadata.name for pod in pods_of(core, run) if "impl" in pod.metadata.name)
     whole = kubectl("logs", pod).splitlines()
-    assert len(whole) == 2
-    assert kubectl("logs", pod, "--tail=1").splitlines() == whole[1:]
+    assert len(whole) == 6
+    assert all(re.match(r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +1 \w+\.go:\d+\] ", line) for line in whole)
+    assert "Executing uploadOutputArtifacts attempt: 1" in whole[2]
+    assert kubectl("logs", pod, "--tail=1").splitlines() == whole[-1:]
     assert kubectl("logs", pod, "--tail=0") == ""
-    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ time=", kubectl("logs", pod, "--timestamps"))
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z I\d{4} ", kubectl("logs", pod, "--timestamps"))
     assert kubectl("logs", pod, "--limit-bytes=7") == whole[0][:7]
     assert kubectl("logs", pod, "--since=1h").splitlines() == whole
     assert "wait started" in kubectl("logs", pod, "-c", "wait")
-    assert len(kubectl("logs", pod, "--all-containers").splitlines()) == 8
+    assert len(kubectl("logs", pod, "--all-containers").splitlines()) == 12
     assert "previous terminated container" in refused(platform, "logs", pod, "--previous")
     assert "not valid for pod" in refused(platform, "logs", pod, "-c", "none")
     assert '"none" not found' in refused(platform, "logs", "none")
@@ -273,7 +275,7 @@ def test_kubectl_follows_a_log_to_its_end(
         alive := [p for p in pods_of(core, run_id) if p.status.phase == "Running" and "impl" in p.metadata.name]
     ):
         assert time.monotonic() < deadline
-    assert kubectl("logs", "-f", alive[0].metadata.name).splitlines()[-1].endswith('msg="exit code 0"')
+    assert kubectl("logs", "-f", alive[0].metadata.name).splitlines()[-1].endswith("publish success.")
 
 
 def test_kubectl_gets_an_error_for_impossible_requests(kubectl: Any, platform: Served) -> None:

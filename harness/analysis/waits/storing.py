@@ -1,0 +1,98 @@
+"""How long steps stored their outputs, which a platform shows only in part.
+
+Beside a step's main container, Argo's ``wait`` stores its log and the outputs that Argo knows: that is the time from
+the end of the main container to the end of the pod. KFP's launcher stores artifacts within the main container; when,
+only its log tells, which is read of a sample of the pods. Of the others of the same task the same share is assumed.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import orjson
+
+from harness.analysis.timeline import Bools, Floats, Ints, Timeline, distinct, floats
+from harness.analysis.timeline.memory import remembered
+from harness.analysis.waits.waits import waits_so_far
+from harness.model.phases import POD_LOGS, PULLING, RUNNING, STARTING, STORING, UPLOAD_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Storing:
+    """Storing by the runs' pods, as seen and as estimated.
+
+    Attributes:
+        seen: share of all runs' time in the phase STORING.
+        total_s: seconds of all pods, estimated.
+        share: the same as `seen` with what other pods store while they seem to run.
+        held: share of the time that pods had a node.
+        slow_s: 90th percentile of one pod, of those whose log was read if there are any; 0 without any.
+        per_work: seconds of storing per second of work.
+        logs: number of pods of runs whose log was read and shows an upload.
+        forbidden: pods' logs may not be read.
+    """
+
+    seen: float
+    total_s: float
+    share: float
+    held: float
+    slow_s: float
+    per_work: float
+    logs: int
+    forbidden: bool
+
+    @property
+    def caveat(self) -> str:
+        """What the phases leave open; "" where every pod's upload was seen."""
+        if self.logs:
+            return (
+                f"storing was told from running in {self.logs:,} pods, whose logs were read; in the others it is part "
+                "of running"
+            )
+        why = "no permission to read logs of pods" if self.forbidden else "no log of a pod was read"
+        return f"storing could not be separated from running: {why}"
+
+
+@remembered
+def storing(timeline: Timeline) -> Storing:
+    """Add up the phases of pods, and extrapolate from those whose logs were read to all pods of their tasks."""
+    pods = timeline.pods
+    shares = waits_so_far(timeline).shares()
+    lengths = {phase: _lengths(timeline, timeline.of_runs(phase)) for phase in (PULLING, STARTING, RUNNING, STORING)}
+    of_runs = (pods["row"] >= 0).to_numpy(dtype=bool)
+    logged = of_runs & np.isin(pods["pod"].to_numpy(), logged_pods(timeline))
+    task, tasks = pods["task"].cat.codes.to_numpy(), len(pods["task"].cat.categories)
+
+    def by_task(phase: str, chosen: Bools) -> Floats:
+        return np.bincount(task[chosen], lengths[phase][chosen], tasks).astype(np.float64)
+
+    run, stored = by_task(RUNNING, logged), by_task(STORING, logged)
+    ratio = stored / np.maximum(run + stored, 1e-9)
+    others_run, others_stored = by_task(RUNNING, ~logged), by_task(STORING, ~logged)
+    estimated = stored + np.maximum(others_stored, ratio * (others_run + others_stored))
+    seen, total = float((stored + others_stored).sum()), float(estimated.sum())
+    running = float(lengths[RUNNING].sum())
+    hidden = min((total - seen) / max(running, 1e-9), 1.0)
+    held = max(sum(float(each.sum()) for each in lengths.values()), 1e-9)
+    of_pods = lengths[STORING][timeline.of_runs(STORING) & (logged if logged.any() else True)]
+    return Storing(
+        seen=shares[STORING],
+        total_s=total,
+        share=shares[STORING] + hidden * shares[RUNNING],
+        held=total / held,
+        slow_s=float(np.quantile(of_pods, 0.9)) if of_pods.size else 0.0,
+        per_work=total / max(running - (total - seen), 1e-9),
+        logs=distinct(pods["pod"].to_numpy()[logged]),
+        forbidden=bool(((timeline.events["kind"] == "Observer") & (timeline.events["object"] == POD_LOGS)).any()),
+    )
+
+
+def _lengths(timeline: Timeline, chosen: Bools) -> Floats:
+    """Seconds of each row of `Timeline.pods`, 0 where it is not chosen; open ones last until nothing was recorded."""
+    end = np.nan_to_num(floats(timeline.pods, "end_s"), nan=timeline.end_s)
+    return np.where(chosen, np.maximum(end - floats(timeline.pods, "start_s"), 0.0), 0.0)
+
+
+def logged_pods(timeline: Timeline) -> Ints:
+    """Positions in `Timeline.names` of the pods whose logs show an upload."""
+    labels = timeline.metric(UPLOAD_SECONDS)["labels"]
+    return timeline.numbers_of(str(orjson.loads(str(text))["pod"]) for text in labels)
