@@ -126,7 +126,7 @@ def test_a_worker_that_ends_books_its_open_requests_and_hands_them_over(worker):
     master.order(FIRST, [0.0, LATER])
     until(lambda: platform.asked)
     endpoint.close(0.1)
-    assert [outcome for _, outcome, _ in master.rows(FIRST)] == ["rejected", "missed"]
+    until(lambda: [outcome for _, outcome, _ in master.rows(FIRST)] == ["rejected", "missed"])
 
 
 def test_without_its_master_a_worker_stops_keeps_its_spool_and_names_it(worker, monkeypatch, capsys):

@@ -141,4 +141,6 @@ def test_a_github_job_gets_the_report_as_its_summary(locust, tmp_path):
     summary = tmp_path / "summary.md"
     summary.write_text("before\n")
     finished = locust.headless("--simulate", QUICK, "--runs", "3", "--over", "1s", GITHUB_STEP_SUMMARY=str(summary))
-    assert summary.read_text() == "before\n" + (finished.folder / "report.md").read_text()
+    # A test that was late is repeated: its report comes first.
+    assert summary.read_text().startswith("before\n")
+    assert summary.read_text().endswith("\n" + (finished.folder / "report.md").read_text())
