@@ -21,7 +21,7 @@ demo: $(VENV)/.installed  ## load the built-in simulated platform, whose artifac
 	  --pipeline $(DEMO)/training.yaml --scenarios $(DEMO)/scenarios.csv --slo 'failed_ratio < 0.01' || test $$? -eq 3
 
 test: $(VENV)/.installed-dev  ## the tests
-	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder --durations 20 --durations-min 8
 
 check: $(VENV)/.installed-dev  ## lint, types, layer contracts
 	$(BIN)/ruff check .

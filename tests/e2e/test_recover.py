@@ -3,6 +3,8 @@
 import resource
 import signal
 
+import pytest
+
 from harness.analysis.ledger import in_words
 from tests.support.answering import answering, locustfile
 from tests.support.cluster import Cluster, demand_each_acknowledged_run_once
@@ -55,6 +57,7 @@ def test_a_master_that_is_started_again_recovers_what_dead_workers_left(locust):
     assert cluster.spools() == []
 
 
+@pytest.mark.soak
 def test_a_worker_that_stood_still_is_told_to_stop_and_its_rows_come_late(locust):
     with answering(delay_s=0.2) as service:
         cluster = Cluster(locust, service, "--rate", "50/s", "--for", "12s")
@@ -76,6 +79,7 @@ def test_a_worker_that_stood_still_is_told_to_stop_and_its_rows_come_late(locust
     assert cluster.spools() == []
 
 
+@pytest.mark.soak
 def test_while_a_spool_can_t_grow_its_rows_still_reach_the_master(locust):
     with answering() as service:
         cluster = Cluster(locust, service, "--rate", "100/s", "--for", "4s", workers=1)
