@@ -15,6 +15,13 @@ from tests.support.e2e import BIN, QUICK, ROOT, free_port, serve
 from tests.support.punctuality import skip_if_the_machine_is_late
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+LONG = {"hetida.md"}  # two minutes of simulated patterns
+
+
+def _page(path: Path):
+    return pytest.param(path, id=path.name, marks=[pytest.mark.soak] if path.name in LONG else [])
+
+
 BLOCK = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # The addresses of the examples, and what stands for them here.
 EXAMPLE_HOST = "https://kfp.example/pipeline"
@@ -97,7 +104,7 @@ def follow(page: Path, script: str, place: Path, environment: dict[str, str]) ->
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [_page(page) for page in PAGES])
 def test_the_commands_of_a_page_work_one_after_the_other(page, read):
     read(PAGES[0])  # the others go on with the run that the README makes
     read(page)
