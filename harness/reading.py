@@ -1,4 +1,4 @@
-"""Bounded reading of files that somebody else may have written: how large, how deep, which numbers.
+"""Bounded reading of untrusted files: limits on size, nesting and numbers.
 
 Every reader of a user's file goes through here, so that ``/dev/zero``, 60,000 brackets or nested aliases end in one
 sentence instead of taking all memory or overflowing the stack.

@@ -26,7 +26,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     refused = own[[bool(QUOTA_EXCEEDED.search(text)) for text in own["message"].fillna("").astype(str)]]
     if not len(refused):
         if not _workflows_observed(timeline):
-            raise CannotJudgeError("only the nodes of Argo's workflows tell of a quota, and none could be read")
+            raise CannotJudgeError("quota rejections appear only in Argo workflow nodes, and none could be read")
         return []
     example = str(refused["message"].iloc[0])
     found = QUOTA_EXCEEDED.search(example)

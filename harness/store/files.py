@@ -1,4 +1,4 @@
-"""Opens, replaces and locks the files of a folder that may come from somebody else.
+"""Opens, replaces and locks files of an untrusted folder.
 
 No link is followed below the folder, and a name that is replaced first belongs to a new file with an unguessable name:
 nothing outside the folder is read or written, whatever lies in it.

@@ -1,4 +1,4 @@
-"""Tables that somebody else may have written: read within bounds, and checked before anything is computed.
+"""Untrusted tables: read within bounds, and checked before anything is computed.
 
 A dictionary turns 2 MB into 100 GB of equal texts, so texts stay dictionaries until the size of the whole is known.
 """

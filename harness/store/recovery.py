@@ -3,16 +3,16 @@
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
 
 import orjson
 
 from harness.model.errors import ConfigError
 from harness.model.records import Event, Sample, Span, Submission
+from harness.store.checks import problem
 from harness.store.claims import Claim
-from harness.store.folder import KINDS, MANIFEST, RunFolder, decode, encode
+from harness.store.folder import KINDS, MANIFEST, RunFolder, encode
 from harness.store.spools import kind_of, read_spool
 
 
@@ -97,25 +97,10 @@ def _by_kind(lines: Iterable[bytes]) -> tuple[dict[type, dict[bytes, bytes]], in
 def _kind(line: bytes) -> type | None:
     try:
         raw = orjson.loads(line)
-        kind = kind_of(raw) if isinstance(raw, dict) else None
-        if kind is None or not _well_typed(decode(kind, raw)):
-            return None
-    except (ValueError, TypeError, KeyError):
+    except ValueError:
         return None
-    return kind
-
-
-def _well_typed(record: Any) -> bool:
-    hints = get_type_hints(type(record))
-    for field in fields(record):
-        value, hint = getattr(record, field.name), hints[field.name]
-        if hint is float:
-            hint = float | int
-        if isinstance(value, bool) or (isinstance(value, int) and abs(value) >= 2**63):
-            return False
-        if not isinstance(value, getattr(hint, "__origin__", hint)):
-            return False
-    return True
+    kind = kind_of(raw) if isinstance(raw, dict) else None
+    return None if kind is None or problem(kind, raw) else kind
 
 
 def _without_known(folder: RunFolder, kind: type, new: dict[bytes, bytes]) -> dict[bytes, bytes]:

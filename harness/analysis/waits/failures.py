@@ -75,7 +75,7 @@ class Said:
 
 @remembered
 def failures(timeline: Timeline) -> tuple[Failure, ...]:
-    """The runs that failed, by end; a canceled run was ended by somebody."""
+    """The failed runs, ordered by end time; canceled runs are not failures."""
     runs = timeline.runs
     bad = (runs["state"] == FAILED).to_numpy(dtype=bool)
     if not bad.any():

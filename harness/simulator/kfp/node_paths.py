@@ -1,4 +1,4 @@
-"""Paths of a workflow's nodes: Argo's names after the workflow's, and the groups that they tell of.
+"""Paths of a workflow's nodes: Argo's node names without the workflow's name, and the groups they imply.
 
 The paths are the same in every workflow of a pipeline, so that what follows from them is computed once.
 """
