@@ -1,5 +1,6 @@
 """The progress line of a test: redrawn on a terminal, otherwise printed every ten seconds and at each stage."""
 
+import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -7,10 +8,12 @@ from typing import Any, TextIO
 
 from harness.drive.console import say
 from harness.model.inert import one_line
-from harness.model.live import LiveLoad
+from harness.model.live import Counts, LiveLoad
 from harness.model.units import format_duration
+from harness.plan.environment import can_redraw
 
-_BAR_WIDTH = 24
+_BAR_WIDTH, _SHORT_BAR_WIDTH = 24, 10
+_IMPORTANCE = ("stage", "failed", "rejected", "missed", "finding", "ETA", "in flight", "nodes", "rate", "lag", "done")
 _PRINT_EVERY_S = 10.0
 
 
@@ -19,7 +22,7 @@ class Progress:
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stderr
-        self._terminal = self._out.isatty()
+        self._terminal = self._out.isatty() and can_redraw()
         self._last_s = float("-inf")
         self._width = 0
         self._stage = ""
@@ -30,15 +33,19 @@ class Progress:
         if not self._terminal and load.stage == self._stage and now_s - self._last_s < _PRINT_EVERY_S:
             return
         self._last_s, self._stage = now_s, load.stage
-        self._write(line(load, observed, found))
+        self._write(self._fitting(load, observed, found))
 
     def done(self, load: LiveLoad, observed: Mapping[str, Any]) -> None:
         """Draw the final state and continue below it."""
         if load.counts is not None and load.counts.intended:
-            self._write(line(load, observed, {}))
+            self._write(self._fitting(load, observed, {}))
         if self._terminal and self._width:
             say("\n", self._out)
             self._width = 0
+
+    def _fitting(self, load: LiveLoad, observed: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+        """The line, as long as the terminal is wide now: people resize it, and a full last column would wrap."""
+        return line(load, observed, found, shutil.get_terminal_size().columns - 1 if self._terminal else None)
 
     def _write(self, text: str) -> None:
         text = one_line(text)
@@ -49,29 +56,48 @@ class Progress:
             say(text + "\n", self._out)
 
 
-def line(load: LiveLoad, observed: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """A bar of the arrivals that have ended, then counts, throughput, lag, nodes, time left and the first finding."""
+def line(load: LiveLoad, observed: Mapping[str, Any], found: Mapping[str, Any], columns: int | None = None) -> str:
+    """A bar of the runs that have ended, then counts, throughput, lag, nodes, time left and the first finding.
+
+    What does not fit into `columns` is left out, the least important first; the bar shrinks before anything is.
+    """
     counts = load.counts
     if counts is None or not counts.intended:
-        return f"{load.stage} …"
-    filled = round(_BAR_WIDTH * counts.ended / counts.intended)
-    words = [
-        f"[{'█' * filled}{'·' * (_BAR_WIDTH - filled)}] {counts.ended}/{counts.intended}",
-        f"{load.stage}: sent {counts.sent + load.awaited}",
-        f"in flight {counts.in_flight + load.awaited}",
-        f"done {counts.done}",
-    ]
+        return f"{load.stage} …"[:columns]
+    parts = _parts(load, counts, observed, found)
+    shown = _joined(counts, _BAR_WIDTH, parts)
+    for keep in range(len(_IMPORTANCE), -1, -1):
+        if columns is None or len(shown) <= columns:
+            break
+        important = _IMPORTANCE[:keep]
+        shown = _joined(counts, _SHORT_BAR_WIDTH, {name: text for name, text in parts.items() if name in important})
+    return shown[:columns]
+
+
+def _joined(counts: Counts, width: int, parts: Mapping[str, str]) -> str:
+    over = counts.ended - counts.missed  # a missed arrival is no progress
+    filled = round(width * over / counts.intended)
+    return " · ".join([f"[{'█' * filled}{'·' * (width - filled)}] {over}/{counts.intended}", *parts.values()])
+
+
+def _parts(load: LiveLoad, counts: Counts, observed: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, str]:
+    """What is known, in the order in which it is shown."""
+    parts = {
+        "stage": f"{load.stage}: sent {counts.sent + load.awaited}",
+        "in flight": f"in flight {counts.in_flight + load.awaited}",
+        "done": f"done {counts.done}",
+    }
     bad = {"failed": counts.failed, "rejected": counts.rejected, "missed": counts.missed}
-    words += [f"{name} {count}" for name, count in bad.items() if count]
+    parts |= {name: f"{name} {count}" for name, count in bad.items() if count}
     if load.runs_per_min:
-        words.append(f"{load.runs_per_min:.0f} runs/min")
+        parts["rate"] = f"{load.runs_per_min:.0f} runs/min"
     if load.lag_s is not None:
-        words.append(f"lag {load.lag_s * 1e3:.1f} ms")
+        parts["lag"] = f"lag {load.lag_s * 1e3:.1f} ms"
     if observed.get("ready_nodes") is not None:
-        words.append(f"nodes {observed['ready_nodes']}")
+        parts["nodes"] = f"nodes {observed['ready_nodes']}"
     if load.eta_s is not None:
-        words.append(f"ETA {format_duration(load.eta_s)}")
+        parts["ETA"] = f"ETA {format_duration(load.eta_s)}"
     if found.get("findings"):
         top = found["findings"][0]
-        words.append(f"{top['name']} ({top['confidence']:.0%} confidence)")
-    return " · ".join(words)
+        parts["finding"] = f"{top['name']} ({top['confidence']:.0%} confidence)"
+    return parts

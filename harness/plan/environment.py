@@ -42,6 +42,11 @@ def github_summary() -> Path | None:
     return Path(path) if path else None
 
 
+def can_redraw() -> bool:
+    """Whether a terminal can move its cursor back: one of ``TERM=dumb`` can't."""
+    return os.environ.get("TERM") != "dumb"
+
+
 def python_path(folder: str) -> str:
     """``PYTHONPATH`` for a child process that also imports from `folder`."""
     return os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), folder)))

@@ -1,6 +1,8 @@
 import io
 from dataclasses import replace
 
+import pytest
+
 from harness.drive.progress_line import Progress, line
 from harness.model.live import Counts, LiveLoad
 
@@ -28,11 +30,49 @@ def test_unanswered_requests_are_in_flight_and_the_first_finding_is_named():
     assert shown.endswith("store-full (95% confidence)")
 
 
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        (120, "[██████····] 110/200 · draining: sent 200 · in flight 90 · failed 20 · rejected 10 · lag 4.2 ms · nodes 7 · ETA 75 s"),
+        (79, "[██████····] 110/200 · draining: sent 200 · failed 20 · rejected 10 · ETA 75 s"),
+        (50, "[██████····] 110/200 · draining: sent 200"),
+        (25, "[██████····] 110/200"),
+        (9, "[██████··"),
+    ],
+)  # fmt: skip
+def test_a_narrow_terminal_shows_what_matters_most_on_one_line(columns, shown):
+    assert line(replace(LIVE, runs_per_min=None), {"ready_nodes": 7}, {}, columns) == shown
+
+
+def test_missed_arrivals_are_no_progress():
+    interrupted = LiveLoad("draining", "burst", Counts(200, accepted=50, done=30, missed=150))
+    assert line(interrupted, {}, {}).startswith("[████····················] 30/200 ·")
+    assert "missed 150" in line(interrupted, {}, {})
+
+
+def test_a_terminal_gets_lines_of_its_width_and_one_that_cannot_redraw_gets_plain_lines(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    out = Terminal()
+    Progress(out).show(LIVE, {"ready_nodes": 7}, {})
+    assert out.getvalue().startswith("\r[")
+    assert len(out.getvalue()) <= len("\r") + 59
+    monkeypatch.setenv("TERM", "dumb")
+    out = Terminal()
+    progress = Progress(out)
+    progress.show(LIVE, {}, {})
+    progress.show(LIVE, {}, {})
+    assert "\r" not in out.getvalue()
+    assert len(out.getvalue().splitlines()) == 1
+
+
 def test_before_the_ledger_is_open_there_is_only_the_stage():
     assert line(LiveLoad("preparing"), {}, {}) == "preparing …"
 
 
-def test_a_terminal_is_redrawn_in_place():
+def test_a_terminal_is_redrawn_in_place(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
     out = Terminal()
     progress = Progress(out)
     progress.show(LIVE, {}, {})
