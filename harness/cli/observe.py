@@ -164,7 +164,7 @@ def new_folder(arguments: argparse.Namespace, plan: "Plan", what: str, size: int
     from harness.store.folder import RunFolder
 
     name = arguments.run_name or run_name(plan.target, what, size, time.time_ns())
-    folder = RunFolder.create(Path(arguments.runs_dir), name)
+    folder = RunFolder.create(Path(arguments.runs_dir), name, exactly=bool(arguments.run_name))
     folder.write_plan(plan)
     return folder
 

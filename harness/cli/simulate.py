@@ -30,7 +30,7 @@ SIMULATED_TIME = "simulated:"  # prefix of the host of a test in simulated time
 _CHUNK = 2_000  # records per write
 
 # The options of a load test that mean something in simulated time.
-_LOAD = ("scenarios", "param-mode", "seed", "slo", "runs-dir", "run-name")
+_LOAD = ("scenarios", "param-mode", "seed", "slo", "runs-dir", "run-name", "overwrite")
 _DRAIN = "24h"
 
 
@@ -125,7 +125,7 @@ def _folder(arguments: argparse.Namespace, checked: "Checked", test: "PlannedTes
     given, package = checked.settings, checked.prepared.package
     kind = f"{test.schedule.name}-simulated"
     name = given.run_name or run_name(checked.target, kind, len(test.offsets), time.time_ns())
-    folder = RunFolder.create(given.runs_dir, name)
+    folder = RunFolder.create(given.runs_dir, name, exactly=bool(given.run_name), overwrite=given.overwrite)
     _, digest = folder.write_schedule(test.offsets)
     digests = {"schedule": digest, "scenarios": folder.keep(SCENARIOS, test.table)}
     if package is not None:

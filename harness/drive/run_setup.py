@@ -105,7 +105,10 @@ def open_test(ready: Ready) -> LoadTest:
         ConfigError: the folder can't be made or written, or the observer rejects its options.
     """
     settings, test = ready.checked.settings, ready.test
-    folder = RunFolder.create(settings.runs_dir, settings.run_name or test.run_name)
+    folder = RunFolder.create(
+        settings.runs_dir, settings.run_name or test.run_name,
+        exactly=bool(settings.run_name), overwrite=settings.overwrite,
+    )  # fmt: skip
     recorder, claim = folder.recorder(), Claim(folder.path)
     try:
         plan = _keep_inputs(folder, ready)

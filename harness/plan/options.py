@@ -73,6 +73,7 @@ LOAD: tuple[Option, ...] = (
     Option("answer-timeout", "60s", "a submission without a response after this time is rejected", duration_above_0),
     Option("runs-dir", "runs", "where run folders go", Path, in_form=False),
     Option("run-name", "", "name of the run folder (default: time, target, schedule, runs)"),
+    Option("overwrite", False, "replace the run folder that has this --run-name", in_form=False),
 )  # fmt: skip
 TOKEN_FILE = Option(
     "token-file", "", "file with the bearer token (default: environment variable PIPESWARM_TOKEN)", in_form=False
@@ -181,6 +182,7 @@ class Settings:
     fault: str = ""
     runs_dir: Path = Path("runs")
     run_name: str = ""
+    overwrite: bool = False
     verify_tls: bool = True
     redact: tuple[str, ...] = ()  # parameters
     observer: ObserverPlan = field(default_factory=ObserverPlan)
@@ -258,7 +260,7 @@ def settings(options: argparse.Namespace, host: str, platform: Platform) -> Sett
 # Fields of `Settings` that are the values of the options of the same names.
 _AS_GIVEN = (
     "seed", "abort_on", "cleanup", "cleanup_rate", "scenarios", "param_mode", "baseline", "simulate", "fault",
-    "runs_dir", "run_name", "redact",
+    "runs_dir", "run_name", "overwrite", "redact",
 )  # fmt: skip
 
 

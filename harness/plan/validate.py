@@ -17,6 +17,7 @@ from harness.plan.options import Settings
 from harness.plan.subprocesses import generate_scenarios
 from harness.store.baselines import find_baseline
 from harness.store.folder import PIPELINE, SCENARIOS
+from harness.store.names import demand_free
 from harness.targets.scenarios import Input, ParamMode, read_scenarios
 from harness.targets.target import Platform, Prepared
 
@@ -46,6 +47,8 @@ def check(settings: Settings, target: str, platform: Platform) -> Checked:
     """
     if not settings.host and not platform.DEFAULTS.get("simulate"):
         raise ConfigError(f"there is no simulated {target}", f"give --host, or set {platform.HOST_VARIABLE}")
+    if settings.run_name:
+        demand_free(settings.runs_dir, settings.run_name, overwrite=settings.overwrite)
     prepared = platform.prepare(settings.target, simulated=not settings.host)
     given, scenarios = settings.scenarios, None
     if given and prepared.inputs is not None:

@@ -16,7 +16,7 @@ from harness.planning import simulated_burst
 from harness.planning.cordon import Cordoning, set_nodes
 from harness.planning.experiment_file import ExperimentFile, Hooks
 from harness.planning.observations import timeline_of
-from harness.store.folder import safe_name
+from harness.store.names import free_name, safe_name
 
 if TYPE_CHECKING:
     from harness.simulator.profile import Profile
@@ -127,7 +127,7 @@ def _load_test(plan: ExperimentFile, folder: Path, connect: Callable[[], Cordoni
     name = safe_name(f"{point.variant}-{point.load}-{point.nodes}-{point.repetition}")
     for _ in range(_ATTEMPTS):
         _prepare(plan.hooks, connect, point)
-        done = subprocess.run(_command(plan, folder, point, name), check=False)  # noqa: S603  # the user's own load
+        done = subprocess.run(_command(plan, folder, point, free_name(folder / "runs", name)), check=False)  # noqa: S603  # the user's own load
         if done.returncode in {ExitCode.OK, ExitCode.SLO_FAILED}:
             latest = max((folder / "runs").glob(f"{name}*"), key=lambda path: path.stat().st_mtime)
             return Result(point, done.returncode == ExitCode.OK, _values(latest), latest.name)

@@ -6,7 +6,6 @@ survives ``kill -9``, and two processes may append to the same file. Every reade
 
 import hashlib
 import os
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -22,7 +21,7 @@ from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
 from harness.model.records import Event, Node, Sample, Span, Submission
-from harness.store import checks, files, manifest
+from harness.store import checks, files, manifest, names
 
 # The kinds of records and the file of each.
 KINDS: Mapping[type, str] = {
@@ -41,8 +40,7 @@ _ENUMS = {
 _MAPPINGS = {
     kind: tuple(name for name, hint in hints.items() if get_origin(hint) is Mapping) for kind, hints in _HINTS.items()
 }
-MANIFEST = "manifest.json"
-SCHEDULE = "schedule.csv"
+MANIFEST, SCHEDULE = names.MANIFEST, "schedule.csv"
 SCENARIOS = "scenarios.csv"
 PIPELINE = "pipeline.yaml"
 LIVE, _LIVE_LOCK = "live.json", ".live.lock"
@@ -67,18 +65,24 @@ class RunFolder:
         return str(self.path)
 
     @classmethod
-    def create(cls, runs_dir: Path, name: str) -> Self:
-        """Create a folder `name` below `runs_dir`; a name in use gets a number.
+    def create(cls, runs_dir: Path, name: str, *, exactly: bool = False, overwrite: bool = False) -> Self:
+        """Create a folder `name` below `runs_dir`.
+
+        A name in use gets a number. If it is meant `exactly`, it is refused, or replaces the former run (`overwrite`).
 
         Raises:
             ConfigError: the folder can't be created or written.
         """
-        safe = safe_name(name)
+        if exactly and overwrite:
+            names.remove_run(runs_dir, name)
+        safe = names.safe_name(name)
         for k in range(1, 10_000):
             path = runs_dir / (safe if k == 1 else f"{safe}-{k}")
             try:
                 path.mkdir(parents=True)
             except FileExistsError:
+                if exactly and runs_dir.is_dir():
+                    raise names.used(runs_dir, name) from None
                 if runs_dir.is_dir():
                     continue
                 raise ConfigError(f"{runs_dir} is not a folder", "give a folder for the runs with --runs-dir") from None
@@ -293,11 +297,6 @@ class Tail(Generic[R]):
             if problem := checks.problem(self._kind, raw):
                 raise ConfigError(f"{self._path}: {problem}: {line[:200].decode(errors='replace')}", DAMAGED)
             yield decode(self._kind, raw)
-
-
-def safe_name(name: str) -> str:
-    """The name of a folder for a run called `name`: it is one part of a path, without special characters."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
 
 
 def encode(record: object) -> bytes:
