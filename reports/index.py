@@ -18,6 +18,8 @@ from reports.tables import seconds_text
 # Counts of the report's ledger that are not success, in flight or answered from the cache.
 _LOST = ("failed", "canceled", "rejected", "missed", "unaccounted")
 
+_LINE = 100  # characters
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -41,6 +43,11 @@ class Entry:
         if self.exit_code is None:
             return "plain"
         return {int(ExitCode.OK): "good", int(ExitCode.SLO_FAILED): "warn"}.get(self.exit_code, "bad")
+
+    @property
+    def status(self) -> str:
+        """The verdict on the test, or that a valid one missed an objective."""
+        return "SLO missed" if self.exit_code == ExitCode.SLO_FAILED else self.verdict
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -88,8 +95,10 @@ def render(runs: list[Entry]) -> bytes:
 
 
 def line(entry: Entry) -> str:
-    """A run in one line for the terminal: folder, verdict, headline."""
-    return f"{entry.folder:44} {entry.verdict:10} {entry.headline}"
+    """A run in one line for the terminal, of at most 100 characters unless its folder's name is long."""
+    text = f"{entry.folder:40} {entry.status:10} {entry.headline}"
+    room = max(_LINE, len(entry.folder) + 12)
+    return text if len(text) <= room else f"{text[: room - 1].rstrip()}…"
 
 
 def document(runs: list[Entry]) -> bytes:

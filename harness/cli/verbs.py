@@ -64,5 +64,15 @@ def parse(given: Sequence[str]) -> tuple[Verb, argparse.Namespace]:
         if given[:1] == [name]:
             modules[name] = cast("Verb", importlib.import_module(module))
             modules[name].configure(added)
+    if given and not given[0].startswith("-") and given[0] not in modules:
+        parser.error(_unknown(given[0]))
     arguments = parser.parse_args(given)
     return modules[given[0]], arguments
+
+
+def _unknown(verb: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(verb, [name for name, _, _ in VERBS], n=1)
+    hint = f"did you mean {near[0]}?" if near else "pipeswarm --help lists the verbs"
+    return f"there is no verb {verb!r}: {hint}"

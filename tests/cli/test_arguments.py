@@ -28,6 +28,8 @@ from harness.cli import main
         ("adapter serve --port 65536", "argument --port: 65536 is not a port"),
         ("simulate run --schedule wave", "argument --schedule: invalid choice: 'wave'"),
         ("simulate run --caching maybe", "argument --caching: invalid choice: 'maybe'"),
+        ("reprot run", "there is no verb 'reprot': did you mean report?"),
+        ("zzz", "there is no verb 'zzz': pipeswarm --help lists the verbs"),
         ("simulate serve --port=-1", "argument --port: -1 is not a port"),
     ],
 )

@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -7,7 +8,7 @@ from harness.cli import main
 from harness.cli.index import entries, write_index
 from harness.cli.report import rebuild
 from harness.model import ConfigError, Outcome
-from reports.index import trends
+from reports.index import line, trends
 from tests.support.timelines import Story, burst
 
 
@@ -33,6 +34,19 @@ def test_every_run_is_listed_whatever_its_state(runs_dir):
     assert "ran out of space" in listed["full"].headline
     assert (listed["fresh-i"].verdict, listed["fresh-i"].intended) == ("no report", 7)
     assert listed["broken"].verdict == "unreadable"
+
+
+def test_a_line_fits_a_hundred_columns_and_names_a_missed_objective(runs_dir):
+    listed = {entry.folder: entry for entry in entries(runs_dir)}
+    shown = {name: line(entry) for name, entry in listed.items()}
+    assert " SLO missed " in shown["full"]
+    assert " VALID " in shown["a"]
+    assert "SLO missed</span>" in write_index(runs_dir).read_text()
+    long = replace(listed["a"], headline="x" * 200)
+    assert len(line(long)) == 100
+    assert line(long).endswith("x…")
+    name = "n" * 120
+    assert line(replace(long, folder=name)).startswith(f"{name} VALID")
 
 
 def test_rejected_runs_count_as_failed(tmp_path):
