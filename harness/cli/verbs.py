@@ -11,6 +11,8 @@ from importlib.metadata import version
 from typing import Protocol, cast
 
 VERBS: tuple[tuple[str, str, str], ...] = (
+    ("init", "write the files that a load test of your own begins from", "harness.cli.init"),
+    ("load", "start Locust with a packaged locustfile", "harness.cli.load"),
     ("options", "list the options that a locustfile adds to Locust's own", "harness.cli.options"),
     ("simulate", "simulate a platform: serve it, or run a whole test in seconds", "harness.cli.simulate"),
     ("adapter", "serve a data adapter for hetida designer with injected limits", "harness.cli.adapter"),
@@ -53,7 +55,7 @@ def parse(given: Sequence[str]) -> tuple[Verb, argparse.Namespace]:
     parser = argparse.ArgumentParser(
         prog="pipeswarm",
         description="Load tests and capacity planning for ML pipeline platforms on Kubernetes.",
-        epilog="Scenarios: generate-scenarios. Load: locust -f locustfiles/kfp.py.",
+        epilog="Scenarios: generate-scenarios. Load: pipeswarm load kfp, or locust -f LOCUSTFILE.",
     )
     number = version("pipeswarm") if given[:1] == ["--version"] else ""  # looking it up is slow
     parser.add_argument("--version", action="version", version=f"pipeswarm {number}", help="print the version and exit")

@@ -1,0 +1,61 @@
+"""``pipeswarm load TARGET``: Locust with the locustfile that comes with Pipeswarm, for those who have no clone."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.model.errors import ConfigError
+
+CONFIG = "pipeswarm.toml"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the target; everything after it is Locust's."""
+    from harness.targets.target import names
+
+    parser.epilog = f"A {CONFIG} in the working directory is read as Locust's configuration file."
+    parser.add_argument("target", choices=names(), help="the platform")
+    parser.add_argument(
+        "options", nargs=argparse.REMAINDER, help="options of Locust and of the target; --help lists the target's"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Become Locust, which returns the exit code of the test."""
+    if not {"-h", "--help"} & set(arguments.options):
+        line = command(arguments.target, arguments.options)
+        sys.stdout.flush()
+        os.execv(line[0], line)  # noqa: S606  # our own interpreter: signals and exit code are Locust's
+    from harness.cli import verbs
+
+    code = verbs.run(["options", arguments.target])
+    sys.stdout.write("\nLocust's own options: locust --help\n")
+    return code
+
+
+def command(target: str, options: Sequence[str]) -> list[str]:
+    """The command line of Locust for a load test of `target`.
+
+    Raises:
+        ConfigError: no locustfile for `target` comes with Pipeswarm.
+    """
+    named = any(option == "--config" or option.startswith("--config=") for option in options)
+    config = ["--config", CONFIG] if Path(CONFIG).is_file() and not named else []
+    return [sys.executable, "-m", "locust", "-f", str(locustfile(target)), *config, *options]
+
+
+def locustfile(target: str) -> Path:
+    """The packaged locustfile, or that of the clone.
+
+    Raises:
+        ConfigError: there is none: the target is a third party's.
+    """
+    place = Path(__file__).parents[2]
+    for folder in (place / "pipeswarm" / "locustfiles", place / "locustfiles"):
+        if (path := folder / f"{target}.py").is_file():
+            return path
+    raise ConfigError(
+        f"Pipeswarm has no locustfile for {target}", f"write one with: pipeswarm init --target {target}, then: locust"
+    )
