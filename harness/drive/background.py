@@ -53,6 +53,10 @@ class Observer:
             message = self._folder.read_bytes(LOG).decode(errors="replace").strip()
             raise ConfigError(message.removeprefix("error: "))
 
+    def cluster_problem(self) -> str:
+        """Why the cluster can't be observed; "" if it can, or if that is not known yet."""
+        return str(self._folder.read_live("observer").get("kubernetes") or "")
+
     def restart_if_dead(self) -> None:
         """Start it again if it has died, up to three times; the gap is recorded."""
         if self._process.poll() is not None and self._restarts < _MAX_RESTARTS:

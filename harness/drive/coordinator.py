@@ -22,6 +22,7 @@ from harness.drive.runner import SessionRunner
 from harness.drive.session_messages import INTERRUPTED, Cut, Stop
 from harness.drive.status_reporter import StatusReporter
 from harness.model.errors import PipeswarmError
+from harness.model.inert import one_line
 from harness.model.live import Stage
 from harness.plan.environment import platform_host
 from harness.plan.form import Form
@@ -31,6 +32,7 @@ from harness.targets.target import Platform
 
 from locust.runners import MasterRunner
 
+_UNJUDGED = "nodes, pods, the artifact store, quotas and the autoscaler can't be judged"
 _CLOCK_NOTE_S = 0.01  # a worker's clock that is off by more is noted
 
 
@@ -176,12 +178,15 @@ class Coordinator:
             simulator = self._simulator.load(*self._profile(checked))
             self._environment.host = simulator.url
         elif warning := self._token.withheld_from(checked.settings.host):
-            say(f"warning: {warning}; start with --host {checked.settings.host} to send it there\n")
-            self.reporter.warn(warning)
+            self._warn(f"{warning}; start with --host {checked.settings.host} to send it there")
         host = simulator.url if simulator else checked.settings.host
         runner = self._environment.runner
         workers = runner.worker_count if isinstance(runner, MasterRunner) else 1
         return RunContext(self._platform, self._token.for_host(host), self._token.allows(host), simulator, workers)
+
+    def _warn(self, warning: str) -> None:
+        say(f"warning: {one_line(warning)}\n")
+        self.reporter.warn(warning)
 
     def _profile(self, checked: Checked) -> tuple[str, str, int]:
         return checked.settings.simulate, checked.settings.fault, checked.settings.seed
@@ -189,6 +194,8 @@ class Coordinator:
     # --- its load generator -------------------------------------------------------------------------------------
 
     def _generator_for(self, test: LoadTest, runner: SessionRunner) -> LoadGenerator:
+        if problem := test.observer.cluster_problem():
+            self._warn(f"the cluster can't be observed ({problem}): {_UNJUDGED}")
         if self._cluster is None:
             return LocalGenerator(self._token.for_host(test.plan.host), runner.book)
         generator = self._cluster.generator(test.plan.id, test.folder, runner)

@@ -32,8 +32,8 @@ class StatusReporter:
         self._refusal = self._warning = ""
 
     def warn(self, warning: str) -> None:
-        """Show a warning beside the test."""
-        self._warning = warning
+        """Show a warning beside the test, after those shown already."""
+        self._warning = "; ".join(filter(None, (self._warning, warning)))
 
     def refuse(self, refusal: str) -> None:
         """Show why a test could not be started."""

@@ -72,11 +72,14 @@ def test_an_existing_pipeline_is_run_by_its_id_and_scenarios_are_checked_against
     assert [row["run_name"] for row in finished.rows()] == ["1-a", "2-b"]
 
 
-def test_without_kubernetes_the_report_lists_what_could_not_be_judged(locust, platform, tmp_path):
-    finished = locust.headless(
-        "--host", platform.url, "--pipeline", PIPELINE, "--runs", "3", "--over", "1s", KUBECONFIG=str(tmp_path / "none")
-    )
+def test_without_kubernetes_start_and_report_say_what_can_not_be_judged(locust, platform, tmp_path):
+    load = ("--host", platform.url, "--pipeline", PIPELINE, "--runs", "3", "--over", "1s")
+    refused = locust.headless(*load, "--require-cluster", KUBECONFIG=str(tmp_path / "none"))
+    assert (refused.code, refused.folder) == (2, None), refused.err
+    assert "--require-cluster: the cluster can't be observed" in refused.err
+    finished = locust.headless(*load, KUBECONFIG=str(tmp_path / "none"))
     assert finished.code == 0, finished.err + finished.out
+    assert "warning: the cluster can't be observed" in finished.err
     assert finished.report()["not_judged"]
 
 

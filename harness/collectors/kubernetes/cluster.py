@@ -50,7 +50,7 @@ class Cluster:
         )
         self._reflectors: list[Reflector] = []
         self._workflow_reflectors: list[Reflector] = []
-        self._failed = False
+        self._problem = ""
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
@@ -58,7 +58,7 @@ class Cluster:
             try:
                 self._reflectors = list(self._find())
             except UnreachableError as error:
-                self._failed = True
+                self._problem = str(error)
                 stop.wait(self._health.failed(error))
         if self._reflectors:
             self._health.answered()
@@ -75,7 +75,7 @@ class Cluster:
     def live(self) -> LiveObserver | None:
         """See `Collector`."""
         if not self._reflectors:
-            return LiveObserver(kubernetes="not reachable") if self._failed else None
+            return LiveObserver(kubernetes=self._problem) if self._problem else None
         if not all(reflector.looked for reflector in self._reflectors):
             return None
         return LiveObserver(ready_nodes=self._nodes.ready, nodes=len(self._nodes), pods=self._pods.phases())
