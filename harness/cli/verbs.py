@@ -13,6 +13,7 @@ from typing import Protocol, cast
 VERBS: tuple[tuple[str, str, str], ...] = (
     ("init", "write the files that a load test of your own begins from", "harness.cli.init"),
     ("load", "start Locust with a packaged locustfile", "harness.cli.load"),
+    ("doctor", "check machine, platform, cluster and metrics before a test", "harness.cli.doctor"),
     ("options", "list the options that a locustfile adds to Locust's own", "harness.cli.options"),
     ("simulate", "simulate a platform: serve it, or run a whole test in seconds", "harness.cli.simulate"),
     ("adapter", "serve a data adapter for hetida designer with injected limits", "harness.cli.adapter"),

@@ -146,7 +146,7 @@ class KubeApi:
     def _connected(self) -> Any:
         with self._lock:
             if self._client is None:
-                self._client, self._context_namespace = _connect(self._settings)
+                self._client, self._context_namespace = connect(self._settings)
             return self._client
 
 
@@ -189,7 +189,7 @@ class Stream:
             return  # it has already ended
 
 
-def _connect(settings: ObserverSettings) -> tuple[Any, str]:
+def connect(settings: ObserverSettings) -> tuple[Any, str]:
     """The official client's connection, and the context's namespace.
 
     Raises:

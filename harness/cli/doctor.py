@@ -1,0 +1,106 @@
+"""``pipeswarm doctor``: what this machine, the platform and the cluster offer a load test, and what is missing."""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import shutil
+import time
+from collections.abc import Iterable
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.cli import printing
+from harness.model.errors import ExitCode
+
+if TYPE_CHECKING:
+    from harness.collectors.checkup import Check
+
+_FEW_FILES, _LITTLE_BYTES = 1024, 2**30
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options: those of an observation."""
+    from harness.cli.observe import configure_folder
+    from harness.plan.options import OBSERVER
+
+    parser.add_argument("--host", default="", help="address of the platform's API (default: as its own tools read it)")
+    configure_folder(parser)
+    for option in OBSERVER:
+        option.add_to(parser)
+    printing.configure(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look at everything and say what each finding costs; 5 if the platform can't be loaded."""
+    from harness.collectors.checkup import State
+
+    checks, role = _checks(arguments)
+    printing.show(
+        arguments,
+        lambda: _text(checks, role),
+        lambda: json.dumps({"checks": [asdict(check) for check in checks], "missing_rights": role}, indent=2),
+    )
+    return ExitCode.UNREACHABLE if any(check.state is State.BROKEN for check in checks) else ExitCode.OK
+
+
+def _checks(arguments: argparse.Namespace) -> "tuple[list[Check], str]":
+    """All checks in order, and the ClusterRole of the missing rights."""
+    from harness.cli.observe import plan_of
+    from harness.collectors import checkup
+    from harness.collectors.collector import ObserverSettings
+    from harness.plan.environment import bearer_token, platform_host, variables
+    from harness.targets.target import find
+
+    target = find(arguments.target)
+    host = arguments.host or platform_host(target.HOST_VARIABLE)
+    plan = plan_of(arguments, host, time.time_ns())
+    settings = ObserverSettings.of(plan, bearer_token(arguments.token_file), variables())
+    found = [*_machine(Path(arguments.runs_dir)), checkup.token(settings.token, time.time())]
+    if host:
+        found += checkup.platform(target.from_plan(plan), settings)
+    else:
+        missing = f"no address: give --host, or set {target.HOST_VARIABLE}"
+        found.append(checkup.Check("platform", checkup.State.LIMITED, missing, "load tests use the simulated platform"))
+    of_cluster, role = checkup.cluster(settings)
+    return [*found, *of_cluster, checkup.prometheus(settings)], role
+
+
+def _machine(runs_dir: Path) -> "Iterable[Check]":
+    from harness.collectors.checkup import Check, State
+
+    packages = ("pipeswarm", "locust", "gevent", "kfp", "kubernetes")
+    yield Check("Python", State.OK, f"{platform.python_version()} with {', '.join(map(_version, packages))}")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cost = "load and observer share a core: arrivals may be late" if cores == 1 else ""
+    yield Check("cores", State.LIMITED if cost else State.OK, str(cores), cost)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = hard != resource.RLIM_INFINITY and hard < _FEW_FILES
+    cost = f"at most about {hard:,} requests open at once: raise it with ulimit -n" if few else ""
+    limit = "unlimited" if hard == resource.RLIM_INFINITY else f"{hard:,}"
+    yield Check("open files", State.LIMITED if few else State.OK, limit, cost)
+    place = next(path for path in (runs_dir.resolve(), *runs_dir.resolve().parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    cost = "a test stops sending when its run folder is full" if free < _LITTLE_BYTES else ""
+    yield Check("disk", State.LIMITED if cost else State.OK, f"{free / 2**30:,.1f} GiB free at {runs_dir}", cost)
+
+
+def _version(package: str) -> str:
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return f"{package} (not installed)"
+
+
+def _text(checks: "Iterable[Check]", role: str) -> str:
+    lines = []
+    for check in checks:
+        lines += printing.wrapped(f"{check.name}: {check.found}", f"{check.state:8}", " " * 8)
+        if check.cost:
+            lines += printing.wrapped(check.cost, f"{'':8}→ ", " " * 10)
+    if role:
+        lines += ["", "To grant what is missing, apply this and bind it to the account:", "", role]
+    return "\n".join(lines)
