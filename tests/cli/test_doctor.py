@@ -1,0 +1,37 @@
+import json
+
+import pytest
+
+from harness.cli import main
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    monkeypatch.delenv("KF_PIPELINES_ENDPOINT", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def checks(capsys):
+    return {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+
+
+def test_without_a_platform_it_looks_at_the_rest(capsys, tmp_path):
+    assert main(["doctor", "--json"]) == 0
+    found = checks(capsys)
+    assert [*found] == ["Python", "cores", "open files", "disk", "token", "platform", "cluster", "Prometheus"]
+    assert "KF_PIPELINES_ENDPOINT" in found["platform"]["found"]
+    assert found["cluster"]["state"] == "limited"
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_platform_that_does_not_answer_ends_with_5(capsys):
+    assert main(["doctor", "--host", "http://127.0.0.1:9", "--json"]) == 5
+    assert checks(capsys)["platform"]["state"] == "broken"
+
+
+def test_an_address_that_is_none_ends_with_5_and_an_example(capsys):
+    assert main(["doctor", "--host", "ftp://kfp.example"]) == 5
+    shown = capsys.readouterr().out
+    assert "broken  platform: 'ftp://kfp.example' is not an http(s) address" in shown
+    assert "→ write it as https://kfp.example/pipeline" in shown

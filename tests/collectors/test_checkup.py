@@ -1,0 +1,118 @@
+import base64
+import json
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+import yaml
+
+from harness.collectors import checkup
+from harness.collectors.checkup import RIGHTS, Check, State
+from harness.collectors.collector import ObserverSettings
+from tests.support.e2e import wait_for
+
+NOW_S = 1_800_000_000.0
+
+
+def jwt(**claims):
+    part = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
+    return f"e30.{part}.signature"
+
+
+@pytest.mark.parametrize(
+    ("token", "state", "said"),
+    [
+        ("", State.OK, "anonymous"),
+        ("opaque", State.OK, "not known"),
+        (jwt(sub="me"), State.OK, "not known"),
+        (jwt(exp="soon"), State.OK, "not known"),
+        (jwt(exp=1e300), State.OK, "not known"),
+        (jwt(exp=NOW_S + 86_400), State.OK, "expires at 2027-01-16"),
+        (jwt(exp=NOW_S + 600), State.LIMITED, "expires in 10 min"),
+        (jwt(exp=NOW_S - 1), State.BROKEN, "expired at 2027-01-15"),
+    ],
+)
+def test_a_tokens_expiry_is_read_and_never_the_token_shown(token, state, said):
+    check = checkup.token(token, NOW_S)
+    assert check.state is state
+    assert said in check.found
+    assert not token or token not in check.found + check.cost
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "state", "said"),
+    [
+        (0.0, State.OK, "agrees"),
+        (1.0, State.OK, "agrees"),
+        (30.0, State.LIMITED, "+30 s"),
+        (-30.0, State.LIMITED, "-3"),
+    ],
+)
+def test_a_clock_is_compared_to_whole_seconds(ahead_s, state, said):
+    check = checkup.clock(NOW_S, formatdate(NOW_S + ahead_s, usegmt=True))
+    assert check.state is state
+    assert said in check.found
+
+
+@pytest.mark.parametrize("date", ["", "tomorrow"])
+def test_a_server_without_a_date_leaves_the_clock_unknown(date):
+    assert checkup.clock(NOW_S, date).state is State.LIMITED
+
+
+def test_the_rights_are_those_of_the_shipped_role():
+    documents = yaml.safe_load_all((Path(__file__).parents[2] / "deploy/rbac.yaml").read_text())
+    rules = [rule for document in documents for rule in document.get("rules", ())]
+    shipped = {
+        (group, name): tuple(rule["verbs"])
+        for rule in rules
+        for group in rule["apiGroups"]
+        for name in rule["resources"]
+    }
+    assert {(right.group, right.resource): right.verbs for right in RIGHTS} == shipped
+
+
+def test_without_a_cluster_the_reason_is_said(tmp_path):
+    found, role = checkup.cluster(ObserverSettings("", kubeconfig=str(tmp_path / "none")))
+    assert [(check.name, check.state) for check in found] == [("cluster", State.LIMITED)]
+    assert "kubeconfig" in found[0].found
+    assert role == ""
+
+
+def test_a_prometheus_that_does_not_answer_costs_its_metrics():
+    check = checkup.prometheus(ObserverSettings("", prometheus="http://127.0.0.1:9"))
+    assert (check.state, check.cost) == (State.LIMITED, "its metrics are not used")
+    assert checkup.prometheus(ObserverSettings("")).state is State.LIMITED
+
+
+def test_a_real_api_server_tells_right_by_right_what_is_missing(real_cluster, tmp_path):
+    found, role = checkup.cluster(ObserverSettings("", kubeconfig=str(real_cluster.kubeconfig)))
+    assert {check.name: check.state for check in found if check.name.startswith("may")} == {
+        f"may {', '.join(right.verbs)} {right.name}": State.OK for right in RIGHTS
+    }
+    assert role == ""
+    assert Check("metrics-server", State.LIMITED, "not installed", found[-2].cost) in found
+    from kubernetes import client
+
+    core, rbac = (kind(real_cluster.client()) for kind in (client.CoreV1Api, client.RbacAuthorizationV1Api))
+    core.create_namespace({"metadata": {"name": "checkup"}})
+    core.create_namespaced_service_account("checkup", {"metadata": {"name": "reader"}})
+    rules = [{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list"]}]
+    rbac.create_cluster_role({"metadata": {"name": "checkup"}, "rules": rules})
+    subject = {"kind": "ServiceAccount", "name": "reader", "namespace": "checkup"}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "checkup"}
+    rbac.create_cluster_role_binding({"metadata": {"name": "checkup"}, "roleRef": reference, "subjects": [subject]})
+    spec = {"spec": {"audiences": [], "expirationSeconds": 3600}}
+    token = core.create_namespaced_service_account_token("reader", "checkup", spec).status.token
+    config = yaml.safe_load(real_cluster.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": token}
+    (tmp_path / "reader").write_text(yaml.safe_dump(config))
+    found, role = checkup.cluster(ObserverSettings("", kubeconfig=str(tmp_path / "reader")))
+    assert {check.name: check.found for check in found}["may get, list, watch nodes"] == "not watch"
+    rbac.create_cluster_role({"metadata": {"name": "checkup-more"}, "rules": yaml.safe_load(role)["rules"]})
+    reference = reference | {"name": "checkup-more"}
+    rbac.create_cluster_role_binding({"metadata": {"name": "more"}, "roleRef": reference, "subjects": [subject]})
+
+    def nothing_is_missing():
+        return checkup.cluster(ObserverSettings("", kubeconfig=str(tmp_path / "reader")))[1] == ""
+
+    wait_for(nothing_is_missing, 10)  # the authorizer sees a new role a moment later
