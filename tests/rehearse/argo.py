@@ -198,7 +198,13 @@ class Controller:
         requests = {key: value for key, value in (("cpu", task.cpu), ("memory", task.memory)) if value != "0"}
         resources = {"requests": requests, "limits": {"memory": task.memory}} if requests else {}
         launcher = [{"name": "kfp-launcher", "image": _LAUNCHER_IMAGE}] if executes else []
-        owner = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "name": name, "uid": run.uid, "controller": True}
+        owner = {
+            "apiVersion": "argoproj.io/v1alpha1",
+            "kind": "Workflow",
+            "name": name,
+            "uid": run.uid,
+            "controller": True,
+        }
         return {
             "metadata": {
                 "name": _pod_name(name, node),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from harness.model import Plan
 from harness.model.phases import POD_PHASES, RUN, RUNNING, STORE_WRITABLE, TERMINAL_STATES
 from harness.model.records import Event, Node, Outcome, Sample, Span, Submission
 from harness.store import RunFolder
@@ -39,6 +40,11 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._folder = RunFolder(path)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What the test was to do, and the ids that it found."""
+        return self._folder.read_plan()
 
     @cached_property
     def report(self) -> dict[str, Any]:
@@ -153,4 +159,6 @@ def check_store(folder: Folder, bucket: Path) -> Iterator[Check]:
     """The probe of the object store."""
     values = [each.value for each in folder.rows(Sample) if each.metric == STORE_WRITABLE]
     yield Check("the store could be written", True, bool(values) and min(values) == 1.0)
-    yield Check("objects that the probe left behind", [], sorted(str(each) for each in bucket.rglob("*") if each.is_file()))
+    yield Check(
+        "objects that the probe left behind", [], sorted(str(each) for each in bucket.rglob("*") if each.is_file())
+    )

@@ -75,29 +75,36 @@ class KfpApi:
         """Status and document."""
         if path == "/metrics":
             return 200, self._metrics()
+        parts = path.removeprefix(_ROOT).strip("/").split("/")
         with self._lock:
-            match method, path.removeprefix(_ROOT).strip("/").split("/"):
-                case "GET", ["healthz"]:
-                    return 200, {"commit_sha": "unknown", "tag_name": "unknown", "multi_user": False}
-                case "GET", ["experiments"]:
-                    return 200, _found("experiments", self._experiments, query)
-                case "POST", ["experiments"]:
-                    return self._create_experiment(json.loads(body))
-                case "GET", ["pipelines"]:
-                    return 200, _found("pipelines", self._pipelines, query)
-                case "POST", ["pipelines", "upload"]:
-                    return self._upload(query["name"], body)
-                case "GET", ["pipelines", name, "versions"] if name in self._pipelines:
-                    return 200, {"pipeline_versions": [self._version(name)], "total_size": 1}
-                case "GET", ["pipelines", name, "versions", _] if name in self._pipelines:
-                    return 200, self._version(name)
-                case "GET", ["runs"]:
-                    return self._list(query)
-                case "POST", ["runs"]:
-                    return self._create_run(json.loads(body))
+            match method, parts:
                 case method, ["runs", run]:
                     return self._run(method, run)
+                case "GET", _:
+                    return self._get(parts, query)
+                case "POST", ["experiments"]:
+                    return self._create_experiment(json.loads(body))
+                case "POST", ["pipelines", "upload"]:
+                    return self._upload(query["name"], body)
+                case "POST", ["runs"]:
+                    return self._create_run(json.loads(body))
         return _refusal(_UNKNOWN, f"{method} {path} is not part of the rehearsal")
+
+    def _get(self, parts: list[str], query: Mapping[str, str]) -> Answer:
+        match parts:
+            case ["healthz"]:
+                return 200, {"commit_sha": "unknown", "tag_name": "unknown", "multi_user": False}
+            case ["experiments"]:
+                return 200, _found("experiments", self._experiments, query)
+            case ["pipelines"]:
+                return 200, _found("pipelines", self._pipelines, query)
+            case ["pipelines", name, "versions"] if name in self._pipelines:
+                return 200, {"pipeline_versions": [self._version(name)], "total_size": 1}
+            case ["pipelines", name, "versions", _] if name in self._pipelines:
+                return 200, self._version(name)
+            case ["runs"]:
+                return self._list(query)
+        return _refusal(_MISSING, f"{'/'.join(parts)} not found")
 
     def _create_experiment(self, given: Mapping[str, Any]) -> Answer:
         name = str(given["display_name"])

@@ -2,14 +2,24 @@
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.rehearse.checks import (
-    Check, Folder, check_findings, check_metrics, check_nodes, check_pods, check_rights, check_runs, check_store,
+    Check,
+    Folder,
+    check_findings,
+    check_metrics,
+    check_nodes,
+    check_pods,
+    check_rights,
+    check_runs,
+    check_store,
 )  # fmt: skip
+from tests.rehearse.platform import TOKEN, PlatformRuns, check_platform_pods
 from tests.rehearse.scenes import Scene
 from tests.rehearse.stage import Stage, on_stage
 from tests.support.e2e import Finished, Locust
@@ -19,7 +29,8 @@ from tests.support.real_kubernetes import RealCluster
 
 PIPELINE = Path(__file__).with_name("pipeline.yaml")
 _BUCKET = "mlpipeline"
-_AT_MOST_S = 120.0
+_AT_MOST_S, _LONG_S = 120.0, 900.0
+_RUNS = 3  # sent to a real platform
 _WELL = 0
 
 
@@ -56,12 +67,37 @@ def perform(scene: Scene, cluster: RealCluster, folder: Path, extras: Extras) ->
         return list(_checks(stage, finished, extras))
 
 
-def load(folder: Path, arguments: Sequence[str], environment: dict[str, str]) -> Finished:
+def perform_on_platform(url: str, folder: Path) -> list[Check]:
+    """A few runs of a real platform, with the kubeconfig at hand, in an experiment of their own.
+
+    The runs, the pipeline and the experiment are deleted again.
+    """
+    folder.mkdir(parents=True)
+    name = f"rehearsal-{uuid.uuid4().hex[:8]}"
+    arguments = ["--host", url, "--schedule", "burst", "--runs", str(_RUNS), "--drain", "10m"]
+    arguments += ["--pipeline", str(PIPELINE), "--experiment", name]
+    kubeconfig = os.environ.get("KUBECONFIG", "")
+    finished = load(folder, arguments, {TOKEN: os.environ[TOKEN]} if TOKEN in os.environ else {}, _LONG_S)
+    found = [ended(finished)]
+    if finished.folder is None:
+        return found
+    left = Folder(finished.folder)
+    with PlatformRuns(url, left.plan.target_options) as platform:
+        runs = platform.runs
+        found += check_runs(left, runs, _RUNS)
+        if kubeconfig:
+            found += check_platform_pods(left, runs)
+    return found
+
+
+def load(
+    folder: Path, arguments: Sequence[str], environment: Mapping[str, str], at_most_s: float = _AT_MOST_S
+) -> Finished:
     """Run Locust without its web UI to the end, whatever that is."""
     locust = Locust(folder)
     process = locust.start("--headless", *arguments, **environment)
     try:
-        return locust.finish(process, _AT_MOST_S)
+        return locust.finish(process, at_most_s)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
