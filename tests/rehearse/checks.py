@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from harness.model import Plan
-from harness.model.phases import POD_PHASES, RUN, RUNNING, STORE_WRITABLE, TERMINAL_STATES
+from harness.model.phases import POD_PHASES, RUN, RUNNING, STORE_WRITABLE, TERMINAL_STATES, UPLOAD_SECONDS
 from harness.model.records import Event, Node, Outcome, Sample, Span, Submission
 from harness.store import RunFolder
 from tests.rehearse.stage import ACCOUNT, Stage
@@ -111,12 +111,22 @@ def check_pods(folder: Folder, stage: Stage) -> Iterator[Check]:
     ran = {span.step: span for span in spans if span.phase == RUNNING}
     places = {name: pod.node for name, pod in sorted(lived.items())}
     yield Check("nodes of the pods", places, {name: span.node for name, span in sorted(ran.items())})
-    off = []
+    off, logged = [], {each.labels["pod"] for each in folder.rows(Sample) if each.metric == UPLOAD_SECONDS}
     for name, span in ran.items():
-        times = ((span.started_at, lived[name].began_s), (span.ended_at, lived[name].ended_s))
+        end_s = lived[name].stored_from_s if name in logged else lived[name].ended_s
+        times = ((span.started_at, lived[name].began_s), (span.ended_at, end_s))
         if any(seen is None or abs(seen / 1e9 - true_s) > _WITHIN_S for seen, true_s in times):
             off.append(name)
     yield Check("pods whose running is off by more than a second", [], off)
+
+
+def check_uploads(folder: Folder, stage: Stage) -> Iterator[Check]:
+    """How long the steps stored their outputs, from their logs."""
+    found = {each.labels["pod"]: each.value for each in folder.rows(Sample) if each.metric == UPLOAD_SECONDS}
+    stored = {name: pod.ended_s - pod.stored_from_s for name, pod in stage.kubelet.pods.items() if pod.stored_from_s}
+    yield Check("pods whose logs told of an upload", sorted(stored), sorted(found))
+    off = [name for name, seconds in found.items() if abs(seconds - stored.get(name, 0.0)) > _TOLD_S]
+    yield Check("uploads that lasted otherwise", [], off)
 
 
 def check_nodes(folder: Folder, stage: Stage) -> Iterator[Check]:

@@ -19,9 +19,10 @@ _INIT_S, _STORE_S = 0.2, 0.2  # of Argo's containers: `init` before, `wait` afte
 
 @dataclass(frozen=True)
 class Fate:
-    """How long a pod's main container runs, and how it ends."""
+    """How long a pod's main container runs, the last of it storing outputs, and how it ends."""
 
     runs_s: float
+    stores_s: float = 0.0
     exit_code: int = 0
     reason: str = "Completed"
 
@@ -38,6 +39,7 @@ class Lived:
     node: str
     cpu: str
     began_s: float = 0.0
+    stored_from_s: float = 0.0
     ended_s: float = 0.0
     exit_code: int | None = None
 
@@ -108,6 +110,8 @@ class Kubelet:
     def _end(self, pod: Manifest, fate: Fate) -> None:
         lived = self.pods[pod["metadata"]["name"]]
         lived.ended_s, lived.exit_code = time.time(), fate.exit_code
+        if fate.stores_s:
+            lived.stored_from_s = lived.ended_s - fate.stores_s
         main = _ended(lived.began_s, lived.ended_s, fate.exit_code, fate.reason)
         self._report(pod, "Running", {"wait": _running(lived.began_s), "main": main})
         self._after(_STORE_S, lambda: self._finish(pod, main, fate))
@@ -116,6 +120,17 @@ class Kubelet:
         lived = self.pods[pod["metadata"]["name"]]
         wait = _ended(lived.began_s, time.time(), 0, "Completed")
         self._report(pod, "Failed" if fate.exit_code else "Succeeded", {"wait": wait, "main": main})
+
+    def log(self, name: str) -> str:
+        """What KFP's launcher has written in a pod's main container, each line with its time."""
+        lived = self.pods[name]
+        if not lived.stored_from_s:
+            return ""
+        lines = (
+            (lived.stored_from_s, "launcher_v2.go:700] Executing uploadOutputArtifacts attempt: 1"),
+            (lived.ended_s, 'object_store.go:100] uploadFile(localFilePath="/model", blobFilePath="model")'),
+        )
+        return "".join(f"{_precise(at_s)} I1122 12:00:00.000000       1 {said}\n" for at_s, said in lines)
 
     def _report(self, pod: Manifest, phase: str, states: dict[str, Manifest]) -> None:
         its, images = pod["metadata"], {each["name"]: each["image"] for each in pod["spec"]["containers"]}
@@ -155,6 +170,11 @@ class Kubelet:
 def stamp(at_s: float | None = None) -> str:
     """A time as Kubernetes writes it, in whole seconds; now by default."""
     return datetime.fromtimestamp(int(time.time() if at_s is None else at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _precise(at_s: float) -> str:
+    whole = int(at_s)
+    return f"{stamp(whole).removesuffix('Z')}.{int((at_s - whole) * 1e9):09d}Z"
 
 
 def _running(since_s: float) -> Manifest:

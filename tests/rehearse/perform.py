@@ -18,6 +18,7 @@ from tests.rehearse.checks import (
     check_rights,
     check_runs,
     check_store,
+    check_uploads,
 )  # fmt: skip
 from tests.rehearse.platform import TOKEN, PlatformRuns, check_platform_pods
 from tests.rehearse.scenes import Scene
@@ -29,7 +30,7 @@ from tests.support.real_kubernetes import RealCluster
 
 PIPELINE = Path(__file__).with_name("pipeline.yaml")
 _BUCKET = "mlpipeline"
-_AT_MOST_S, _LONG_S = 120.0, 900.0
+_AT_MOST_S, _LONG_S = 400.0, 900.0
 _RUNS = 3  # sent to a real platform
 _WELL = 0
 
@@ -51,7 +52,7 @@ def perform(scene: Scene, cluster: RealCluster, folder: Path, extras: Extras) ->
     """The checks of one scene; its files are in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     with on_stage(scene, cluster, folder) as stage, ExitStack() as stack:
-        arguments = ["--host", stage.url, "--schedule", "burst", "--runs", str(scene.runs), "--drain", "60s"]
+        arguments = ["--host", stage.url, "--schedule", "burst", "--runs", str(scene.runs), "--drain", "5m"]
         arguments += ["--pipeline", str(PIPELINE)]
         environment = {"KUBECONFIG": str(stage.kubeconfig)}
         if extras.prometheus:
@@ -115,6 +116,7 @@ def _checks(stage: Stage, finished: Finished, extras: Extras) -> Iterator[Check]
     yield from check_findings(folder, stage)
     if scene.rights is None:
         yield from check_nodes(folder, stage)
+        yield from check_uploads(folder, stage)
     else:
         yield from check_rights(folder)
     if extras.prometheus:

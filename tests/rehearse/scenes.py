@@ -7,7 +7,8 @@ from tests.rehearse.argo import NODE_NAME
 from tests.rehearse.kube import Manifest
 from tests.rehearse.kubelet import OOM_KILLED, Fate
 
-_DRIVER_S, _PREPARE_S, _TRAIN_S = 0.2, 0.3, 2.5
+_DRIVER_S, _PREPARE_S, _TRAIN_S = 0.2, 0.3, 4.0
+_STORE_S = 0.8  # the last part of `train`
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,13 @@ class Scene:
                 return Fate(_PREPARE_S)
             if left:
                 left -= 1
-                return Fate(_TRAIN_S / 2, 137, OOM_KILLED)
-            return Fate(_TRAIN_S)
+                return Fate(_TRAIN_S / 2, exit_code=137, reason=OOM_KILLED)
+            return Fate(_TRAIN_S, _STORE_S)
 
         return decide
 
 
-FULL_NODES = Scene("full-nodes", runs=8, nodes=("1.5", "1.5"), killed=1, findings=("nodes-exhausted", "oom"))
-QUOTA = Scene("quota", runs=6, quota=3, findings=("quota",))
+FULL_NODES = Scene("full-nodes", runs=8, nodes=("1.2", "1.2"), killed=1, findings=("nodes-exhausted", "oom"))
+QUOTA = Scene("quota", runs=6, quota=2, findings=("quota",))
 RESTRICTED = Scene("restricted", runs=3, rights=("pods",))
 ALL = (FULL_NODES, QUOTA, RESTRICTED)

@@ -12,6 +12,7 @@ from tests.rehearse.argo import ARGO, WORKFLOW_TYPE, Controller
 from tests.rehearse.kfp import KfpApi, serving
 from tests.rehearse.kube import Kube, RefusedError
 from tests.rehearse.kubelet import Kubelet
+from tests.rehearse.kubelet_api import serving_logs
 from tests.rehearse.scenes import Scene
 from tests.support.real_kubernetes import RealCluster
 from tests.support.servers import kubeconfig, until
@@ -79,9 +80,12 @@ def on_stage(scene: Scene, cluster: RealCluster, folder: Path) -> Iterator[Stage
     controller = Controller(kube, namespace, {_POOL: namespace}, api.report)
     with ExitStack() as stack:
         stack.callback(kube.delete, path)
+        key = cluster.ca.with_suffix(".key")
+        leads_here = {"status": stack.enter_context(serving_logs(stage.kubelet.log, cluster.ca, key))}
         for name, cpu in zip(names, scene.nodes, strict=True):
             cluster.add_node(name, cpu=cpu, labels={_POOL: namespace})
             stack.callback(cluster.remove_node, name)
+            kube.patch(f"/api/v1/nodes/{name}/status", leads_here)
         if scene.quota is not None:
             _limit(kube, path, scene.quota)
         _work(stack, stage, [
