@@ -52,7 +52,7 @@ class Scene:
         return decide
 
 
-FULL_NODES = Scene("full-nodes", runs=8, nodes=("1.2", "1.2"), killed=1, findings=("nodes-exhausted", "oom"))
+FULL_NODES = Scene("full-nodes", runs=6, nodes=("1.2", "1.2"), killed=1, findings=("nodes-exhausted", "oom"))
 QUOTA = Scene("quota", runs=6, quota=2, findings=("quota",))
 RESTRICTED = Scene("restricted", runs=3, rights=("pods",))
 ALL = (FULL_NODES, QUOTA, RESTRICTED)
