@@ -84,8 +84,17 @@ class Folder:
         return found
 
 
-def check_runs(folder: Folder, runs: Mapping[str, Mapping[str, Any]], intended: int) -> Iterator[Check]:
-    """Every run exactly once, its end, and its phases; `runs` are the platform's own, by id."""
+def check_runs(
+    folder: Folder, lengths: Mapping[str, float], runs: Mapping[str, Mapping[str, Any]], intended: int
+) -> Iterator[Check]:
+    """Every run exactly once, its end, and its phases.
+
+    Args:
+        folder: that the test left.
+        lengths: by run, the sum of its phases in seconds.
+        runs: the platform's own, by id.
+        intended: number of arrivals.
+    """
     rows = folder.rows(Submission)
     yield Check("arrivals accepted", intended, sum(row.outcome is Outcome.ACCEPTED for row in rows))
     yield Check("runs created once, and no others", sorted(runs), sorted(str(row.run) for row in rows))
@@ -93,9 +102,11 @@ def check_runs(folder: Folder, runs: Mapping[str, Mapping[str, Any]], intended: 
     yield Check("runs listed", sorted(runs), sorted(listed))
     ends = folder.ends()
     yield Check("ends of runs", _states(runs), dict(sorted((run, end.reason) for run, end in ends.items())))
-    lengths, sent = folder.lengths(), folder.sent
+    sent = folder.sent
     over = {run: span.ended_at for (run, step, phase, _), span in folder.spans.items() if phase == RUN and not step}
-    off = [run for run in sent if abs(lengths[run] - ((over.get(run) or 0) - sent[run].due_at) / 1e9) > _TOLD_S]
+    off = [
+        run for run in sent if abs(lengths.get(run, 0.0) - ((over.get(run) or 0) - sent[run].due_at) / 1e9) > _TOLD_S
+    ]
     yield Check("runs whose phases don't add up to their duration", [], off)
 
 

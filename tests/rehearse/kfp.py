@@ -31,10 +31,10 @@ _INVALID, _MISSING, _EXISTS, _UNKNOWN = (400, 3), (404, 5), (409, 6), (501, 12) 
 Answer = tuple[int, Any]
 
 
-def _refusal(kind: tuple[int, int], message: str) -> Answer:
+def _refusal(kind: tuple[int, int], cause: str, failed: str = "") -> Answer:
     status, code = kind
-    details = [{"@type": "type.googleapis.com/google.rpc.Status", "code": code, "message": message}]
-    return status, {"code": code, "message": message, "details": details}
+    details = [{"@type": "type.googleapis.com/google.rpc.Status", "code": code, "message": cause}]
+    return status, {"code": code, "message": f"{failed}{cause}", "details": details}
 
 
 @dataclass
@@ -161,7 +161,7 @@ class KfpApi:
         """A page, newest first. With a token, a timestamp filter or another order is refused."""
         token = query.get("page_token", "")
         if token and (query.get("filter") or query.get("sort_by")):
-            return _refusal(_INVALID, f"Failed to create list options: Invalid input error: {_MISMATCH}")
+            return _refusal(_INVALID, _MISMATCH, "Failed to create list options: Invalid input error: ")
         since, begin = "", 0
         if token:
             since, begin = json.loads(base64.b64decode(token))

@@ -77,16 +77,16 @@ def perform_on_platform(url: str, folder: Path) -> list[Check]:
     name = f"rehearsal-{uuid.uuid4().hex[:8]}"
     arguments = ["--host", url, "--schedule", "burst", "--runs", str(_RUNS), "--drain", "10m"]
     arguments += ["--pipeline", str(PIPELINE), "--experiment", name]
-    kubeconfig = os.environ.get("KUBECONFIG", "")
-    finished = load(folder, arguments, {TOKEN: os.environ[TOKEN]} if TOKEN in os.environ else {}, _LONG_S)
+    given = {variable: os.environ[variable] for variable in ("KUBECONFIG", TOKEN) if variable in os.environ}
+    finished = load(folder, arguments, given, _LONG_S)
     found = [ended(finished)]
     if finished.folder is None:
         return found
     left = Folder(finished.folder)
     with PlatformRuns(url, left.plan.target_options) as platform:
         runs = platform.runs
-        found += check_runs(left, runs, _RUNS)
-        if kubeconfig:
+        found += check_runs(left, left.lengths(), runs, _RUNS)
+        if "KUBECONFIG" in given:
             found += check_platform_pods(left, runs)
     return found
 
@@ -111,7 +111,7 @@ def _checks(stage: Stage, finished: Finished, extras: Extras) -> Iterator[Check]
     if finished.folder is None:
         return
     folder, scene = Folder(finished.folder), stage.scene
-    yield from check_runs(folder, stage.kfp.runs, scene.runs)
+    yield from check_runs(folder, folder.lengths(), stage.kfp.runs, scene.runs)
     yield from check_pods(folder, stage)
     yield from check_findings(folder, stage)
     if scene.rights is None:

@@ -5,12 +5,16 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import urllib3
 
 from tests.rehearse.parts import Parts
-from tests.rehearse.perform import Extras, perform
+from tests.rehearse.perform import Extras, perform, perform_on_platform
 from tests.rehearse.scenes import FULL_NODES, QUOTA, RESTRICTED, Scene
 from tests.rehearse.stage import workflow_type
+from tests.support.e2e import Served, platform
 from tests.support.real_kubernetes import RealCluster
+
+__all__ = ["platform"]
 
 
 @pytest.fixture(scope="module")
@@ -34,3 +38,14 @@ def test_full_nodes_and_killed_pods_are_told_as_they_happened(stage: RealCluster
 @pytest.mark.parametrize("scene", [QUOTA, RESTRICTED], ids=lambda scene: scene.name)
 def test_quotas_and_missing_rights_are_told(scene: Scene, stage: RealCluster, tmp_path: Path) -> None:
     assert [check for check in perform(scene, stage, tmp_path / "scene", Extras()) if not check.met] == []
+
+
+@pytest.mark.soak
+def test_a_platform_is_left_as_it_was(platform: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulated platform in the place of the real one."""
+    monkeypatch.setenv("KUBECONFIG", platform.kubeconfig)
+    assert [check for check in perform_on_platform(platform.url, tmp_path / "scene") if not check.met] == []
+    for kind in ("runs", "pipelines"):
+        assert urllib3.request("GET", f"{platform.url}/apis/v2beta1/{kind}").json() == {}
+    left = urllib3.request("GET", f"{platform.url}/apis/v2beta1/experiments").json()["experiments"]
+    assert [each["display_name"] for each in left] == ["Default"]
