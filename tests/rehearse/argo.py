@@ -141,7 +141,7 @@ class Controller:
         self._refused.discard(name)
         if run.nodes.phase(run.pods) == RUNNING:
             for node in run.nodes.due(run.pods):
-                if node.name not in run.pods or run.pods[node.name].message:
+                if node.name not in run.pods or run.pods[node.name].refused:
                     self._create(name, run, node)
         if run.pods == run.reported:
             return
@@ -158,8 +158,6 @@ class Controller:
 
     def _create(self, name: str, run: _Run, node: PodNode) -> None:
         known = run.pods.get(node.name, PodState(started_s=time.time()))
-        if known.over or known.host:
-            return
         try:
             self.kube.create(f"/api/v1/namespaces/{self.namespace}/pods", self._pod(name, run, node))
             run.pods[node.name] = replace(known, message="")
@@ -198,13 +196,7 @@ class Controller:
         requests = {key: value for key, value in (("cpu", task.cpu), ("memory", task.memory)) if value != "0"}
         resources = {"requests": requests, "limits": {"memory": task.memory}} if requests else {}
         launcher = [{"name": "kfp-launcher", "image": _LAUNCHER_IMAGE}] if executes else []
-        owner = {
-            "apiVersion": "argoproj.io/v1alpha1",
-            "kind": "Workflow",
-            "name": name,
-            "uid": run.uid,
-            "controller": True,
-        }
+        owner = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "name": name, "uid": run.uid}
         return {
             "metadata": {
                 "name": _pod_name(name, node),
@@ -217,7 +209,7 @@ class Controller:
                     "workflows.argoproj.io/node-id": node_id(node.name, name),
                     NODE_NAME: node.name,
                 },
-                "ownerReferences": [owner],
+                "ownerReferences": [{**owner, "controller": True}],
             },
             "spec": {
                 "restartPolicy": "Never",

@@ -3,17 +3,17 @@
 It keeps an account of what it did; that account is what an observer's records are compared with.
 """
 
-import heapq
-import itertools
+import sched
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from tests.rehearse.kube import STRATEGIC, Kube, Manifest, RefusedError
 
 ARGO_LABEL = "workflows.argoproj.io/workflow"
+_TICK_S = 0.05
 _INIT_S, _STORE_S = 0.2, 0.2  # of Argo's containers: `init` before, `wait` after the step
 
 
@@ -34,21 +34,10 @@ OOM_KILLED = "OOMKilled"
 class Lived:
     """What a pod went through: Unix times in seconds, 0 for what has not happened."""
 
-    name: str
-    run: str
     node: str
-    cpu: str
     began_s: float = 0.0
     stored_from_s: float = 0.0
     ended_s: float = 0.0
-    exit_code: int | None = None
-
-
-@dataclass(order=True)
-class _Due:
-    at_s: float
-    order: int
-    act: Callable[[], None] = field(compare=False)
 
 
 class Kubelet:
@@ -64,9 +53,7 @@ class Kubelet:
         self._kube = kube
         self._path = f"/api/v1/namespaces/{namespace}"
         self._fate = fate
-        self._due: list[_Due] = []
-        self._order = itertools.count()
-        self._changed = threading.Condition()
+        self._agenda = sched.scheduler(time.time)
         self.pods: dict[str, Lived] = {}
 
     def watch(self, over: threading.Event) -> None:
@@ -75,28 +62,18 @@ class Kubelet:
 
     def work(self, over: threading.Event) -> None:
         """Do what is due."""
-        while not over.is_set():
-            with self._changed:
-                wait_s = self._due[0].at_s - time.time() if self._due else 1.0
-                if wait_s > 0:
-                    self._changed.wait(min(wait_s, 1.0))
-                    continue
-                due = heapq.heappop(self._due)
-            due.act()
+        while not over.wait(_TICK_S):
+            self._agenda.run(blocking=False)
 
     def _see(self, change: str, pod: Manifest) -> None:
         name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
         if change == "DELETED" or not node or name in self.pods:
             return
-        main = next(each for each in pod["spec"]["containers"] if each["name"] == "main")
-        cpu = main.get("resources", {}).get("requests", {}).get("cpu", "0")
-        self.pods[name] = Lived(name, pod["metadata"]["labels"].get("pipeline/runid", ""), node, cpu)
+        self.pods[name] = Lived(node)
         self._after(_INIT_S, lambda: self._begin(pod))
 
     def _after(self, seconds: float, act: Callable[[], None]) -> None:
-        with self._changed:
-            heapq.heappush(self._due, _Due(time.time() + seconds, next(self._order), act))
-            self._changed.notify()
+        self._agenda.enter(seconds, 0, act)
 
     def _begin(self, pod: Manifest) -> None:
         lived, fate = self.pods[pod["metadata"]["name"]], self._fate(pod)
@@ -109,7 +86,7 @@ class Kubelet:
 
     def _end(self, pod: Manifest, fate: Fate) -> None:
         lived = self.pods[pod["metadata"]["name"]]
-        lived.ended_s, lived.exit_code = time.time(), fate.exit_code
+        lived.ended_s = time.time()
         if fate.stores_s:
             lived.stored_from_s = lived.ended_s - fate.stores_s
         main = _ended(lived.began_s, lived.ended_s, fate.exit_code, fate.reason)

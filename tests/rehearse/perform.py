@@ -19,7 +19,7 @@ from tests.rehearse.checks import (
     check_runs,
     check_store,
     check_uploads,
-)  # fmt: skip
+)
 from tests.rehearse.platform import TOKEN, PlatformRuns, check_platform_pods
 from tests.rehearse.scenes import Scene
 from tests.rehearse.stage import Stage, on_stage

@@ -43,6 +43,11 @@ class PodState:
         """It has ended, one way or the other."""
         return self.phase in (SUCCEEDED, FAILED)
 
+    @property
+    def refused(self) -> bool:
+        """The API server refused to create it."""
+        return bool(self.message) and not self.over
+
 
 @dataclass(frozen=True)
 class PodNode:

@@ -40,7 +40,7 @@ def unmet(tmp_path: Path, told: Records) -> list[str]:
             recorder.write(each)
     kube = Kube.__new__(Kube)
     kubelet = Kubelet(kube, "ml", lambda _: Fate(1.0))
-    kubelet.pods |= {f"pod-{run}": Lived(f"pod-{run}", run, "node-0", "1", 3.2, 0.0, 7.4, 0) for run in _RUNS}
+    kubelet.pods |= {f"pod-{run}": Lived("node-0", 3.2, 0.0, 7.4) for run in _RUNS}
     stage, left = Stage(FULL_NODES, KfpApi(kube, "ml"), kubelet, ()), Folder(folder.path)
     checks = [*check_runs(left, dict.fromkeys(_RUNS, 9.0), _RUNS, 2), *check_pods(left, stage)]
     return [check.what for check in checks if not check.met]
