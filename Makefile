@@ -24,7 +24,7 @@ test: $(VENV)/.installed-dev  ## the tests
 	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder --durations 20 --durations-min 8
 
 rehearse: $(VENV)/.installed-dev  ## the main job against the real parts at hand: KUBEBUILDER_ASSETS, PIPESWARM_REAL_KFP
-	$(BIN)/python -m tests.rehearse
+	$(BIN)/python -m tests.support.real_parts
 
 check: $(VENV)/.installed-dev  ## lint, types, layer contracts
 	$(BIN)/ruff check .

@@ -9,12 +9,12 @@ import pytest
 from harness.model.phases import RUN, RUNNING
 from harness.model.records import Event, Outcome, Span, Submission
 from harness.store import RunFolder
-from tests.rehearse.checks import Folder, check_pods, check_runs
-from tests.rehearse.kfp import KfpApi
-from tests.rehearse.kube import Kube
-from tests.rehearse.kubelet import Fate, Kubelet, Lived
-from tests.rehearse.scenes import FULL_NODES
-from tests.rehearse.stage import Stage
+from tests.support.real_parts.checks import Folder, check_pods, check_runs
+from tests.support.real_parts.kfp import KfpApi
+from tests.support.real_parts.kube import Kube
+from tests.support.real_parts.kubelet import Fate, Kubelet, Lived
+from tests.support.real_parts.scenes import FULL_NODES
+from tests.support.real_parts.stage import Stage
 
 _S = 10**9
 _RUNS = {"a": {"state": "SUCCEEDED"}, "b": {"state": "FAILED"}}

@@ -1,21 +1,21 @@
 """The rehearsal's KFP API answers as a real one was recorded to."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.rehearse.kfp import KfpApi, tasks_of
-from tests.rehearse.kube import Kube, Manifest
-from tests.rehearse.run_nodes import PodState, RunNodes
 from tests.support.conformance import RECORDED
+from tests.support.real_parts.kfp import KfpApi, tasks_of
+from tests.support.real_parts.kube import Kube, Manifest
+from tests.support.real_parts.perform import PIPELINE
+from tests.support.real_parts.run_nodes import PodState, RunNodes
 from tests.support.recorded_runs import recorded_run
 
 _ROOT = "/apis/v2beta1"
 _ANSWERS = {each["label"]: each["answer"] for each in json.loads((RECORDED / "kfp.json").read_text())["answers"]}
-_PIPELINE = Path(__file__).with_name("pipeline.yaml").read_bytes()
+_PIPELINE = PIPELINE.read_bytes()
 _BY_NAME = {"filter": json.dumps({"predicates": [{"string_value": "rehearsal"}]})}
 _SINCE = {"filter": json.dumps({"predicates": [{"timestamp_value": "2020-01-01T00:00:00Z"}]})}
 

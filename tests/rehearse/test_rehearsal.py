@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from tests.rehearse.parts import Parts
-from tests.rehearse.perform import Extras, perform, perform_on_platform
-from tests.rehearse.scenes import FULL_NODES, QUOTA, RESTRICTED, Scene
-from tests.rehearse.stage import workflow_type
 from tests.support.e2e import Served, platform
 from tests.support.real_kubernetes import RealCluster
+from tests.support.real_parts.parts import Parts
+from tests.support.real_parts.perform import Extras, perform, perform_on_platform
+from tests.support.real_parts.scenes import FULL_NODES, QUOTA, RESTRICTED, Scene
+from tests.support.real_parts.stage import workflow_type
 
 __all__ = ["platform"]
 

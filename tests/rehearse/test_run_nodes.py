@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.rehearse.run_nodes import FAILED, SUCCEEDED, PodState, RunNodes, Task
+from tests.support.real_parts.run_nodes import FAILED, SUCCEEDED, PodState, RunNodes, Task
 from tests.support.recorded_workflows import recorded
 
 _CHAIN = (Task("make"), Task("train", ("make",)), Task("evaluate", ("train",)))

@@ -8,7 +8,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.rehearse.checks import (
+from tests.support.e2e import Finished, Locust
+from tests.support.object_store import ENVIRONMENT
+from tests.support.prometheus_server import real_prometheus
+from tests.support.real_kubernetes import RealCluster
+from tests.support.real_parts.checks import (
     Check,
     Folder,
     check_findings,
@@ -20,13 +24,9 @@ from tests.rehearse.checks import (
     check_store,
     check_uploads,
 )
-from tests.rehearse.platform import TOKEN, PlatformRuns, check_platform_pods
-from tests.rehearse.scenes import Scene
-from tests.rehearse.stage import Stage, on_stage
-from tests.support.e2e import Finished, Locust
-from tests.support.object_store import ENVIRONMENT
-from tests.support.prometheus_server import real_prometheus
-from tests.support.real_kubernetes import RealCluster
+from tests.support.real_parts.platform import TOKEN, PlatformRuns, check_platform_pods
+from tests.support.real_parts.scenes import Scene
+from tests.support.real_parts.stage import Stage, on_stage
 
 PIPELINE = Path(__file__).with_name("pipeline.yaml")
 _BUCKET = "mlpipeline"

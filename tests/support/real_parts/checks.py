@@ -1,6 +1,7 @@
 """What a run folder and its report must say, held against what the stand-ins did."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from harness.model import Plan
 from harness.model.phases import POD_PHASES, RUN, RUNNING, STORE_WRITABLE, TERMINAL_STATES, UPLOAD_SECONDS
 from harness.model.records import Event, Node, Outcome, Sample, Span, Submission
 from harness.store import RunFolder
-from tests.rehearse.stage import ACCOUNT, Stage
+from tests.support.real_parts.stage import ACCOUNT, Stage
 
 _WITHIN_S = 1.0  # Kubernetes tells the times of containers in whole seconds
 _TOLD_S = 0.01
@@ -78,9 +79,9 @@ class Folder:
 
     def lengths(self) -> dict[str, float]:
         """By run, the sum of its phases in seconds."""
-        found: Counter[str] = Counter()
+        found: dict[str, float] = {}
         for row in pq.read_table(self.path / "tables" / "phases.parquet").to_pylist():
-            found[row["run"]] += row["length_s"]
+            found[row["run"]] = found.get(row["run"], 0.0) + row["length_s"]
         return found
 
 
@@ -152,6 +153,9 @@ def check_findings(folder: Folder, stage: Stage) -> Iterator[Check]:
     named = [each["name"] for each in folder.report["findings"]]
     for name in stage.scene.findings:
         yield Check(f"finding {name}", name, name if name in named else f"only {', '.join(named) or 'none'}")
+    commands = " ".join(command for each in folder.report["findings"] for command in each["commands"])
+    elsewhere = set(re.findall(r" -n (\S+)", commands)) - {stage.kfp.namespace}
+    yield Check("namespaces in commands, other than that of the runs", set(), elsewhere)
 
 
 def check_rights(folder: Folder) -> Iterator[Check]:

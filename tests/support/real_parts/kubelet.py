@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tests.rehearse.kube import STRATEGIC, Kube, Manifest, RefusedError
+from tests.support.real_parts.kube import STRATEGIC, Kube, Manifest, RefusedError
 
 ARGO_LABEL = "workflows.argoproj.io/workflow"
 _TICK_S = 0.05

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.rehearse.checks import Check
-from tests.rehearse.parts import Parts
-from tests.rehearse.perform import Extras, perform, perform_on_platform
-from tests.rehearse.scenes import ALL, FULL_NODES
-from tests.rehearse.stage import workflow_type
+from tests.support.real_parts.checks import Check
+from tests.support.real_parts.parts import Parts
+from tests.support.real_parts.perform import Extras, perform, perform_on_platform
+from tests.support.real_parts.scenes import ALL, FULL_NODES
+from tests.support.real_parts.stage import workflow_type
 
 _MOST_SHOWN = 300
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import urllib3
 
-from tests.rehearse.checks import Check, Folder
+from tests.support.real_parts.checks import Check, Folder
 
 _ROOT = "/apis/v2beta1"
 _PAGE = 200  # more than a rehearsal sends
@@ -57,9 +57,9 @@ def check_platform_pods(folder: Folder, runs: Mapping[str, Any]) -> Iterator[Che
     """Every pod that the cluster of the kubeconfig still has of these runs is in the folder."""
     from kubernetes import client, config
 
-    config.load_kube_config()
+    api = config.new_client_from_config(os.environ["KUBECONFIG"])
     chosen = f"pipeline/runid in ({','.join(sorted(runs))})"
-    listed = client.CoreV1Api().list_pod_for_all_namespaces(label_selector=chosen).items
+    listed = client.CoreV1Api(api).list_pod_for_all_namespaces(label_selector=chosen).items
     known = {span.step for span in folder.spans.values()}
     yield Check("the cluster has pods of the runs", True, bool(listed))
     yield Check("pods that are not in the folder", [], sorted({pod.metadata.name for pod in listed} - known))

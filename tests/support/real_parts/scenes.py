@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.rehearse.argo import NODE_NAME
-from tests.rehearse.kube import Manifest
-from tests.rehearse.kubelet import OOM_KILLED, Fate
+from tests.support.real_parts.argo import NODE_NAME
+from tests.support.real_parts.kube import Manifest
+from tests.support.real_parts.kubelet import OOM_KILLED, Fate
 
 _DRIVER_S, _PREPARE_S, _TRAIN_S = 0.2, 0.3, 4.0
 _STORE_S = 0.8  # the last part of `train`

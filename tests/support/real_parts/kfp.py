@@ -16,10 +16,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
-from tests.rehearse.argo import ARGO, workflow_of
-from tests.rehearse.kube import Kube, Manifest
-from tests.rehearse.kubelet import stamp
-from tests.rehearse.run_nodes import Task
+from tests.support.real_parts.argo import ARGO, workflow_of
+from tests.support.real_parts.kube import Kube, Manifest
+from tests.support.real_parts.kubelet import stamp
+from tests.support.real_parts.run_nodes import Task
 
 _ROOT = "/apis/v2beta1"
 _NEVER, _NOT_YET = "1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z"

@@ -15,9 +15,19 @@ from datetime import datetime
 from typing import Any
 
 from harness.model.argo_nodes import node_id
-from tests.rehearse.kube import Kube, Manifest, RefusedError
-from tests.rehearse.kubelet import ARGO_LABEL, stamp
-from tests.rehearse.run_nodes import EXECUTOR, FAILED, PENDING, RUNNING, SUCCEEDED, PodNode, PodState, RunNodes, Task
+from tests.support.real_parts.kube import Kube, Manifest, RefusedError
+from tests.support.real_parts.kubelet import ARGO_LABEL, stamp
+from tests.support.real_parts.run_nodes import (
+    EXECUTOR,
+    FAILED,
+    PENDING,
+    RUNNING,
+    SUCCEEDED,
+    PodNode,
+    PodState,
+    RunNodes,
+    Task,
+)
 
 ARGO = "/apis/argoproj.io/v1alpha1"
 RUN_LABEL = "pipeline/runid"

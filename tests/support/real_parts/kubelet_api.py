@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.rehearse.kube import Manifest
+from tests.support.real_parts.kube import Manifest
 
 _LOGS = "containerLogs"
 

@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.rehearse.argo import ARGO, WORKFLOW_TYPE, Controller
-from tests.rehearse.kfp import KfpApi, serving
-from tests.rehearse.kube import Kube, RefusedError
-from tests.rehearse.kubelet import Kubelet
-from tests.rehearse.kubelet_api import serving_logs
-from tests.rehearse.scenes import Scene
 from tests.support.real_kubernetes import RealCluster
+from tests.support.real_parts.argo import ARGO, WORKFLOW_TYPE, Controller
+from tests.support.real_parts.kfp import KfpApi, serving
+from tests.support.real_parts.kube import Kube, RefusedError
+from tests.support.real_parts.kubelet import Kubelet
+from tests.support.real_parts.kubelet_api import serving_logs
+from tests.support.real_parts.scenes import Scene
 from tests.support.servers import kubeconfig, until
 
 _TYPES = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
