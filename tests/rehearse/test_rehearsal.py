@@ -16,6 +16,8 @@ from tests.support.real_parts.stage import workflow_type
 
 __all__ = ["platform"]
 
+pytestmark = pytest.mark.timeout(600)  # on a busy machine; else half a minute each
+
 
 @pytest.fixture(scope="module")
 def stage(real_cluster: RealCluster) -> Iterator[RealCluster]:

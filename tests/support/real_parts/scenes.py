@@ -7,7 +7,7 @@ from tests.support.real_parts.argo import NODE_NAME
 from tests.support.real_parts.kube import Manifest
 from tests.support.real_parts.kubelet import OOM_KILLED, Fate
 
-_DRIVER_S, _PREPARE_S, _TRAIN_S = 0.2, 0.3, 4.0
+_DRIVER_S, _TRAIN_S = 0.2, 4.0
 _STORE_S = 0.8  # the last part of `train`
 
 
@@ -42,8 +42,6 @@ class Scene:
             node = pod["metadata"]["annotations"][NODE_NAME]
             if "-driver" in node:
                 return Fate(_DRIVER_S)
-            if ".train(" not in node:
-                return Fate(_PREPARE_S)
             if left:
                 left -= 1
                 return Fate(_TRAIN_S / 2, exit_code=137, reason=OOM_KILLED)
