@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test check bench audit licences clean
+.PHONY: help demo test rehearse check bench audit licences clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -22,6 +22,9 @@ demo: $(VENV)/.installed  ## load the built-in simulated platform, whose artifac
 
 test: $(VENV)/.installed-dev  ## the tests
 	$(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder --durations 20 --durations-min 8
+
+rehearse: $(VENV)/.installed-dev  ## the main job against the real parts at hand: KUBEBUILDER_ASSETS, PIPESWARM_REAL_KFP
+	$(BIN)/python -m tests.support.real_parts
 
 check: $(VENV)/.installed-dev  ## lint, types, layer contracts
 	$(BIN)/ruff check .

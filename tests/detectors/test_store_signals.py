@@ -191,13 +191,15 @@ def test_the_phases_add_up_whether_or_not_storing_was_seen() -> None:
 
 @pytest.mark.usefixtures("no_logs")
 @pytest.mark.parametrize(
-    ("more", "why"),
+    ("notes", "why"),
     [
         ((), "no log of a pod was read"),
-        ((Event(ORIGIN_AT, "Observer", POD_LOGS, "NotReachable", "403"),), "no permission to read logs of pods"),
+        (("GET /log: 403 pods is forbidden",), "no permission to read logs of pods"),
+        (("GET /log: 500 no preferred addresses found",), "the kubelets did not hand out logs of pods"),
     ],
 )
-def test_without_logs_metrics_and_probe_a_slow_store_is_not_judged(more: tuple[Any, ...], why: str) -> None:
+def test_without_logs_metrics_and_probe_a_slow_store_is_not_judged(notes: tuple[str, ...], why: str) -> None:
+    more = [Event(ORIGIN_AT, "Observer", POD_LOGS, "NotReachable", note) for note in notes]
     first, silent = named(simulated(load_profile("demo"), "store-slow:2", *more))
     assert first != "store-slow"
     assert silent["store-slow"].startswith(f"storing could not be separated from running: {why}")

@@ -29,12 +29,18 @@ def observation(tmp_path: Path, recorder: object, **more: object) -> Observation
     )  # type: ignore[arg-type]
 
 
-@contextmanager
-def real_prometheus(tmp_path: Path, target: str, **how: object) -> Iterator[str]:
-    """A Prometheus that scrapes `target` every second; `how` holds further scrape settings."""
+def prometheus_program() -> str:
+    """Its path; the test is skipped without one."""
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("there is no program 'prometheus' (Debian's package prometheus has it)")
+    return program
+
+
+@contextmanager
+def real_prometheus(tmp_path: Path, target: str, **how: object) -> Iterator[str]:
+    """A Prometheus that scrapes `target` every second; `how` holds further scrape settings."""
+    program = prometheus_program()
     config = tmp_path / "prometheus.yml"
     scrape = {
         "job_name": "x",

@@ -10,6 +10,7 @@ from harness.model.plan import Plan
 
 # Components of Kubernetes, such as autoscalers.
 _SYSTEM = "kube-system"
+_DEFAULT = "kubeflow"  # of KFP
 # A decision about the cluster's nodes, reported in an event of a pod that happens to wait.
 _DECISIONS = frozenset({"TriggeredScaleUp"})
 
@@ -19,7 +20,7 @@ def of_others(events: pd.DataFrame, plan: Plan, runs: Collection[str], pods: Col
 
     Args:
         events: as recorded; older folders don't name the objects' namespaces, so that only runs tell.
-        plan: names the namespaces of the platform and of the runs.
+        plan: names the platform's namespaces, and the runs' if it was given.
         runs: this test's.
         pods: names of the pods of this test's runs; where none was observed, those in the runs' namespace count as its.
     """
@@ -28,11 +29,22 @@ def of_others(events: pd.DataFrame, plan: Plan, runs: Collection[str], pods: Col
     apart = run != ""
     if "namespace" in events:
         platform = {"", _SYSTEM, *plan.observer.platform_namespaces}
-        with_runs = events["namespace"] == namespace_of(plan)
+        with_runs = events["namespace"] == namespace_of(plan, events, runs)
         apart |= ~events["namespace"].fillna("").isin(platform) & ~(with_runs & (~of_pod | (not len(pods))))
     return np.asarray(apart & ~ours & ~events["reason"].isin(_DECISIONS), dtype=np.bool_)
 
 
-def namespace_of(plan: Plan) -> str:
-    """The runs' namespace; KFP's default when the plan does not name one."""
-    return str(plan.target_options.get("namespace") or "kubeflow")
+def namespace_of(plan: Plan, events: pd.DataFrame, runs: Collection[str]) -> str:
+    """The runs' namespace: as given, else where most events of their pods happened, else KFP's default.
+
+    Args:
+        plan: of the test.
+        events: as recorded.
+        runs: this test's.
+    """
+    given = str(plan.target_options.get("namespace") or "")
+    if given or "namespace" not in events:
+        return given or _DEFAULT
+    of_pods = (events["kind"] == "Pod") & events["run"].isin(set(runs)) & (events["namespace"].fillna("") != "")
+    seen = events["namespace"][of_pods].mode()
+    return str(seen.iloc[0]) if len(seen) else _DEFAULT

@@ -142,8 +142,8 @@ class Timeline:
 
     @property
     def namespace(self) -> str:
-        """The runs' namespace as a word of a command; KFP's default when the plan does not name one."""
-        return shell_word(namespace_of(self.plan))
+        """The runs' namespace as a word of a command."""
+        return shell_word(namespace_of(self.plan, self.events, self.runs["run"]))
 
     @property
     @remembered

@@ -28,7 +28,7 @@ class Storing:
         slow_s: 90th percentile of one pod, of those whose log was read if there are any; 0 without any.
         per_work: seconds of storing per second of work.
         logs: number of pods of runs whose log was read and shows an upload.
-        forbidden: pods' logs may not be read.
+        unread: why no log of a pod was read.
     """
 
     seen: float
@@ -38,7 +38,7 @@ class Storing:
     slow_s: float
     per_work: float
     logs: int
-    forbidden: bool
+    unread: str
 
     @property
     def caveat(self) -> str:
@@ -48,8 +48,7 @@ class Storing:
                 f"storing was told from running in {self.logs:,} pods, whose logs were read; in the others it is part "
                 "of running"
             )
-        why = "no permission to read logs of pods" if self.forbidden else "no log of a pod was read"
-        return f"storing could not be separated from running: {why}"
+        return f"storing could not be separated from running: {self.unread}"
 
 
 @remembered
@@ -82,8 +81,18 @@ def storing(timeline: Timeline) -> Storing:
         slow_s=float(np.quantile(of_pods, 0.9)) if of_pods.size else 0.0,
         per_work=total / max(running - (total - seen), 1e-9),
         logs=distinct(pods["pod"].to_numpy()[logged]),
-        forbidden=bool(((timeline.events["kind"] == "Observer") & (timeline.events["object"] == POD_LOGS)).any()),
+        unread=_unread(timeline),
     )
+
+
+def _unread(timeline: Timeline) -> str:
+    events = timeline.events
+    said = events["message"][(events["kind"] == "Observer") & (events["object"] == POD_LOGS)]
+    if not len(said):
+        return "no log of a pod was read"
+    if said.str.contains(": 403 ", regex=False).any():
+        return "no permission to read logs of pods"
+    return "the kubelets did not hand out logs of pods"
 
 
 def _lengths(timeline: Timeline, chosen: Bools) -> Floats:

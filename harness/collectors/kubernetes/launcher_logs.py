@@ -33,7 +33,7 @@ from harness.model.sampling import of_failures, of_uploads
 
 _LAUNCHER = "kfp-launcher"  # the init container that brings the launcher
 _LINES, _BYTES = 200, 2**18  # of the log's end: the command may have written much
-_FORBIDDEN = 403
+_FORBIDDEN, _SERVER_ERROR = 403, 500
 _TICK_S = 0.5
 # Severity and day, time, process, place. Not at the line's beginning where the command's last line has no end.
 _GLOG = r"{}\d{{4}} \d\d:\d\d:\d\d\.\d+ +\d+ \w+\.go:\d+\] "
@@ -109,7 +109,7 @@ class LauncherLogs:
         self._journal = journal
         self._waiting: deque[EndedPod] = deque()
         self._failures, self._uploads = of_failures(), of_uploads()
-        self._forbidden = False
+        self._forbidden = self._noted = False
 
     def offer(self, pod: EndedPod) -> None:
         """A pod has ended; its log will be read if the sampling chooses it."""
@@ -150,6 +150,9 @@ class LauncherLogs:
             if error.status == _FORBIDDEN:
                 self._forbidden = True
                 self._waiting.clear()
+            # The API server answers for a kubelet that it does not reach.
+            if error.status == _FORBIDDEN or (error.status >= _SERVER_ERROR and not self._noted):
+                self._noted = True
                 self._journal.note(NOT_REACHABLE, POD_LOGS, str(error))
             return None  # the pod may be gone: others will do
 

@@ -72,7 +72,6 @@ class WorkflowChoice:
                 return key if _is_chosen(self._failures) else self.take(now_s, own, working)
         if now_s - self._sampled_s < min(_LONGEST_S, _EVERY_S * 2 ** (self._sampled // _DOUBLED_AFTER)):
             return None
-        self._sampled_s = now_s
         return self._sample(now_s, own, working)
 
     def _sample(self, now_s: float, own: AbstractSet[str] | None, working: AbstractSet[str]) -> WorkflowKey | None:
@@ -86,6 +85,7 @@ class WorkflowChoice:
         chosen = min(waiting)[-1]
         self._running[chosen].readings += 1
         self._sampled += 1
+        self._sampled_s = now_s
         return chosen
 
 

@@ -67,6 +67,17 @@ def test_events_of_others_are_apart(tmp_path, kind, name, more, ours):
     assert [name in set(each["object"]) for each in (found.events, found.others_events)] == [ours, not ours]
 
 
+def test_the_runs_namespace_is_found_where_none_was_given(tmp_path):
+    told = story()
+    told.event(4.0, "Pod", f"{OURS}-train", "Started", run=OURS, namespace="team-b")
+    told.event(4.0, "Workflow", "training-x", "Something", namespace="team-b")
+    told.event(4.0, "Workflow", "training-y", "Something", namespace="team-c")
+    found = timeline(told, tmp_path, namespace="")
+    assert found.namespace == "team-b"
+    assert [name in set(found.events["object"]) for name in ("training-x", "training-y")] == [True, False]
+    assert timeline(story(), tmp_path / "silent", namespace="").namespace == "kubeflow"
+
+
 def test_without_observed_pods_those_in_the_runs_namespace_count_as_the_tests(tmp_path):
     told = story(pods=False)
     told.event(4.0, "Pod", "train-x", "FailedScheduling", namespace="team-a")

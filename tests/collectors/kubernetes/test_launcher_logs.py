@@ -184,7 +184,15 @@ def test_without_the_permission_one_request_is_made_and_noted(tmp_path: Path) ->
     assert [(event.object, event.reason) for event in reading.folder.records(Event)] == [(POD_LOGS, "NotReachable")]
 
 
-@pytest.mark.parametrize("status", [404, 400, 503])
+def test_an_unreachable_kubelet_is_noted_once_and_other_pods_are_tried(tmp_path: Path) -> None:
+    reading = Reading(tmp_path, Api("", 500))
+    reading.offer(3)
+    reading.read()
+    assert len(reading.api.asked) == 3
+    assert [(event.object, event.reason) for event in reading.folder.records(Event)] == [(POD_LOGS, "NotReachable")]
+
+
+@pytest.mark.parametrize("status", [404, 400])
 def test_a_pod_that_is_gone_is_passed_over(tmp_path: Path, status: int) -> None:
     reading = Reading(tmp_path, Api("", status))
     reading.offer(3)

@@ -56,6 +56,12 @@ def test_one_running_workflow_is_read_every_ten_seconds_first_those_without_a_po
     assert [choice.take(at, None, {*working, "run-0002"}) for at in (45.0, 56.0)] == [key(0), key(1)]
 
 
+def test_a_running_workflow_is_read_as_soon_as_it_has_run_for_ten_seconds() -> None:
+    choice = WorkflowChoice(0.0)
+    choice.see(key(1), 4.0, over=False, failed=False)
+    assert [at for at in range(30) if choice.take(float(at), None, NOBODY)] == [14, 24]
+
+
 def test_running_workflows_are_read_less_and_less_often() -> None:
     choice = WorkflowChoice(0.0)
     choice.see(key(1), 0.0, over=False, failed=False)

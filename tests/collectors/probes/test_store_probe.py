@@ -1,12 +1,6 @@
 """The probe of the artifact store, against a real S3 server on a small file system."""
 
-import os
-import shutil
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,10 +17,8 @@ from harness.model.live_observer import LiveObserver
 from harness.model.phases import STORE_FULL, STORE_PROBE_SECONDS, STORE_WRITABLE
 from harness.store import RunFolder
 from harness.targets.kfp import KfpTarget
-from tests.support.servers import Served, fill, small_file_system, until
-
-KEY, SECRET = "probe-key", "probe-secret-of-the-test"
-ENVIRONMENT = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
+from tests.support.object_store import ENVIRONMENT, KEY, SECRET, object_store
+from tests.support.servers import Served, fill, small_file_system
 
 
 class Scene:
@@ -51,35 +43,6 @@ class Scene:
 
     def said(self) -> list[str]:
         return [event.reason for event in self.folder.records(Event)]
-
-
-@contextmanager
-def object_store(path: Path) -> Iterator[str]:
-    """An S3 server that stores objects in a folder."""
-    rclone = shutil.which("rclone", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    if rclone is None:
-        pytest.skip("there is no rclone, which serves S3")
-    command = [
-        rclone,
-        "serve",
-        "s3",
-        "--addr",
-        "127.0.0.1:0",
-        "--auth-key",
-        f"{KEY},{SECRET}",
-        "--vfs-cache-mode",
-        "off",
-        str(path),
-    ]
-    log = path.with_suffix(".log")
-    with log.open("wb") as told:
-        process = subprocess.Popen(command, stderr=told, stdout=told)
-    try:
-        until(lambda: "http://127.0.0.1:" in log.read_text(), "the S3 server")
-        yield "http://" + log.read_text().split("http://", 1)[1].split("/", 1)[0].split()[0].rstrip('/"]')
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 def test_a_real_store_that_fills_up_and_recovers(tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""Requests to a real Kubernetes API as plain JSON: the stand-ins for kubelet, Argo and KFP make many."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import urllib3
+
+Manifest = dict[str, Any]
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"  # lists of conditions and containers are merged by name
+_WATCH_S = 5
+
+
+class RefusedError(Exception):
+    """The API server refused a request; `str` is its message."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Kube:
+    """The API server at `url`, as the account of a token. Shared by threads."""
+
+    def __init__(self, url: str, token: str, ca: Path) -> None:
+        self._url = url
+        self._headers = {"Authorization": f"Bearer {token}"}
+        self._http = urllib3.PoolManager(ca_certs=str(ca), maxsize=8, retries=False)
+
+    def get(self, path: str) -> Manifest:
+        """An object or a list."""
+        return self._ask("GET", path)
+
+    def create(self, path: str, manifest: Manifest) -> Manifest:
+        """The object as the server made it.
+
+        Raises:
+            RefusedError: it was not created.
+        """
+        return self._ask("POST", path, manifest)
+
+    def patch(self, path: str, patch: Manifest, kind: str = MERGE) -> Manifest:
+        """The object after a patch."""
+        return self._ask("PATCH", path, patch, kind)
+
+    def delete(self, path: str) -> None:
+        """Delete an object, or all of a collection."""
+        self._ask("DELETE", path)
+
+    def _ask(self, method: str, path: str, body: Manifest | None = None, kind: str = "application/json") -> Manifest:
+        headers = {**self._headers, "Content-Type": kind}
+        sent = None if body is None else json.dumps(body)
+        answer = self._http.request(method, self._url + path, body=sent, headers=headers, timeout=20.0)
+        if answer.status // 100 != 2:
+            raise RefusedError(answer.status, _message(answer.data.decode()))
+        found: Manifest = json.loads(answer.data)
+        return found
+
+    def follow(self, path: str, see: Callable[[str, Manifest], None], over: threading.Event) -> None:
+        """Tell all changes of a collection from now on, ADDED, MODIFIED or DELETED, until it is over."""
+        version = self.get(f"{path}?limit=1")["metadata"]["resourceVersion"]
+        while not over.is_set():
+            query = f"watch=1&resourceVersion={version}&timeoutSeconds={_WATCH_S}"
+            answer = self._http.request(
+                "GET", f"{self._url}{path}?{query}", headers=self._headers, preload_content=False, timeout=20.0
+            )
+            for line in _lines(answer):
+                change = json.loads(line)
+                version = change["object"]["metadata"]["resourceVersion"]
+                see(change["type"], change["object"])
+                if over.is_set():
+                    break
+            answer.release_conn()
+
+
+def _message(text: str) -> str:
+    try:
+        return str(json.loads(text)["message"])
+    except (ValueError, LookupError):
+        return text  # of what is not an object of the API
+
+
+def _lines(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    held = b""
+    for chunk in answer.stream(2**16, decode_content=True):
+        *lines, held = (held + chunk).split(b"\n")
+        yield from lines
