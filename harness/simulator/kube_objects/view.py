@@ -8,6 +8,7 @@ from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_api import ObjectStore
 from harness.simulator.kube_objects import settings, usage
+from harness.simulator.kube_objects.access import first_documents
 from harness.simulator.kube_objects.components import CONFIGURATION, DATABASE_CLAIM, RUNTIME, components
 from harness.simulator.kube_objects.config_maps import (
     AUTOSCALER_STATUS,
@@ -44,13 +45,14 @@ from harness.simulator.kube_objects.workflows import deadline_message
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Pool
 
+_BEGUN_AT = 5_000  # resource versions: the cluster was there before the test, and its history is forgotten
 _STARTS_OR_ENDS = {Change.SCHEDULED, Change.STARTED, Change.OVER, Change.GONE}
 
 
 class KubernetesView:
     """A listener of the cluster that keeps `store` up to date. `follow` sets the platform."""
 
-    def __init__(self, calendar: Calendar) -> None:
+    def __init__(self, calendar: Calendar, *, metrics_server: bool = True) -> None:
         self.calendar = calendar
         self._platform: Platform | None = None
         self._meter: usage.Meter | None = None
@@ -64,7 +66,8 @@ class KubernetesView:
         self._priorities: dict[int, str] = {}  # value → class
         self._groups: dict[str, Group] = {}  # node pools, by name
         computed = Computed(self.leases, self.endpoint_slices, self.node_usage, self.pod_usage)
-        self.store = ObjectStore(resource_types(calendar, self._priorities, computed))
+        types = resource_types(calendar, self._priorities, computed, metrics_server=metrics_server)
+        self.store = ObjectStore(types, begun_at=_BEGUN_AT)
         self._log = EventLog(self.store, calendar, lambda: self._now)
 
     @property
@@ -99,6 +102,8 @@ class KubernetesView:
         own = platform.profile.namespace
         for name in (*NAMESPACES, own):
             self.store.put("namespaces", "", name, name)
+        for plural, namespace, document in first_documents(own, self.calendar.stamp(0.0)):
+            self.store.put(plural, namespace, document["metadata"]["name"], document)
         for component, replicas in components(platform.profile, platform.store.installed):
             self._deployments.install(component, component.namespace or own, replicas)
         self._services = services(platform.profile, platform.store.installed)
@@ -252,6 +257,11 @@ class KubernetesView:
             )
             slice_ = EndpointSlice(service, ends)
             yield service.namespace, slice_.name, slice_
+
+    def answers(self, namespace: str, name: str) -> bool:
+        """Whether a service has a ready pod; true for a name that is no service's."""
+        its = next((each for each in self._services if (each.namespace, each.name) == (namespace, name)), None)
+        return its is None or not its.component or self.deployments[its.component].ready > 0
 
     def node_usage(self) -> Listed:
         """The usage of the ready nodes."""
