@@ -82,6 +82,7 @@ _WORDINGS: dict[Change, Callable[[Pod, str], list[Worded]]] = {
     Change.STARTED: _started,
     Change.SCALE_UP: lambda _, detail: [Worded("TriggeredScaleUp", detail, "cluster-autoscaler")],
     Change.NO_SCALE_UP: lambda _, detail: [Worded("NotTriggerScaleUp", detail, "cluster-autoscaler")],
+    Change.NODE_NOT_READY: lambda *_: [Worded("NodeNotReady", "Node is not ready", "node-controller", WARNING)],
     Change.PREEMPTED: _preempted,
     Change.TERMINATING: _killing,
 }

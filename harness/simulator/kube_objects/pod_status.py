@@ -1,6 +1,7 @@
 """The status of a pod and its containers, as written by a kubelet."""
 
 from harness.simulator.cluster.kubelet import EVICTED
+from harness.simulator.cluster.objects import DISRUPTED_BY_GC
 from harness.simulator.kfp.launcher import WAIT_FAILED
 from harness.simulator.kfp.templates import EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
@@ -33,6 +34,8 @@ def init_containers(pod: PodSnapshot) -> list[tuple[str, str]]:
 
 def render_status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
     """The status in the pod's manifest."""
+    if pod.disrupted == DISRUPTED_BY_GC:  # nobody knows how its containers ended: only the phase tells that it did
+        pod = pod._replace(finished=None)
     requests = pod.shape.cpu or pod.shape.memory
     status: Manifest = {
         "phase": pod.phase,
@@ -83,6 +86,8 @@ def _conditions(pod: PodSnapshot, stamp: Stamp) -> list[Manifest]:
             ready = [_condition(kind, "False", stamp(pod.main_ended), partly) for kind in ("Ready", "ContainersReady")]
         else:
             ready = [_condition(kind, "True", stamp(pod.started)) for kind in ("Ready", "ContainersReady")]
+    if pod.unreachable is not None and pod.finished is None:
+        ready[0] = _condition("Ready", "False", stamp(pod.unreachable))
     sandbox = [_condition("PodReadyToStartContainers", "True", stamp(pod.pulled))] if pod.pulled is not None else []
     return [*sandbox, initialized, *ready, _condition("PodScheduled", "True", scheduled)]
 

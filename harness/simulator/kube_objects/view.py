@@ -46,6 +46,12 @@ from harness.simulator.platform import Platform
 from harness.simulator.profile import Pool
 
 _BEGUN_AT = 5_000  # resource versions: the cluster was there before the test, and its history is forgotten
+# Of events about nodes; all others are the node controller's.
+_REPORTERS = {
+    **dict.fromkeys(("NodeReady", "NodeNotSchedulable", "NodeSchedulable"), "kubelet"),
+    "DeletingNode": "cloud-node-lifecycle-controller",
+}
+_OF_REPLICAS = {Change.STARTED, Change.NODE_NOT_READY, Change.TERMINATING, Change.GONE}
 _STARTS_OR_ENDS = {Change.SCHEDULED, Change.STARTED, Change.OVER, Change.GONE}
 
 
@@ -180,7 +186,7 @@ class KubernetesView:
                 self.store.delete("pods", pod.namespace, pod.name, snapshot)
         else:
             self.store.put("pods", pod.namespace, pod.name, snapshot)
-        if isinstance(pod.owner, Labels) and change in {Change.STARTED, Change.TERMINATING, Change.GONE}:
+        if isinstance(pod.owner, Labels) and change in _OF_REPLICAS:
             self.deployments.pod_changed(pod, pod.owner.deployment, change)
         host = pod.node.name if pod.node is not None else ""
         for worded in pod_events(pod, change, detail):
@@ -204,9 +210,7 @@ class KubernetesView:
             self.store.delete("nodes", "", node.name, node_snapshot(node, self._now))
         self._pool_changed(node.pool)
         if reason:
-            component = (
-                "kubelet" if reason in {"NodeReady", "NodeNotSchedulable", "NodeSchedulable"} else "node-controller"
-            )
+            component = _REPORTERS.get(reason, "node-controller")
             worded = Worded(reason, message, component, "Warning" if reason == "PreemptScheduled" else "Normal")
             self._log.write(Subject("Node", "default", node.name, node.name), worded, node.name)
 
@@ -253,7 +257,11 @@ class KubernetesView:
         for service in self._services:
             pods = [pod_snapshot(pod, "") for pod in self.deployments.pods.get(service.component, ())]
             ends = tuple(
-                Endpoint(pod.name, pod.node, pod_ip(pod), ready=pod.started is not None) for pod in pods if pod_ip(pod)
+                Endpoint(
+                    each.name, each.node, pod_ip(each), ready=each.started is not None and each.unreachable is None
+                )
+                for each in pods
+                if pod_ip(each)
             )
             slice_ = EndpointSlice(service, ends)
             yield service.namespace, slice_.name, slice_
