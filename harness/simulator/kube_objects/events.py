@@ -115,7 +115,7 @@ def render_event(event: EventSnapshot, calendar: Calendar) -> Manifest:
         involved["fieldPath"] = what.field
     more = {"annotations": dict(event.annotations)} if event.annotations else {}
     manifest: Manifest = {
-        "metadata": metadata("event", event.name, calendar.stamp(event.first), about.namespace, **more),
+        "metadata": metadata("event", event.name, calendar.stamp(event.written), about.namespace, **more),
         "involvedObject": involved,
         "reason": what.reason,
         "message": what.message,

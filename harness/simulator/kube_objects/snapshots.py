@@ -69,6 +69,7 @@ class PodSnapshot(NamedTuple):
     nominated: str
     own_labels: tuple[tuple[str, str], ...]
     unreachable: float | None  # since when its node counts as lost
+    init_s: float  # of the driver in an init container
 
 
 class NodeSnapshot(NamedTuple):
@@ -119,6 +120,7 @@ class EventSnapshot(NamedTuple):
     times: int
     first: float
     version: int  # the store's, when it was written
+    written: float
     annotations: Mapping[str, str] = MappingProxyType({})
 
 
@@ -160,7 +162,7 @@ def pod_snapshot(pod: Pod, explanation: str) -> PodSnapshot:
         node.name if node is not None else "", address(node.index) if node is not None else "", pod.pulled, pod.started,
         pod.main_ended, pod.finished, pod.exit_code, pod.reason, pod.message, pod.wait_error, pod.deleting,
         pod.grace_s, _disrupted(pod), pod.pull_error, pod.nominated, tuple(pod.labels.items()),
-        node.unreachable if node is not None else None,
+        node.unreachable if node is not None else None, pod.init_s,
     )  # fmt: skip
 
 

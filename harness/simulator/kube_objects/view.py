@@ -238,7 +238,7 @@ class KubernetesView:
         retries = platform.controller.settings.error_retries
         snapshot = workflow_snapshot(workflow, run.name if run is not None else "", retries, self._waits, deadline)
         self.store.put("workflows", workflow.namespace, workflow.name, snapshot)
-        self._log.workflow_changed(snapshot)
+        self._log.workflow_changed(snapshot, platform.controller.client.events.when_sent)
 
     def __contains__(self, key: tuple[str, str, str]) -> bool:
         plural, namespace, name = key
@@ -257,11 +257,9 @@ class KubernetesView:
         for service in self._services:
             pods = [pod_snapshot(pod, "") for pod in self.deployments.pods.get(service.component, ())]
             ends = tuple(
-                Endpoint(
-                    each.name, each.node, pod_ip(each), ready=each.started is not None and each.unreachable is None
-                )
-                for each in pods
-                if pod_ip(each)
+                Endpoint(pod.name, pod.node, pod_ip(pod), ready=pod.started is not None and pod.unreachable is None)
+                for pod in pods
+                if pod_ip(pod)
             )
             slice_ = EndpointSlice(service, ends)
             yield service.namespace, slice_.name, slice_
