@@ -142,8 +142,8 @@ def _resources(cpu: int, memory: int, gpu: int, pods: int) -> Manifest:
 def _conditions(node: NodeSnapshot, stamp: Stamp) -> list[Manifest]:
     heard = stamp(node.heard)
     if node.unreachable is not None:
-        stamped = {**_SILENT, "lastHeartbeatTime": heard, "lastTransitionTime": stamp(node.unreachable)}
-        return [{"type": kind, **stamped} for kind in (*(each[0] for each in _PROBLEMS), "Ready")]
+        silent = {**_SILENT, "lastHeartbeatTime": heard, "lastTransitionTime": stamp(node.unreachable)}
+        return [{"type": kind, **silent} for kind in (*(each[0] for each in _PROBLEMS), "Ready")]
     since = stamp(node.created)
     conditions = [
         {"type": kind, "status": "False", "reason": reason, "message": message} for kind, reason, message in _PROBLEMS
