@@ -38,6 +38,9 @@ class Documents:
         if not isinstance(name, str) or not name:
             why = "Required value: name or generateName is required"
             raise invalid(resource.group, resource.kind, "", "metadata.name", why, cause="FieldValueRequired")
+        if "/" in name or "%" in name:
+            why = f"Invalid value: \"{name}\": may not contain '{'/' if '/' in name else '%'}'"
+            raise invalid(resource.group, resource.kind, name, "metadata.name", why)
         if self._store.get(resource, namespace, name) is not None:
             raise already_exists(resource, name)
         document = self._stamped(body, namespace)
@@ -82,12 +85,16 @@ class Documents:
 
 
 def _check(resource: Resource, document: Manifest) -> None:
-    """Refuse what RBAC could not read.
+    """Refuse what nobody could read: labels and annotations that are no texts, roles and bindings of another form.
 
     Raises:
         ApiError: 400.
     """
     wrong = rbac.problem(resource.kind, document) if resource.group == rbac.GROUP else None
+    for field in ("labels", "annotations"):
+        given = document["metadata"].get(field) or {}
+        if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
+            wrong = f"metadata.{field} must be texts by name"
     if wrong:
         kind = resource.kind
         raise bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {wrong}')

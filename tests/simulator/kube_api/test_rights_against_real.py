@@ -166,8 +166,9 @@ def test_the_rules_of_a_user_are_the_same_but_for_those_of_every_cluster(sides: 
         ("DELETE", f"{HERE}/roles/none", None),
         ("POST", f"{HERE}/roles", {**MADE[0][1], "metadata": {"name": "x", "namespace": "other"}}),
         ("POST", f"{HERE}/roles", {**MADE[0][1], "metadata": {}}),
+        ("POST", f"{HERE}/roles", {**MADE[0][1], "metadata": {"name": "a/b"}}),
     ],
-    ids=["taken", "absent", "another-namespace", "nameless"],
+    ids=["taken", "absent", "another-namespace", "nameless", "ill-named"],
 )
 def test_wrong_writes_are_refused_in_the_same_words(sides: Sides, method: str, path: str, body: Any) -> None:
     ours, theirs = (side.ask(method, path, body) for side in sides)
