@@ -1,5 +1,6 @@
 """Who asks, and whether they may: bearer tokens, impersonation, and RBAC for every path of the Kubernetes API."""
 
+import re
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ _ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
 EVERYBODY = User("simulated", ("system:masters", AUTHENTICATED))
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _METRICS = "/metrics"
+_OTHER_GROUP = re.compile(r"/apis/(?!v\d)")  # KFP's API is below /apis, too, and begins with its version
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -72,8 +74,8 @@ class Access:
         async def check(request: web.Request, handler: _Handler) -> web.StreamResponse:
             path = request.path
             # KFP's API server has its metrics there, too, which need no right: a client of Kubernetes has a token.
-            of_kubernetes = path == _METRICS and "Authorization" in request.headers
-            if self._accounts and (ours(path) or of_kubernetes):
+            metrics = path == _METRICS and "Authorization" in request.headers
+            if self._accounts and (metrics or ours(path) or _OTHER_GROUP.match(path)):
                 self.check(self.user(request), attempt(request.method, path, request.query))
             return await handler(request)
 
@@ -103,7 +105,7 @@ def attempt(method: str, path: str, query: Mapping[str, str]) -> Attempt:
     root, *parts = path.strip("/").split("/")
     group, parts = ("", parts[1:]) if root == "api" else (parts[0] if parts else "", parts[2:])
     if root not in ("api", "apis") or not parts:
-        return Attempt(_VERBS.get(method, "get"), path=path)
+        return Attempt(method.lower(), path=path)
     namespace = ""
     if parts[0] == "namespaces" and len(parts) > 1:
         namespace = parts[1]

@@ -32,6 +32,8 @@ ADMIN = User("admin", (MASTERS, AUTHENTICATED))
         ("GET", "/apis/g/v1", Attempt("get", path="/apis/g/v1")),
         ("GET", "/api", Attempt("get", path="/api")),
         ("GET", "/metrics", Attempt("get", path="/metrics")),
+        ("HEAD", "/healthz", Attempt("head", path="/healthz")),
+        ("POST", "/healthz", Attempt("post", path="/healthz")),
     ],
 )  # fmt: skip
 def test_a_request_is_an_attempt(method: str, target: str, expected: Attempt) -> None:

@@ -69,6 +69,8 @@ def test_an_account_gets_its_rights_from_the_objects_that_an_operator_applies(
     assert said.stdout.count("created") == 3
     assert (status(pods, "o"), status(nodes, "o")) == (200, 200)
     assert status(f"{guarded.url}{NAMESPACED}/configmaps", "o") == 403
+    assert status(f"{guarded.url}/apis/unknown.example/v1/things", "o") == 403
+    assert status(f"{guarded.url}/apis/unknown.example/v1/things", "a") == 404
     allowed = kubectl(kubeconfig, OBSERVER, "auth", "can-i", "list", "workflows.argoproj.io", "-A")
     denied = kubectl(kubeconfig, OBSERVER, "auth", "can-i", "delete", "pods", "-n", "kubeflow")
     assert (allowed.stdout.split(), denied.stdout.split()) == (["yes"], ["no"])
