@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import yaml
 from aiohttp import web
@@ -17,6 +18,7 @@ from harness.simulator.engine.calendar import Calendar
 from harness.simulator.faults import inject
 from harness.simulator.hetida.rest import Endpoints
 from harness.simulator.kfp.rest import Gateway
+from harness.simulator.kube_objects.access import users
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.execution import Executions
 from harness.simulator.kube_objects.logs import Logs
@@ -58,7 +60,7 @@ async def _serve(options: ServeOptions) -> None:
         with tempfile.TemporaryDirectory(prefix="pipeswarm-") as folder:
             url = options.advertise.rstrip("/") or here
             kubeconfig = options.kubeconfig or Path(folder) / "kubeconfig"
-            _write_kubeconfig(kubeconfig, url, options.profile.namespace)
+            write_kubeconfig(kubeconfig, url, options.profile)
             _announce(options, url, kubeconfig)
             await _until(stop, clock, requests, strict=options.strict)
 
@@ -67,7 +69,7 @@ def build(options: ServeOptions, clock: WallClock | None = None) -> tuple[web.Ap
     """The application that serves the platform, and the clock that drives the simulation."""
     clock = clock or WallClock()
     calendar = Calendar(clock.origin_at)
-    view = KubernetesView(calendar)
+    view = KubernetesView(calendar, metrics_server=options.profile.metrics_server)
     platform = Platform(options.profile, options.seed, view)
     platform.workflow_watchers.append(view.workflow_changed)
     view.follow(platform)
@@ -81,10 +83,11 @@ def build(options: ServeOptions, clock: WallClock | None = None) -> tuple[web.Ap
     if platform.hetida is not None:
         Endpoints(platform.hetida, clock.advance, clock.origin_at, options.seed).mount(app)
     app.router.add_get("/", _index(options))
+    actions, accounts = ClusterActions(view, clock.advance), users(options.profile)
+    kube_api.mount(app, view.store, actions, lambda: clock.now_at, accounts)
     Proxies(view, gateway, clock.advance).mount(app)
     Logs(view, clock.advance).mount(app)
     Executions(view, clock.advance).mount(app)
-    kube_api.mount(app, view.store, ClusterActions(view, clock.advance), lambda: clock.now_at)
     return app, clock
 
 
@@ -150,15 +153,27 @@ def _announce(options: ServeOptions, url: str, kubeconfig: Path) -> None:
     )
 
 
-def _write_kubeconfig(path: Path, url: str, namespace: str) -> None:
-    name = "pipeswarm-simulated"
+def write_kubeconfig(path: Path, url: str, profile: Profile) -> None:
+    """Write a file with a context for each account; the first is the current one.
+
+    The addresses hold the tokens, too: without TLS `kubectl` does not send the users'.
+    """
+    tokens = {each.name: each.token for each in profile.accounts} or {"pipeswarm-simulated": "simulated"}
+    scheme, _, place = url.partition("://")
+    with_token = f"{scheme}://token:{{}}@{place}" if profile.accounts else url
     document = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": name, "cluster": {"server": url}}],
-        "users": [{"name": name, "user": {"token": "simulated"}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": namespace}}],
-        "current-context": name,
+        "clusters": [
+            {"name": name, "cluster": {"server": with_token.format(quote(token, safe=""))}}
+            for name, token in tokens.items()
+        ],
+        "users": [{"name": name, "user": {"token": token}} for name, token in tokens.items()],
+        "contexts": [
+            {"name": name, "context": {"cluster": name, "user": name, "namespace": profile.namespace}}
+            for name in tokens
+        ],
+        "current-context": next(iter(tokens)),
     }
     try:
         path.write_text(yaml.safe_dump(document))

@@ -35,7 +35,7 @@ class Observed(KubernetesView):
         journal = Journal(folder.recorder(), now=lambda: self.calendar.ns(self._now))
         self.pods = Pods(journal, 0)
         self.events = Events(journal, self.pods.see_event, 0)
-        self._told = 0
+        self._told = self.store.version
 
     def pod_changed(self, pod: Pod, change: Change, detail: str = "") -> None:
         super().pod_changed(pod, change, detail)

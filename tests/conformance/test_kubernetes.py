@@ -1,16 +1,19 @@
-"""The Kubernetes API answers questions about proxies, rights and versions as recorded, but for what is listed.
+"""A Kubernetes API answers questions about proxies, rights and versions as a real one was recorded to.
 
 Reads, watches and writes are compared with a real API server, where there is one, in tests/simulator/kube_api.
 """
 
 import json
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from harness.simulator.profile.file import parse_profile
-from tests.support.conformance import RECORDED, Answer, Replay
+from tests.support.conformance import RECORDED, Answer, Comparison, Replay
 from tests.support.skipping import skippable
 
 ANSWERS = json.loads((RECORDED / "kubernetes.json").read_text())["answers"]
@@ -18,38 +21,103 @@ TABLE = yaml.safe_load(Path(__file__).with_name("differences.yaml").read_text())
 PAGE = Path(__file__).parents[2] / "docs" / "simulator.md"
 # The recorded cluster had no such service at first; the simulated one has it from the beginning.
 ABSENT = {"service proxy, no such service": {"ml-pipeline": "no-pipeline"}}
-PROFILE = "pools: [{name: pool, cpu: 4, memory: 16Gi, initial: 1, min: 1, max: 1}]"
+PROFILE = """
+pools: [{name: pool, cpu: 4, memory: 16Gi, initial: 1, min: 1, max: 1}]
+accounts: [{name: admin, token: admin, groups: ["system:masters"]}, {name: someone, token: someone}]
+metrics_server: false
+"""
+RBAC = "rbac.authorization.k8s.io"
+ROLES = f"/apis/{RBAC}/v1/namespaces/kubeflow"
+PROXY_ROLE = {
+    "metadata": {"name": "proxy"},
+    "rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["services/proxy"]}],
+}
+PROXY_BINDING = {
+    "metadata": {"name": "proxy"},
+    "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "proxy"},
+    "subjects": [{"apiGroup": RBAC, "kind": "User", "name": "someone"}],
+}
+NO_REPLICAS = {"metadata": {"name": "ml-pipeline", "namespace": "kubeflow"}, "spec": {"replicas": 0}}
+# What an administrator did before a question.
+DONE = {
+    "service proxy, service without endpoints": [
+        ("PUT", "/apis/apps/v1/namespaces/kubeflow/deployments/ml-pipeline/scale", NO_REPLICAS)
+    ],
+    "service proxy, with get on services/proxy: now as far as the endpoint": [
+        ("POST", f"{ROLES}/roles", PROXY_ROLE),
+        ("POST", f"{ROLES}/rolebindings", PROXY_BINDING),
+    ],
+}
+Found = dict[str, dict[str, str]]  # what differs: by question, by place
 
 
 @pytest.fixture(scope="module")
-def differing() -> list[str]:
-    """The questions that the simulator answers differently."""
+def found() -> Found:
+    """What the simulator answers differently."""
     with skippable(parse_profile(PROFILE, "the profile", "conformance")) as platform:
-        return [each["label"] for each in ANSWERS if not _agrees(platform.url, each)]
+        return asked(platform.url, platform.skip)
 
 
-def _agrees(url: str, question: dict[str, object]) -> bool:
-    replay = Replay(url, "", ABSENT.get(str(question["label"]), {}))
-    path, _, query = str(question["path"]).partition("?")
-    parameters = dict(part.split("=", 1) for part in query.split("&") if part)
-    if "watch" in parameters:
-        parameters["timeoutSeconds"] = "1"
-    answered = replay.ask({"method": question["method"], "path": path, "query": parameters})
-    recorded = question["answer"]
-    assert isinstance(recorded, dict)
-    if "message" not in recorded:
-        return answered == Answer(recorded["status"], answered.content_type, recorded["body"])
-    body = answered.body if isinstance(answered.body, dict) else {}
-    said = (answered.status, body.get("reason"), body.get("message"))
-    return said == (recorded["status"], recorded["reason"], replay.here(recorded["message"]))
+def asked(url: str, skip: Callable[[float], None]) -> Found:
+    """Ask everything in order."""
+    replay, found = Replay(url, ""), {}
+    for each in ANSWERS:
+        label = each["label"]
+        replay.names = ABSENT.get(label, {})
+        for method, path, body in DONE.get(label, ()):
+            question = {"method": method, "path": path, "body": body, "content_type": "application/json"}
+            answer = replay.ask(question | {"headers": _headers({"user": "admin"})})
+            assert answer.status in (200, 201), answer
+            skip(60.0)
+        path, _, query = each["path"].partition("?")
+        parameters = dict(part.split("=", 1) for part in query.split("&") if part)
+        answered = replay.ask({**each, "path": path, "query": parameters, "headers": _headers(each)})
+        found[label] = _differences(each["answer"], answered, replay.here)
+    return found
 
 
-def test_answers_agree_but_for_the_listed_differences(differing: list[str]) -> None:
-    assert sorted(differing) == sorted(label for row in TABLE for label in row["answers"])
+def _headers(question: Mapping[str, Any]) -> dict[str, str]:
+    user = question["user"]
+    if user == "nobody":
+        return {}
+    if question.get("impersonated"):
+        return {"Authorization": "Bearer admin", "Impersonate-User": user}
+    return {"Authorization": f"Bearer {user}"}
 
 
-def test_the_documentation_lists_the_differences() -> None:
-    count = sum(len(row["answers"]) for row in TABLE)
-    first = f"{count} of {len(ANSWERS)} recorded answers of a real Kubernetes API server on proxies, rights and versions differ:\n"
-    text = "\n".join((first, *(f"* {row['reason']} ({len(row['answers'])})" for row in TABLE)))
+def _differences(recorded: Mapping[str, Any], answered: Answer, here: Callable[[str], str]) -> dict[str, str]:
+    """Content types were not recorded; of what kubectl printed, only reason and message."""
+    body = recorded.get("body", {key: recorded[key] for key in ("reason", "message") if key in recorded})
+    said = answered.body
+    if "body" not in recorded and isinstance(said, dict):
+        said = {key: said[key] for key in body if key in said}
+    expected = {"status": recorded["status"], "content_type": answered.content_type, "body": _unnumbered(body)}
+    comparison = Comparison(here, {}, frozenset(), None)
+    return comparison.differences(expected, Answer(answered.status, answered.content_type, _unnumbered(said)))
+
+
+def _unnumbered(body: Any) -> Any:
+    """Without the versions of objects, which are a cluster's own."""
+    return json.loads(re.sub(r"\(\d+\)", "(version)", json.dumps(body)))
+
+
+def test_answers_agree_but_for_the_listed_differences(found: Found) -> None:
+    differing = {(label, at) for label, places in found.items() for at in places}
+    listed = {(label, at) for row in TABLE for label in row["answers"] for at in row["at"]}
+    assert differing == listed, {label: places for label, places in found.items() if places}
+
+
+def test_nine_tenths_of_the_recorded_answers_agree(found: Found) -> None:
+    assert len(ANSWERS) == 21
+    assert sum(not places for places in found.values()) >= 0.9 * len(ANSWERS)
+
+
+def test_the_documentation_lists_the_differences(found: Found) -> None:
+    agreeing = sum(not places for places in found.values())
+    first = (
+        f"{agreeing} of {len(ANSWERS)} recorded answers of a real Kubernetes API server (1.36) on proxies, rights and "
+        "versions agree. The others:\n"
+    )
+    rows = [f"* {row['reason']} ({', '.join(row['answers'])})" for row in TABLE]
+    text = "\n".join((first, *rows))
     assert text in PAGE.read_text(), text

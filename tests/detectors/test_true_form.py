@@ -24,7 +24,7 @@ def planted(fault: str) -> Callable[[Platform], None]:
 
 
 def lose_nodes(platform: Platform) -> None:
-    """Delete the objects of two machines on which steps run."""
+    """Two machines on which steps run die."""
 
     def lose() -> None:
         hosts = {
@@ -33,7 +33,7 @@ def lose_nodes(platform: Platform) -> None:
             if pod.role == "executor" and pod.node and not pod.over
         }
         for name in sorted(hosts)[:2]:
-            platform.cluster.remove_node(hosts[name], "deleted")
+            platform.cluster.lose_node(hosts[name])
 
     platform.loop.at(40.0, lose)
 

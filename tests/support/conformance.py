@@ -53,7 +53,7 @@ class Replay:
         path = quote(self.here(question["path"]), safe="/%:!")
         query = urlencode({name: self.here(value) for name, value in question.get("query", {}).items()})
         data, content_type = self._data(question)
-        headers = {"content-type": content_type} if data is not None else {}
+        headers = {**question.get("headers", {}), **({"content-type": content_type} if data is not None else {})}
         request = Request(f"{self.url}{path}{'?' if query else ''}{query}", data, headers, method=question["method"])
         try:
             with urlopen(request) as response:

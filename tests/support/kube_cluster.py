@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import yaml
@@ -16,6 +17,7 @@ from aiohttp import web
 
 from harness.simulator.kube_api import ApiError, ObjectStore, Resource, mount, resources
 from harness.simulator.kube_api.patches import merge
+from harness.simulator.kube_api.rbac import User, usual_objects
 from harness.simulator.kube_api.resources import shown
 
 T = TypeVar("T")
@@ -114,6 +116,8 @@ def types() -> list[Resource]:
         resources.resource_quotas(**shown(as_is)),
         resources.priority_classes(**shown(as_is)),
         resources.workflows(**shown(as_is)),
+        resources.service_accounts(**shown(as_is)),
+        *(each(**shown(as_is)) for each in resources.RBAC_TYPES),
         resources.node_metrics(
             **shown(as_is),
             listing=lambda: [("", "node-0", {"metadata": {"name": "node-0"}, **at, "usage": usage})],
@@ -140,6 +144,8 @@ class Cluster:
 
     def __init__(self, history: int = 50_000) -> None:
         self.store = ObjectStore(types(), history)
+        for plural, manifest in usual_objects():
+            self.add(plural, {**manifest, "metadata": metadata(**manifest["metadata"])})
         self.asked: list[tuple[object, ...]] = []
         self.guarded: set[str] = set()
 
@@ -185,8 +191,9 @@ class Cluster:
 class Server:
     """The API of a cluster on the loopback interface, its event loop in a thread of its own."""
 
-    def __init__(self, cluster: Cluster, folder: Path) -> None:
+    def __init__(self, cluster: Cluster, folder: Path, accounts: Mapping[str, User]) -> None:
         self.cluster = cluster
+        self._accounts = accounts
         self.url = ""
         self.kubeconfig = folder / "kubeconfig"
         self._loop = asyncio.new_event_loop()
@@ -211,7 +218,7 @@ class Server:
 
     async def _serve(self) -> web.AppRunner:
         app = web.Application()
-        mount(app, self.cluster.store, self.cluster, time.time_ns)
+        mount(app, self.cluster.store, self.cluster, time.time_ns, self._accounts)
         runner = web.AppRunner(app, shutdown_timeout=1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -241,8 +248,8 @@ class Server:
 
 
 @contextmanager
-def serve(cluster: Cluster, folder: Path) -> Iterator[Server]:
-    server = Server(cluster, folder)
+def serve(cluster: Cluster, folder: Path, accounts: Mapping[str, User] = MappingProxyType({})) -> Iterator[Server]:
+    server = Server(cluster, folder, accounts)
     server.start()
     try:
         yield server

@@ -55,7 +55,7 @@ class WatchedPlatform(KubernetesView):
         self.folder = RunFolder.create(path, "run")
         self._recorder = self.folder.recorder()
         journal = Journal(self._recorder, now=lambda: self.calendar.ns(self._now))
-        self._told = 0
+        self._told = self.store.version
         self._nodes, self._pods, self.activity = Nodes(journal), Pods(journal, 0), Activity()
         self._known = Workflows(journal, 0, clock=lambda: self._now)
         self._events_seen = Events(journal, self._pods.see_event, 0, run_of_workflow=self._known.run_of)

@@ -97,8 +97,10 @@ class PodLife:
             self._see_condition(condition)
         containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
         self._see_main(manifest, status.get("containerStatuses") or ())
-        ends = [each for each in map(_end, containers) if each]
         if self.phase in {"Succeeded", "Failed"} and self.over is None:
+            # The containers of a pod whose node is gone are shown as running to the end.
+            running = any("running" in (each.get("state") or {}) for each in containers)
+            ends = [] if running else [each for each in map(_end, containers) if each]
             self.over = max(ends, default=None) or _latest_transition(status) or _just_now(now_at)
         self._see_failures(status, containers, now_at)
 

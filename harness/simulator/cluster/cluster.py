@@ -13,6 +13,11 @@ from harness.simulator.engine.events import EventLoop
 from harness.simulator.profile import Pool, Profile, Taint
 
 _SPOT_NOTICE_S = 30.0
+# How the cluster learns of a machine's death (kube-controller-manager's and cloud-controller-manager's defaults).
+_SILENCE_S = 40.0  # --node-monitor-grace-period: then the node is not ready
+_CLOUD_LOOK_S = 5.0  # --node-monitor-period: then the cloud is asked for its machine
+_COLLECTION_S, _QUARANTINE_S = 20.0, 40.0  # of pods on nodes that don't exist: interval, and patience (measured: 51 s)
+_UNREACHABLE = tuple(Taint("node.kubernetes.io/unreachable", "", effect) for effect in ("NoSchedule", "NoExecute"))
 _EVICTION_TAINT = Taint("remediator.kubernetes.azure.com/unschedulable", "", "NoSchedule")
 
 
@@ -99,7 +104,7 @@ class Cluster:
             self._ready(node)
 
     def _ready(self, node: Node) -> None:
-        if node.gone is not None:
+        if node.gone is not None or node.lost is not None:
             return
         node.ready = node.idle_since = self._loop.now
         self.listener.node_changed(node, "NodeReady", f"Node {node.name} status is now: NodeReady")
@@ -111,24 +116,64 @@ class Cluster:
             self.autoscaler.look()
 
     def evict_node(self, node: Node) -> None:
-        """The cloud evicts a spot machine: a notice, then the node is removed."""
-        if node.gone is not None or node.cordoned:
+        """The cloud evicts a spot machine: a notice, then the machine is off."""
+        if node.gone is not None or node.lost is not None or node.cordoned:
             return
         self.cordon(node, cordoned=True)
         node.taints = (*node.taints, _EVICTION_TAINT)
         node.special = True
         message = f"Node {node.name} is scheduled for preemption by the cloud provider"
         self.listener.node_changed(node, "PreemptScheduled", message)
-        self._loop.after(_SPOT_NOTICE_S, self.remove_node, node, "spot")
+        self._loop.after(_SPOT_NOTICE_S, self.lose_node, node)
 
-    def remove_node(self, node: Node, why: str = "ScaleDown") -> None:
-        """Remove a node; the pods on it are lost."""
+    def remove_node(self, node: Node) -> None:
+        """Scale down: remove a machine and its node; the pods on it are deleted."""
+        if node.gone is None:
+            self._drop(node)
+            self._delete_pods(node)
+
+    def lose_node(self, node: Node) -> None:
+        """A machine dies: its pods stop at once, and the cluster learns of it when it has been silent for long."""
+        if node.gone is not None or node.lost is not None:
+            return
+        node.lost = self._loop.now
+        for pod in node.pods.values():
+            self.kubelet.stop_work(pod)
+        self._loop.after(_SILENCE_S, self._give_up, node)
+
+    def _give_up(self, node: Node) -> None:
         if node.gone is not None:
             return
+        now = node.unreachable = self._loop.now
+        node.taints = (*node.taints, *_UNREACHABLE)
+        node.special = True
+        self.scheduler.ranks.changed(node)
+        self.listener.node_changed(node, "NodeNotReady", f"Node {node.name} status is now: NodeNotReady")
+        for pod in node.pods.values():
+            self.listener.pod_changed(pod, Change.NODE_NOT_READY)
+        self._loop.at(_next_tick(now, _CLOUD_LOOK_S), self._taken_away, node)
+
+    def _taken_away(self, node: Node) -> None:
+        """The cloud has no such machine any more."""
+        if node.gone is None:
+            message = f"Deleting node {node.name} because it does not exist in the cloud provider"
+            self.listener.node_changed(node, "DeletingNode", message)
+            self.delete_node(node)
+
+    def delete_node(self, node: Node) -> None:
+        """Delete a node's object. Its pods go on, unless the machine is dead, until garbage collection finds them."""
+        if node.gone is None:
+            self._drop(node)
+            self._loop.at(_next_tick(self._loop.now, _COLLECTION_S) + _QUARANTINE_S, self._delete_pods, node)
+
+    def _drop(self, node: Node) -> None:
         node.gone = self._loop.now
         del self.nodes[node.name], self._pools[node.pool.name][node.name]
-        reason, message = _REMOVALS.get(why, _REMOVALS["ScaleDown"])
-        self.listener.node_changed(node, reason, message.format(node.name))
+        message = f"Node {node.name} event: Removing Node {node.name} from Controller"
+        self.listener.node_changed(node, "RemovingNode", message)
+        self.scheduler.room_made(node)
+
+    def _delete_pods(self, node: Node) -> None:
         for pod in list(node.pods.values()):
             self.kubelet.delete(pod, 0.0)
         self.scheduler.room_made(node)
@@ -169,11 +214,9 @@ class Cluster:
         yield from sorted(nodes, key=lambda node: node.labels.get("kubernetes.azure.com/mode") != "system")
 
 
-_REMOVALS = {
-    "ScaleDown": ("RemovingNode", "Node {0} event: Removing Node {0} from Controller"),
-    "spot": ("RemovingNode", "Node {0} event: Removing Node {0} from Controller: the spot instance was taken back"),
-    "deleted": ("RemovingNode", "Node {0} event: Removing Node {0} from Controller"),
-}
+def _next_tick(now: float, interval_s: float) -> float:
+    """When something that happens at this interval happens next."""
+    return (now // interval_s + 1) * interval_s
 
 
 def _base36(number: int) -> str:

@@ -54,6 +54,8 @@ class Kubelet:
     def bind(self, pod: Pod, node: Node) -> None:
         """Take over a pod that the scheduler placed on the node."""
         self._listener.pod_changed(pod, _SCHEDULED)
+        if node.lost is not None:
+            return
         now = self._loop.now
         if self.missing and pod.role == _STEP and self._random.random() < self.missing:
             image = pod.images[0]
@@ -73,7 +75,7 @@ class Kubelet:
 
     def _pull_failed(self, pod: Pod) -> None:
         """The kubelet tries again and again; the pod waits until it is deleted."""
-        if pod.deleting is None and pod.finished is None:
+        if not _stopped(pod):
             self._listener.pod_changed(pod, Change.PULL_FAILED, pod.pull_error)
 
     def evict(self, pod: Pod, message: str) -> None:
@@ -92,14 +94,14 @@ class Kubelet:
         return ready
 
     def _pulled(self, pod: Pod) -> None:
-        if pod.deleting is not None or pod.finished is not None:
+        if _stopped(pod):
             return
         pod.pulled = self._loop.now
         self._listener.pod_changed(pod, _PULLED)
         self._loop.after(self.settings.start.sample(self._random, {}) + pod.init_s, self._start, pod)
 
     def _start(self, pod: Pod) -> None:
-        if pod.deleting is not None or pod.finished is not None:
+        if _stopped(pod):
             return
         pod.started = self._loop.now
         pod.phase = "Running"
@@ -108,13 +110,17 @@ class Kubelet:
             pod.on_running(pod)
 
     def end_main(self, pod: Pod, exit_code: int = 0, reason: str = "Completed", message: str = "") -> None:
-        """End the main container; the pod continues until `finish`."""
+        """End the main container; the pod continues until `finish`. On a dead machine nothing ends."""
+        if _is_lost(pod):
+            return
         pod.main_ended = self._loop.now
         pod.exit_code, pod.reason, pod.message = exit_code, reason, message
         self._listener.pod_changed(pod, _MAIN_ENDED)
 
     def finish(self, pod: Pod, exit_code: int = 0, reason: str = "Completed", message: str = "") -> None:
-        """End all containers, the main container too if it still runs."""
+        """End all containers, the main container too if it still runs. On a dead machine nothing ends."""
+        if _is_lost(pod):
+            return
         if pod.main_ended is None:
             pod.main_ended = self._loop.now
         if exit_code or pod.reason == "":
@@ -128,22 +134,25 @@ class Kubelet:
     def delete(self, pod: Pod, grace_s: float = GRACE_S) -> None:
         """Delete a pod: its work stops at once, and the object is removed within `grace_s`.
 
-        A second deletion can shorten the grace period but not extend it.
+        A second deletion can shorten the grace period but not extend it. On a dead machine the object stays until a
+        deletion without a grace period.
         """
         now = self._loop.now
         if pod.deleting is None:
             pod.deleting, pod.grace_s = now, grace_s
-            self._stop_work(pod)
+            self.stop_work(pod)
             if pod.over or pod.node is None:
                 pod.grace_s = 0.0
             elif grace_s:
                 self._listener.pod_changed(pod, Change.TERMINATING)
-        elif pod.leaves is None or grace_s >= pod.grace_s:
+        elif grace_s >= pod.grace_s:  # or its object is removed already
             return
         else:
             pod.deleting, pod.grace_s = now, grace_s
             if grace_s:
                 self._listener.pod_changed(pod, Change.LABELLED)
+        if pod.grace_s and _is_lost(pod):
+            return
         leaves = now + min(self.settings.termination_s, pod.grace_s)
         if pod.leaves is None or leaves < pod.leaves:
             pod.leaves = leaves
@@ -169,7 +178,8 @@ class Kubelet:
             self._leave(pod)
 
     @staticmethod
-    def _stop_work(pod: Pod) -> None:
+    def stop_work(pod: Pod) -> None:
+        """Take the pod's work from the queue that it is in."""
         if pod.station is not None and pod.job is not None:
             pod.station.remove(pod.job)
         pod.station = pod.job = None
@@ -181,3 +191,13 @@ class Kubelet:
             self._departures.freed(node)
         if pod.on_over is not None:
             pod.on_over(pod)
+
+
+def _is_lost(pod: Pod) -> bool:
+    """Whether the pod's machine is dead."""
+    return pod.node is not None and pod.node.lost is not None
+
+
+def _stopped(pod: Pod) -> bool:
+    """Whether the pod's containers get no further."""
+    return pod.deleting is not None or pod.finished is not None or _is_lost(pod)

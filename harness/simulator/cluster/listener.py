@@ -23,6 +23,7 @@ class Change(StrEnum):
     OVER = "over"
     SCALE_UP = "scale up"
     NO_SCALE_UP = "no scale up"
+    NODE_NOT_READY = "node not ready"
     PREEMPTED = "preempted"
     TERMINATING = "terminating"
     LABELLED = "labelled"

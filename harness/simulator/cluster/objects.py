@@ -111,8 +111,8 @@ class Node:
 
     __slots__ = (
         "complete", "cordoned", "cpu", "cpu_free", "created", "free", "gone", "gpu", "gpu_free", "idle_since",
-        "images", "index", "labels", "memory", "memory_free", "name", "pods", "pods_free", "pool",
-        "processor", "pull_free", "ready", "special", "taints", "version",
+        "images", "index", "labels", "lost", "memory", "memory_free", "name", "pods", "pods_free", "pool",
+        "processor", "pull_free", "ready", "special", "taints", "unreachable", "version",
     )  # fmt: skip
 
     def __init__(self, name: str, index: int, pool: Pool, loop: EventLoop) -> None:
@@ -125,7 +125,9 @@ class Node:
         self.taints: tuple[Taint, ...] = taints_of(pool)
         self.created = loop.now
         self.ready: float | None = None
-        self.gone: float | None = None
+        self.lost: float | None = None  # when its machine died, of which the cluster learns later
+        self.unreachable: float | None = None  # since when it counts as lost
+        self.gone: float | None = None  # when its object was deleted
         self.cordoned = False
         self.special = False  # its labels or taints differ from its pool's
         self.idle_since: float | None = None

@@ -1,6 +1,7 @@
 """The workflow controller's Kubernetes client: a token bucket for each API group, and requests in the background."""
 
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Callable
 
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import TokenBucket
@@ -15,7 +16,7 @@ class Background:
     So they get a small share of a bucket that many others wait for, and all of an idle one.
     """
 
-    __slots__ = ("_bucket", "_idle", "_loop", "sent", "waiting")
+    __slots__ = ("_awaited", "_bucket", "_idle", "_loop", "_sent_by", "sent", "waiting")
 
     def __init__(self, loop: EventLoop, bucket: TokenBucket, senders: int) -> None:
         self._loop = loop
@@ -23,6 +24,8 @@ class Background:
         self._idle = senders
         self.waiting = 0
         self.sent = 0
+        self._sent_by = 0.0  # when the last one is sent
+        self._awaited: deque[tuple[int, Callable[[], None]]] = deque()  # by the number of requests sent by then
 
     def add(self, count: int) -> None:
         """Queue requests."""
@@ -30,6 +33,15 @@ class Background:
         while self._idle and self.waiting:
             self._idle -= 1
             self._send()
+
+    def when_sent(self, done: Callable[[], None]) -> None:
+        """Call `done` when all requests that are queued now are sent; at once if they are. Calls keep their order."""
+        if self.waiting:
+            self._awaited.append((self.sent + self.waiting, done))
+        elif self._sent_by > self._loop.now:
+            self._loop.at(self._sent_by, done)
+        else:
+            done()
 
     @property
     def lag_s(self) -> float:
@@ -43,10 +55,17 @@ class Background:
             self.waiting -= count
             self.sent += count
             at = bucket.take(now, count)
+            self._count(at)
             if at > now:
                 self._loop.at(at, self._send)
                 return
         self._idle += 1
+
+    def _count(self, at: float) -> None:
+        """All requests so far are sent by this time."""
+        self._sent_by = at = max(self._sent_by, at)
+        while self._awaited and self._awaited[0][0] <= self.sent:
+            self._loop.at(at, self._awaited.popleft()[1])
 
 
 class Client:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from harness.simulator.kube_api.resource import ALL_VERBS, Resource
+from harness.simulator.kube_api.resource import READ_VERBS, Resource
 
 Document = dict[str, Any]
 
@@ -67,8 +67,8 @@ def resource_list(api_version: str, resources: Iterable[Resource]) -> Document:
 def _usage(resource: Resource) -> Document:
     """Verbs, and short names and categories if there are any."""
     names = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
-    verbs = [each for each in ALL_VERBS if resource.can(each)]
-    return {"verbs": verbs, **{key: value for key, value in names.items() if value}}
+    verbs = resource.verbs if resource.listing is None else READ_VERBS
+    return {"verbs": list(verbs), **{key: value for key, value in names.items() if value}}
 
 
 def _subresources(resource: Resource) -> list[tuple[str, Document]]:

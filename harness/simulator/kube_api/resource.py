@@ -9,6 +9,7 @@ Manifest = dict[str, Any]
 
 ALL_VERBS = ("delete", "deletecollection", "get", "list", "patch", "update", "watch")
 READ_VERBS = ("get", "list")
+DOCUMENT_VERBS = ("create", *ALL_VERBS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Resource:
     verbs: tuple[str, ...] = ALL_VERBS  # of stored types; computed ones have `READ_VERBS`
     subresources: tuple[str, ...] = ()  # any of "eviction", "scale", "status"
     returns_deleted: bool = False  # a delete returns the object instead of a Status
+    documents: bool = False  # the snapshots are manifests that clients make and change, without the model
     custom: bool = False  # from a CustomResourceDefinition: list items repeat their type
 
     @property

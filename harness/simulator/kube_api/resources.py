@@ -10,7 +10,8 @@ from typing import Any, TypedDict
 
 from harness.simulator.kube_api import columns, service_columns
 from harness.simulator.kube_api.pod_columns import POD_COLUMNS, pod_completion
-from harness.simulator.kube_api.resource import ALL_VERBS, Manifest, Resource, Snapshot
+from harness.simulator.kube_api.rbac import GROUP as RBAC
+from harness.simulator.kube_api.resource import ALL_VERBS, DOCUMENT_VERBS, Column, Manifest, Resource, Snapshot
 
 _NAMED = ("metadata.name", "metadata.namespace")
 _ONE_BY_ONE = tuple(each for each in ALL_VERBS if each != "deletecollection")
@@ -76,6 +77,18 @@ priority_classes = _resource(
     "PriorityClass", "scheduling.k8s.io", plural="priorityclasses", short="pc", namespaced=False,
     columns=columns.PRIORITY_CLASS_COLUMNS,
 )  # fmt: skip
+_BINDING_COLUMNS = (
+    columns.NAME,
+    Column("Role", "string", lambda it: "{kind}/{name}".format(**it["roleRef"]), description="The role that it gives."),
+    columns.AGE,
+)
+service_accounts = _resource("ServiceAccount", short="sa", documents=True, verbs=DOCUMENT_VERBS)
+_of_rbac = partial(_resource, group=RBAC, documents=True, verbs=DOCUMENT_VERBS)
+roles = _of_rbac("Role")
+role_bindings = _of_rbac("RoleBinding", columns=_BINDING_COLUMNS)
+cluster_roles = _of_rbac("ClusterRole", namespaced=False)
+cluster_role_bindings = _of_rbac("ClusterRoleBinding", namespaced=False, columns=_BINDING_COLUMNS)
+RBAC_TYPES = (roles, role_bindings, cluster_roles, cluster_role_bindings)
 # Of nodes, in the namespace kube-node-lease: `kubectl describe node` shows when each was renewed.
 leases = _resource("Lease", "coordination.k8s.io", columns=columns.LEASE_COLUMNS)
 workflows = _resource("Workflow", "argoproj.io", "v1alpha1", short="wf", columns=columns.WORKFLOW_COLUMNS, custom=True)

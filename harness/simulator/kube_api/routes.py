@@ -1,20 +1,24 @@
 """The routes of the Kubernetes API."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
-import orjson
 from aiohttp import web
 
-from harness.simulator.kube_api import discovery, writing
+from harness.simulator.kube_api import writing
+from harness.simulator.kube_api.access import Access
 from harness.simulator.kube_api.actions import Actions
+from harness.simulator.kube_api.descriptions import add_descriptions, json_answer
+from harness.simulator.kube_api.documents import Documents
 from harness.simulator.kube_api.errors import ApiError, method_not_allowed, not_creatable, not_found, unknown_path
 from harness.simulator.kube_api.listing import read_page
-from harness.simulator.kube_api.options import ListOptions, parse_options
+from harness.simulator.kube_api.options import ListOptions, flag, parse_options
+from harness.simulator.kube_api.rbac import User
 from harness.simulator.kube_api.resource import Resource
-from harness.simulator.kube_api.reviews import add_reviews
+from harness.simulator.kube_api.reviews import REVIEWS, add_reviews
 from harness.simulator.kube_api.shapes import TAIL, Plain, Shape, negotiate
 from harness.simulator.kube_api.store import ObjectStore, ObjectVersion
 from harness.simulator.kube_api.watching import watch
@@ -26,7 +30,13 @@ _RENDERED_AT_ONCE = 500  # objects; then other requests get a turn
 _watches = web.AppKey("kubeapi_watches", set[asyncio.Task[Any]])
 
 
-def mount(app: web.Application, store: ObjectStore, actions: Actions, now: Callable[[], int]) -> None:
+def mount(
+    app: web.Application,
+    store: ObjectStore,
+    actions: Actions,
+    now: Callable[[], int],
+    accounts: Mapping[str, User] = MappingProxyType({}),
+) -> None:
     """Serve the store's objects under ``/api`` and ``/apis``, with discovery, OpenAPI, reviews and health checks.
 
     Args:
@@ -34,17 +44,21 @@ def mount(app: web.Application, store: ObjectStore, actions: Actions, now: Calla
         store: the objects; can be written to at any time from the same event loop.
         actions: carries out clients' writes.
         now: the present in UTC ns, for the ages in tables.
+        accounts: users by bearer token, whose rights are the store's roles and bindings. Without any, every client may
+            do everything.
     """
     app[_watches] = set()
     app.on_shutdown.append(_end_watches)
-    app.middlewares.append(_errors_of(store))
+    ours = partial(_is_below, _roots(store))
+    access, documents = Access(store, accounts), Documents(store, actions, now)
+    app.middlewares.append(_errors_of(ours))
+    app.middlewares.append(access.middleware(ours))
     for path in ("/healthz", "/readyz", "/livez"):
         app.router.add_get(path, _healthy)
-    _add_discovery(app.router, store.resources)
-    _add_openapi(app.router, store.resources)
-    add_reviews(app.router, store.resources)
+    add_descriptions(app.router, store.resources)
+    add_reviews(app.router, access)
     for resource in store.resources:
-        _Served(resource, store, actions, now).add_routes(app.router)
+        _Served(resource, store, documents, now).add_routes(app.router)
 
 
 async def _end_watches(app: web.Application) -> None:
@@ -60,18 +74,18 @@ async def _healthy(request: web.Request) -> web.Response:
     return web.Response(text="ok")
 
 
-def _json(document: object, *, status: int = 200, content_type: str = "application/json") -> web.Response:
-    body = document if isinstance(document, bytes) else orjson.dumps(document)
-    return web.Response(body=body, status=status, headers={"Content-Type": content_type})
+def _roots(store: ObjectStore) -> frozenset[str]:
+    """The paths below which everything is this API's."""
+    groups = {f"/apis/{each.api_version}" for each in (*store.resources, *REVIEWS) if each.group}
+    return frozenset(("/api/v1", "/version", "/healthz", "/readyz", "/livez", "/openapi", *groups))
 
 
-def _errors_of(store: ObjectStore) -> Any:
+def _is_below(roots: frozenset[str], path: str) -> bool:
+    return path in ("/api", "/apis") or any(path == root or path.startswith(f"{root}/") for root in roots)
+
+
+def _errors_of(ours: Callable[[str], bool]) -> Any:
     """Middleware: errors below the API's paths become `Status` objects; other paths are left alone."""
-    roots = ["/api/v1", "/version", "/healthz", "/readyz", "/livez", "/openapi"]
-    roots += [f"/apis/{each.api_version}" for each in store.resources if each.group]
-
-    def ours(path: str) -> bool:
-        return path in ("/api", "/apis") or any(path == root or path.startswith(f"{root}/") for root in roots)
 
     @web.middleware
     async def answer_errors(request: web.Request, handler: _Handler) -> web.StreamResponse:
@@ -79,14 +93,14 @@ def _errors_of(store: ObjectStore) -> Any:
         try:
             return await handler(request)
         except ApiError as error:
-            return _json(error.status, status=error.code)
+            return json_answer(error.status, status=error.code)
         except web.HTTPMethodNotAllowed:
             if not ours(path):
                 raise
-            return _json(method_not_allowed().status, status=405)
+            return json_answer(method_not_allowed().status, status=405)
         except web.HTTPNotFound:
             if ours(path) or path.startswith("/api/"):
-                return _json(unknown_path().status, status=404)
+                return json_answer(unknown_path().status, status=404)
             # An unknown group. Other services under /apis, such as KFP, begin with their version.
             if path.startswith("/apis/") and not path.startswith("/apis/v"):
                 return web.Response(text="404 page not found\n", status=404)
@@ -95,52 +109,10 @@ def _errors_of(store: ObjectStore) -> Any:
     return answer_errors
 
 
-def _fixed(document: object) -> _Handler:
-    async def answer(_: web.Request) -> web.StreamResponse:
-        return _json(document)
-
-    return answer
-
-
-def _add_discovery(router: web.UrlDispatcher, resources: Sequence[Resource]) -> None:
-    async def root(request: web.Request, *, core: bool) -> web.Response:
-        wanted = discovery.wants(request.headers.get("Accept", ""))
-        if wanted:
-            kind = f"application/json;g={discovery.AGGREGATED};v={wanted['v']};as=APIGroupDiscoveryList"
-            return _json(discovery.aggregated(resources, wanted["v"], core=core), content_type=kind)
-        return _json(discovery.core_versions(request.host) if core else discovery.groups(resources))
-
-    router.add_get("/version", _fixed(discovery.VERSION))
-    router.add_get("/api", partial(root, core=True))
-    router.add_get("/apis", partial(root, core=False))
-    for api_version in dict.fromkeys(each.api_version for each in resources):
-        path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-        router.add_get(path, _fixed(discovery.resource_list(api_version, resources)))
-    for group in dict.fromkeys(each.group for each in resources if each.group):
-        router.add_get(f"/apis/{group}", _fixed(discovery.group(group, resources)))
-
-
-def _add_openapi(router: web.UrlDispatcher, resources: Sequence[Resource]) -> None:
-    async def described(request: web.Request) -> web.Response:
-        document = discovery.openapi(request.match_info["root"], resources)
-        if document is None:
-            raise unknown_path()
-        return _json(document)
-
-    async def swagger(request: web.Request) -> web.Response:
-        if "protobuf" in request.headers.get("Accept", ""):
-            return _json(discovery.encoded_swagger(), content_type="application/octet-stream")
-        return _json(discovery.swagger())
-
-    router.add_get("/openapi/v2", swagger)
-    router.add_get("/openapi/v3", _fixed(discovery.openapi_index(resources)))
-    router.add_get("/openapi/v3/{root:.+}", described)
-
-
 class _Served:
     """The routes of one resource type."""
 
-    def __init__(self, resource: Resource, store: ObjectStore, actions: Actions, now: Callable[[], int]) -> None:
+    def __init__(self, resource: Resource, store: ObjectStore, actions: Documents, now: Callable[[], int]) -> None:
         self.resource = resource
         self.store = store
         self.actions = actions
@@ -203,8 +175,13 @@ class _Served:
             open_watches.discard(task)
         return response
 
-    async def create(self, _: web.Request) -> web.StreamResponse:
-        raise not_creatable(self.resource)
+    async def create(self, request: web.Request) -> web.StreamResponse:
+        if not self.resource.can("create"):
+            raise not_creatable(self.resource)
+        body = writing.read_object(await request.read())
+        dry = flag(request.query, "dryRun")
+        made = self.actions.create(self.resource, request.match_info.get("namespace", ""), body, dry=dry)
+        return json_answer(self._shape(request).alone(made), status=201)
 
     async def get(self, request: web.Request) -> web.StreamResponse:
         shape = self._shape(request)
@@ -212,19 +189,19 @@ class _Served:
         found = self.store.get(self.resource, request.match_info.get("namespace", ""), name)
         if found is None:
             raise not_found(self.resource, name)
-        return _json(shape.alone(found))
+        return json_answer(shape.alone(found))
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         target = self._target(request)
         options = writing.read_options(await request.read(), request.content_type)
         last = writing.delete(target, self.actions, request.query, options)
         if last is not None:
-            return _json(self._shape(request).alone(last))
+            return json_answer(self._shape(request).alone(last))
         uid = target.document()["metadata"].get("uid", "")
         group = {"group": self.resource.group} if self.resource.group else {}
         details = {"name": target.name, **group, "kind": self.resource.plural, "uid": uid}
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-        return _json(status)
+        return json_answer(status)
 
     async def delete_collection(self, request: web.Request) -> web.StreamResponse:
         options = writing.read_options(await request.read(), request.content_type)
@@ -239,25 +216,25 @@ class _Served:
     async def patch(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         changed = writing.patch(self._target(request), self.actions, request.query, request.content_type, body)
-        return _json(self._shape(request).alone(changed))
+        return json_answer(self._shape(request).alone(changed))
 
     async def replace(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         changed = writing.replace(self._target(request), self.actions, request.query, body)
-        return _json(self._shape(request).alone(changed))
+        return json_answer(self._shape(request).alone(changed))
 
     async def evict(self, request: web.Request) -> web.StreamResponse:
         eviction = writing.read_options(await request.read(), request.content_type)
-        return _json(writing.evict(self._target(request), self.actions, request.query, eviction), status=201)
+        return json_answer(writing.evict(self._target(request), self.actions, request.query, eviction), status=201)
 
     async def get_scale(self, request: web.Request) -> web.StreamResponse:
-        return _json(writing.scale_of(self._target(request, "scale")))
+        return json_answer(writing.scale_of(self._target(request, "scale")))
 
     async def scale(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         content_type = request.content_type if request.method == "PATCH" else None
         target = self._target(request, "scale")
-        return _json(writing.scale(target, self.actions, request.query, content_type, body))
+        return json_answer(writing.scale(target, self.actions, request.query, content_type, body))
 
     def _shape(self, request: web.Request) -> Shape:
         return negotiate(request.headers.get("Accept", ""), self.resource, request.query, self.now)
@@ -274,7 +251,7 @@ async def _send_list(
     """Send a short list at once, a long one in pieces, so that it does not block other requests."""
     head = shape.head(metadata)
     if len(objects) <= _RENDERED_AT_ONCE:
-        return _json(head + b",".join(shape.item(each) for each in objects) + TAIL)
+        return json_answer(head + b",".join(shape.item(each) for each in objects) + TAIL)
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     response.enable_chunked_encoding()
     await response.prepare(request)

@@ -93,11 +93,11 @@ class VersionTooOldError(Exception):
 class _Collection:
     """The objects of one plural, and their changes."""
 
-    def __init__(self, history: int) -> None:
+    def __init__(self, history: int, forgotten: int) -> None:
         self.objects: dict[str, ObjectVersion] = {}
         self.changes: list[Change] = []
         self.versions: list[int] = []  # of the changes, for bisection
-        self.forgotten = 0  # newest version that was dropped from the history
+        self.forgotten = forgotten  # newest version that was dropped from the history
         self.waiters: set[asyncio.Future[None]] = set()
         self._history = history
         self._keys: list[str] = []
@@ -160,12 +160,14 @@ class ObjectStore:
     Args:
         resources: the served types.
         history: number of changes of one plural that watches and lists can go back.
+        begun_at: the version at which it begins; that of a cluster with a past, which is forgotten, is above 1.
     """
 
-    def __init__(self, resources: Sequence[Resource], history: int = 50_000) -> None:
+    def __init__(self, resources: Sequence[Resource], history: int = 50_000, begun_at: int = 1) -> None:
         self.resources = tuple(resources)
-        self.version = 1
-        self._collections = {each.plural: _Collection(history) for each in resources if each.listing is None}
+        self.version = begun_at
+        stored = [each.plural for each in resources if each.listing is None]
+        self._collections = {plural: _Collection(history, begun_at if begun_at > 1 else 0) for plural in stored}
 
     def put(self, plural: str, namespace: str, name: str, snapshot: Snapshot) -> int:
         """Create or replace an object; returns its resource version. `namespace` is "" for cluster-scoped types."""

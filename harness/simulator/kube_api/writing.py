@@ -136,10 +136,7 @@ def replace(target: Target, actions: Actions, query: Mapping[str, str], body: by
     Raises:
         ApiError: 400, 409, 422.
     """
-    document = read_json(body)
-    if not isinstance(document, dict):
-        raise bad_request("the body is not an object")
-    return _write(target, actions, query, target.document(), document)
+    return _write(target, actions, query, target.document(), read_object(body))
 
 
 def _write(
@@ -266,6 +263,18 @@ def read_json(body: bytes) -> Any:
         raise bad_request(f"couldn't get version/kind; json parse error: {error}") from error
 
 
+def read_object(body: bytes) -> Document:
+    """The parsed body of a write that has to be an object.
+
+    Raises:
+        ApiError: 400: not JSON, or not an object.
+    """
+    document = read_json(body)
+    if not isinstance(document, dict):
+        raise bad_request("the body is not an object")
+    return document
+
+
 def read_options(body: bytes, content_type: str) -> Document:
     """The optional body of a delete or an eviction.
 
@@ -276,10 +285,7 @@ def read_options(body: bytes, content_type: str) -> Document:
         return {}
     if content_type not in ("application/json", "application/octet-stream"):
         raise unsupported_media_type("application/json")
-    document = read_json(body)
-    if not isinstance(document, dict):
-        raise bad_request("the body is not an object")
-    return document
+    return read_object(body)
 
 
 def _dry(query: Mapping[str, str], options: Document) -> bool:

@@ -47,7 +47,7 @@ class ClusterActions:
         if plural == "pods":
             self._delete_pod(cluster.pods[name], grace_s)
         elif plural == "nodes":
-            cluster.remove_node(cluster.nodes[name], "deleted")
+            cluster.delete_node(cluster.nodes[name])
         elif plural == "workflows":
             workflow = controller.workflows[name]
             controller.remove(workflow)

@@ -67,7 +67,7 @@ _STORE_KEYS = "mlpipeline-minio-artifact"
 def components(profile: Profile, store: Installed) -> tuple[tuple[Component, int], ...]:
     """The installed components with their replicas: the cluster's own, and hetida designer or Kubeflow Pipelines."""
     if profile.hetida is None:
-        return tuple((each, 1) for each in (*_pipelines(profile, store), *_CLUSTERS_OWN))
+        return tuple((each, 1) for each in (*_pipelines(profile, store), *_clusters_own(profile)))
     runtime = profile.hetida.runtime
     cores = _RUNTIME_SHARE * runtime.cores * runtime.nodes / runtime.replicas
     return (
@@ -80,16 +80,18 @@ def components(profile: Profile, store: Installed) -> tuple[tuple[Component, int
         ),
         (Component("hetida-designer-backend", "hetida/designer-backend:0.9.8", 250, 500 * _MI), 1),
         (Component("hetida-designer-db", "postgres:15", 100, 256 * _MI), 1),
-        *((each, 1) for each in _CLUSTERS_OWN),
+        *((each, 1) for each in _clusters_own(profile)),
     )  # fmt: skip
 
 
-_CLUSTERS_OWN = (
-    Component("coredns", "mcr.microsoft.com/oss/kubernetes/coredns:v1.11.3", 100, 70 * _MI, "kube-system"),
-    Component(
-        "metrics-server", "mcr.microsoft.com/oss/kubernetes/metrics-server:v0.7.2", 100, 150 * _MI, "kube-system"
-    ),
+_DNS = Component("coredns", "mcr.microsoft.com/oss/kubernetes/coredns:v1.11.3", 100, 70 * _MI, "kube-system")
+_METRICS_SERVER = Component(
+    "metrics-server", "mcr.microsoft.com/oss/kubernetes/metrics-server:v0.7.2", 100, 150 * _MI, "kube-system"
 )
+
+
+def _clusters_own(profile: Profile) -> tuple[Component, ...]:
+    return (_DNS, _METRICS_SERVER) if profile.metrics_server else (_DNS,)
 
 
 def _pipelines(profile: Profile, store: Installed) -> tuple[Component, ...]:

@@ -126,13 +126,13 @@ class Deployments:
     def _count(self, name: str) -> None:
         """Update the shown counts if they changed."""
         before, pods, old = self._shown[name], self.pods[name], self._old[name]
-        ready = sum(pod.started is not None for pod in (*pods, *old))
+        ready = sum(map(_is_ready, (*pods, *old)))
         after = replace(before, updated=len(pods), old=len(old), ready=ready)
         if after == self._written.get(name):
             return
         self._shown[name] = self._written[name] = after
         self._store.put("deployments", after.namespace, name, after)
-        newest = ReplicaSet(after, after.replicas, len(pods), ready - sum(pod.started is not None for pod in old))
+        newest = ReplicaSet(after, after.replicas, len(pods), ready - sum(map(_is_ready, old)))
         self._store.put("replicasets", after.namespace, newest.name, newest)
         if after.revision > 1:
             former = ReplicaSet(self._former[name], 0, len(old), ready - newest.ready)
@@ -151,6 +151,10 @@ class Deployments:
         if old:
             self._roll(name)
         self._count(name)
+
+
+def _is_ready(pod: Pod) -> bool:
+    return pod.started is not None and (pod.node is None or pod.node.unreachable is None)
 
 
 def _pod(deployment: Deployment, number: int) -> Pod:

@@ -82,6 +82,7 @@ _WORDINGS: dict[Change, Callable[[Pod, str], list[Worded]]] = {
     Change.STARTED: _started,
     Change.SCALE_UP: lambda _, detail: [Worded("TriggeredScaleUp", detail, "cluster-autoscaler")],
     Change.NO_SCALE_UP: lambda _, detail: [Worded("NotTriggerScaleUp", detail, "cluster-autoscaler")],
+    Change.NODE_NOT_READY: lambda *_: [Worded("NodeNotReady", "Node is not ready", "node-controller", WARNING)],
     Change.PREEMPTED: _preempted,
     Change.TERMINATING: _killing,
 }
@@ -114,7 +115,7 @@ def render_event(event: EventSnapshot, calendar: Calendar) -> Manifest:
         involved["fieldPath"] = what.field
     more = {"annotations": dict(event.annotations)} if event.annotations else {}
     manifest: Manifest = {
-        "metadata": metadata("event", event.name, calendar.stamp(event.first), about.namespace, **more),
+        "metadata": metadata("event", event.name, calendar.stamp(event.written), about.namespace, **more),
         "involvedObject": involved,
         "reason": what.reason,
         "message": what.message,

@@ -76,7 +76,8 @@ def services(profile: Profile, store: Installed) -> tuple[Service, ...]:
     found: list[tuple[str, str, str, tuple[tuple[str, int], ...]]] = [("kubernetes", "default", "", (("https", 443),))]
     found += [(name, own, of.get(name, name), each) for name, each in ports.items()]
     found += [("kube-dns", "kube-system", "coredns", (("dns-tcp", 53),))]
-    found += [("metrics-server", "kube-system", "metrics-server", (("https", 443),))]
+    if profile.metrics_server:
+        found += [("metrics-server", "kube-system", "metrics-server", (("https", 443),))]
     return tuple(Service(*each, number) for number, each in enumerate(found, start=1))
 
 

@@ -12,6 +12,11 @@ from harness.simulator.kube_objects.snapshots import NodeSnapshot, address, meta
 LEASES = "kube-node-lease"  # the namespace of the nodes' leases
 POOLS, CLUSTER = "kube-system", "simulated"  # the namespace of the node pools, and the cluster that they belong to
 _UNREADY_TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+_SILENT = {
+    "status": "Unknown",
+    "reason": "NodeStatusUnknown",
+    "message": "Kubelet stopped posting node status.",
+}
 _PROBLEMS = (
     ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -136,6 +141,9 @@ def _resources(cpu: int, memory: int, gpu: int, pods: int) -> Manifest:
 
 def _conditions(node: NodeSnapshot, stamp: Stamp) -> list[Manifest]:
     heard = stamp(node.heard)
+    if node.unreachable is not None:
+        silent = {**_SILENT, "lastHeartbeatTime": heard, "lastTransitionTime": stamp(node.unreachable)}
+        return [{"type": kind, **silent} for kind in (*(each[0] for each in _PROBLEMS), "Ready")]
     since = stamp(node.created)
     conditions = [
         {"type": kind, "status": "False", "reason": reason, "message": message} for kind, reason, message in _PROBLEMS

@@ -1,13 +1,15 @@
 """The status of a pod and its containers, as written by a kubelet."""
 
 from harness.simulator.cluster.kubelet import EVICTED
+from harness.simulator.cluster.objects import DISRUPTED_BY_GC
 from harness.simulator.kfp.launcher import WAIT_FAILED
-from harness.simulator.kfp.templates import EXEC_IMAGE
+from harness.simulator.kfp.templates import DRIVER_IMAGE, EXEC_IMAGE
 from harness.simulator.kfp.view import Stamp
 from harness.simulator.kube_api import Manifest
 from harness.simulator.kube_objects.snapshots import PodSnapshot, pod_uid_of, uid
 
 WAIT = "wait"
+DRIVER = "kfp-driver"  # in the draft that moves it into an init container
 
 
 def pod_uid(pod: PodSnapshot) -> str:
@@ -28,11 +30,14 @@ def init_containers(pod: PodSnapshot) -> list[tuple[str, str]]:
     inits = [("init", EXEC_IMAGE)]
     if pod.role == "executor":
         inits.append(("kfp-launcher", pod.images[1]))
+        inits += [(DRIVER, image) for image in pod.images if image == DRIVER_IMAGE]
     return inits
 
 
 def render_status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
     """The status in the pod's manifest."""
+    if pod.disrupted == DISRUPTED_BY_GC:  # nobody knows how its containers ended: only the phase tells that it did
+        pod = pod._replace(finished=None)
     requests = pod.shape.cpu or pod.shape.memory
     status: Manifest = {
         "phase": pod.phase,
@@ -55,7 +60,8 @@ def render_status(pod: PodSnapshot, stamp: Stamp) -> Manifest:
     status["containerStatuses"] = [main]
     if pod.owner.workflow:
         status["initContainerStatuses"] = [
-            _container_status(pod, name, image, _init_state(pod, stamp)) for name, image in init_containers(pod)
+            _container_status(pod, name, image, _init_state(pod, name, stamp), init=True)
+            for name, image in init_containers(pod)
         ]
         status["containerStatuses"].insert(0, _container_status(pod, WAIT, EXEC_IMAGE, _wait_state(pod, stamp)))
     return status
@@ -83,6 +89,8 @@ def _conditions(pod: PodSnapshot, stamp: Stamp) -> list[Manifest]:
             ready = [_condition(kind, "False", stamp(pod.main_ended), partly) for kind in ("Ready", "ContainersReady")]
         else:
             ready = [_condition(kind, "True", stamp(pod.started)) for kind in ("Ready", "ContainersReady")]
+    if pod.unreachable is not None and pod.finished is None:
+        ready[0] = _condition("Ready", "False", stamp(pod.unreachable))
     sandbox = [_condition("PodReadyToStartContainers", "True", stamp(pod.pulled))] if pod.pulled is not None else []
     return [*sandbox, initialized, *ready, _condition("PodScheduled", "True", scheduled)]
 
@@ -91,12 +99,15 @@ def _condition(kind: str, status: str, at: str, why: Manifest | None = None) -> 
     return {"type": kind, "status": status, "lastProbeTime": None, "lastTransitionTime": at, **(why or {})}
 
 
-def _init_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
-    if pod.pulled is None:
+def _init_state(pod: PodSnapshot, name: str, stamp: Stamp) -> Manifest:
+    """The driver comes last, and takes the pod's `init_s`."""
+    if pod.pulled is None or (name == DRIVER and pod.started is None):
         return {"waiting": {"reason": "PodInitializing"}}
     if pod.started is None:
         return {"running": {"startedAt": stamp(pod.pulled)}}
-    return _terminated(0, "Completed", "", stamp(pod.pulled), stamp(pod.started))
+    driven = pod.started - pod.init_s
+    begun, ended = (driven, pod.started) if name == DRIVER else (pod.pulled, driven)
+    return _terminated(0, "Completed", "", stamp(begun), stamp(ended))
 
 
 def _main_state(pod: PodSnapshot, stamp: Stamp) -> Manifest:
@@ -129,13 +140,13 @@ def _terminated(code: int, reason: str, message: str, started: str, finished: st
     return {"terminated": state | ({"message": message} if message else {})}
 
 
-def _container_status(pod: PodSnapshot, name: str, image: str, state: Manifest) -> Manifest:
+def _container_status(pod: PodSnapshot, name: str, image: str, state: Manifest, *, init: bool = False) -> Manifest:
     runs = "running" in state
     status: Manifest = {
         "name": name,
         "image": image,
         "imageID": "",
-        "ready": runs and not name.startswith(("init", "kfp-launcher")),
+        "ready": not init and runs,
         "started": runs,
         "restartCount": 0,
         "state": state,
@@ -144,6 +155,6 @@ def _container_status(pod: PodSnapshot, name: str, image: str, state: Manifest) 
     if "waiting" not in state:
         status["containerID"] = f"containerd://{uid(pod.name, name).replace('-', '')}"
         status["imageID"] = f"{image.partition(':')[0]}@sha256:{uid(image).replace('-', '') * 2}"
-    if name.startswith(("init", "kfp-launcher")) and state.get("terminated", {}).get("exitCode") == 0:
+    if init and state.get("terminated", {}).get("exitCode") == 0:
         status["ready"] = True
     return status

@@ -1,6 +1,7 @@
 """The Kubernetes API's proxies: kubelets' statistics and components' metrics."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Awaitable, Callable
 from urllib.parse import unquote
 
 from aiohttp import web
@@ -12,7 +13,10 @@ from harness.simulator.kube_objects.kubelet_pages import Kubelet
 from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.profile.store_products import StoreProduct
 
+# With a scheme before the name, and a port after it.
+_SERVICE = re.compile(r"/api/v1/namespaces/(?P<namespace>[^/]+)/services/(https?:)?(?P<name>[^:/]+)(:[^/]*)?/proxy")
 _TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Proxies:
@@ -25,10 +29,19 @@ class Proxies:
 
     def mount(self, app: web.Application) -> None:
         """Add all routes to the application."""
+        app.middlewares.append(self._without_endpoints)
         router, api = app.router, "/api/v1"
         router.add_get("/metrics", self._api_metrics)
         router.add_get(f"{api}/nodes/{{node}}/proxy/{{path:.+}}", self._kubelet)
         router.add_get(f"{api}/namespaces/{{namespace}}/services/{{service}}/proxy/{{path:.+}}", self._service)
+
+    @web.middleware
+    async def _without_endpoints(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        """Refuse requests to a service whose pods are not ready, before its program would get them."""
+        its = _SERVICE.match(request.path)
+        if its is not None and not self._view.answers(its["namespace"], its["name"]):
+            raise ApiError(503, "ServiceUnavailable", f'no endpoints available for service "{its["name"]}"')
+        return await handler(request)
 
     async def _api_metrics(self, _: web.Request) -> web.Response:
         self._advance()

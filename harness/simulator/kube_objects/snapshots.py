@@ -68,6 +68,8 @@ class PodSnapshot(NamedTuple):
     pull_error: str
     nominated: str
     own_labels: tuple[tuple[str, str], ...]
+    unreachable: float | None  # since when its node counts as lost
+    init_s: float  # of the driver in an init container
 
 
 class NodeSnapshot(NamedTuple):
@@ -84,6 +86,7 @@ class NodeSnapshot(NamedTuple):
     taints: tuple[Taint, ...]
     images: tuple[str, ...]
     heard: float  # time of its kubelet's last report
+    unreachable: float | None  # since when it counts as lost
 
 
 class Subject(NamedTuple):
@@ -117,6 +120,7 @@ class EventSnapshot(NamedTuple):
     times: int
     first: float
     version: int  # the store's, when it was written
+    written: float
     annotations: Mapping[str, str] = MappingProxyType({})
 
 
@@ -158,20 +162,23 @@ def pod_snapshot(pod: Pod, explanation: str) -> PodSnapshot:
         node.name if node is not None else "", address(node.index) if node is not None else "", pod.pulled, pod.started,
         pod.main_ended, pod.finished, pod.exit_code, pod.reason, pod.message, pod.wait_error, pod.deleting,
         pod.grace_s, _disrupted(pod), pod.pull_error, pod.nominated, tuple(pod.labels.items()),
+        node.unreachable if node is not None else None, pod.init_s,
     )  # fmt: skip
 
 
 def _disrupted(pod: Pod) -> tuple[str, ...]:
     if pod.preemptor is not None:
         return DISRUPTED_BY_SCHEDULER
-    return DISRUPTED_BY_GC if pod.node is not None and pod.node.gone is not None else ()
+    had_ended = pod.deleting is None or (pod.finished is not None and pod.finished < pod.deleting)
+    return DISRUPTED_BY_GC if not had_ended and pod.node is not None and pod.node.gone is not None else ()
 
 
 def node_snapshot(node: Node, now: float) -> NodeSnapshot:
     """A copy of the node's current state."""
     return NodeSnapshot(
         node.name, node.index, node.pool, node.created, node.ready, node.cordoned, (node.cpu, node.memory, node.gpu),
-        tuple(node.labels.items()), node.taints, tuple(node.images), now,
+        tuple(node.labels.items()), node.taints, tuple(node.images), now if node.lost is None else node.lost,
+        node.unreachable,
     )  # fmt: skip
 
 

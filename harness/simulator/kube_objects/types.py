@@ -34,7 +34,9 @@ class Computed(NamedTuple):
     pod_usage: Callable[[], Listed]
 
 
-def resource_types(calendar: Calendar, priorities: Mapping[int, str], computed: Computed) -> list[Resource]:
+def resource_types(
+    calendar: Calendar, priorities: Mapping[int, str], computed: Computed, *, metrics_server: bool = True
+) -> list[Resource]:
     """All types; `priorities` are the names of the PriorityClasses by value."""
     stamp, shown = calendar.stamp, resources.shown
     events = resources.events(
@@ -70,13 +72,23 @@ def resource_types(calendar: Calendar, priorities: Mapping[int, str], computed: 
         resources.replica_sets(**shown(lambda these: render_replica_set(these, stamp))),
         resources.workflows(**shown(lambda workflow: render_workflow(workflow, calendar))),
         resources.machine_deployments(**shown(lambda pool: render_pool(pool, stamp))),
+        resources.service_accounts(**shown(dict)),
+        *(each(**shown(dict)) for each in resources.RBAC_TYPES),
+        *(_usage(calendar, computed) if metrics_server else ()),
+    ]
+
+
+def _usage(calendar: Calendar, computed: Computed) -> tuple[Resource, Resource]:
+    """What metrics-server serves."""
+    shown = resources.shown
+    return (
         resources.node_metrics(
             **shown(lambda measured: usage.render_node(measured, calendar)), listing=computed.node_usage
         ),
         resources.pod_metrics(
             **shown(lambda measured: usage.render_pod(measured, calendar)), listing=computed.pod_usage
         ),
-    ]
+    )
 
 
 def _reads(read: Callable[[Any], T]) -> Callable[[object], T]:

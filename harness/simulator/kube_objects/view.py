@@ -8,6 +8,7 @@ from harness.simulator.engine.calendar import Calendar
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.kube_api import ObjectStore
 from harness.simulator.kube_objects import settings, usage
+from harness.simulator.kube_objects.access import first_documents
 from harness.simulator.kube_objects.components import CONFIGURATION, DATABASE_CLAIM, RUNTIME, components
 from harness.simulator.kube_objects.config_maps import (
     AUTOSCALER_STATUS,
@@ -44,13 +45,20 @@ from harness.simulator.kube_objects.workflows import deadline_message
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Pool
 
+_BEGUN_AT = 5_000  # resource versions: the cluster was there before the test, and its history is forgotten
+# Of events about nodes; all others are the node controller's.
+_REPORTERS = {
+    **dict.fromkeys(("NodeReady", "NodeNotSchedulable", "NodeSchedulable"), "kubelet"),
+    "DeletingNode": "cloud-node-lifecycle-controller",
+}
+_OF_REPLICAS = {Change.STARTED, Change.NODE_NOT_READY, Change.TERMINATING, Change.GONE}
 _STARTS_OR_ENDS = {Change.SCHEDULED, Change.STARTED, Change.OVER, Change.GONE}
 
 
 class KubernetesView:
     """A listener of the cluster that keeps `store` up to date. `follow` sets the platform."""
 
-    def __init__(self, calendar: Calendar) -> None:
+    def __init__(self, calendar: Calendar, *, metrics_server: bool = True) -> None:
         self.calendar = calendar
         self._platform: Platform | None = None
         self._meter: usage.Meter | None = None
@@ -64,7 +72,8 @@ class KubernetesView:
         self._priorities: dict[int, str] = {}  # value → class
         self._groups: dict[str, Group] = {}  # node pools, by name
         computed = Computed(self.leases, self.endpoint_slices, self.node_usage, self.pod_usage)
-        self.store = ObjectStore(resource_types(calendar, self._priorities, computed))
+        types = resource_types(calendar, self._priorities, computed, metrics_server=metrics_server)
+        self.store = ObjectStore(types, begun_at=_BEGUN_AT)
         self._log = EventLog(self.store, calendar, lambda: self._now)
 
     @property
@@ -99,6 +108,8 @@ class KubernetesView:
         own = platform.profile.namespace
         for name in (*NAMESPACES, own):
             self.store.put("namespaces", "", name, name)
+        for plural, namespace, document in first_documents(own, self.calendar.stamp(0.0)):
+            self.store.put(plural, namespace, document["metadata"]["name"], document)
         for component, replicas in components(platform.profile, platform.store.installed):
             self._deployments.install(component, component.namespace or own, replicas)
         self._services = services(platform.profile, platform.store.installed)
@@ -175,7 +186,7 @@ class KubernetesView:
                 self.store.delete("pods", pod.namespace, pod.name, snapshot)
         else:
             self.store.put("pods", pod.namespace, pod.name, snapshot)
-        if isinstance(pod.owner, Labels) and change in {Change.STARTED, Change.TERMINATING, Change.GONE}:
+        if isinstance(pod.owner, Labels) and change in _OF_REPLICAS:
             self.deployments.pod_changed(pod, pod.owner.deployment, change)
         host = pod.node.name if pod.node is not None else ""
         for worded in pod_events(pod, change, detail):
@@ -199,9 +210,7 @@ class KubernetesView:
             self.store.delete("nodes", "", node.name, node_snapshot(node, self._now))
         self._pool_changed(node.pool)
         if reason:
-            component = (
-                "kubelet" if reason in {"NodeReady", "NodeNotSchedulable", "NodeSchedulable"} else "node-controller"
-            )
+            component = _REPORTERS.get(reason, "node-controller")
             worded = Worded(reason, message, component, "Warning" if reason == "PreemptScheduled" else "Normal")
             self._log.write(Subject("Node", "default", node.name, node.name), worded, node.name)
 
@@ -229,7 +238,7 @@ class KubernetesView:
         retries = platform.controller.settings.error_retries
         snapshot = workflow_snapshot(workflow, run.name if run is not None else "", retries, self._waits, deadline)
         self.store.put("workflows", workflow.namespace, workflow.name, snapshot)
-        self._log.workflow_changed(snapshot)
+        self._log.workflow_changed(snapshot, platform.controller.client.events.when_sent)
 
     def __contains__(self, key: tuple[str, str, str]) -> bool:
         plural, namespace, name = key
@@ -248,10 +257,17 @@ class KubernetesView:
         for service in self._services:
             pods = [pod_snapshot(pod, "") for pod in self.deployments.pods.get(service.component, ())]
             ends = tuple(
-                Endpoint(pod.name, pod.node, pod_ip(pod), ready=pod.started is not None) for pod in pods if pod_ip(pod)
+                Endpoint(pod.name, pod.node, pod_ip(pod), ready=pod.started is not None and pod.unreachable is None)
+                for pod in pods
+                if pod_ip(pod)
             )
             slice_ = EndpointSlice(service, ends)
             yield service.namespace, slice_.name, slice_
+
+    def answers(self, namespace: str, name: str) -> bool:
+        """Whether a service has a ready pod; true for a name that is no service's."""
+        its = next((each for each in self._services if (each.namespace, each.name) == (namespace, name)), None)
+        return its is None or not its.component or self.deployments[its.component].ready > 0
 
     def node_usage(self) -> Listed:
         """The usage of the ready nodes."""

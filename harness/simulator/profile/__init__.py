@@ -1,5 +1,6 @@
 """Profiles: the settings of a simulated platform (`settings`), read from YAML (`file`)."""
 
+from harness.simulator.profile.accounts import Account
 from harness.simulator.profile.hetida import Backend, DataAdapter, Execution, Hetida, Runtime
 from harness.simulator.profile.settings import (
     Agent,
@@ -22,7 +23,7 @@ from harness.simulator.profile.settings import (
 )  # fmt: skip
 
 __all__ = [
-    "Agent", "Api", "ArtifactStore", "Autoscaler", "Backend", "Controller", "DataAdapter", "Database", "Execution",
-    "FaultPlan", "Hetida", "Kfp", "Kubelet", "Listing", "Pool", "Profile", "Quota", "Requests", "Runtime", "Scheduler",
-    "Step", "Taint",
+    "Account", "Agent", "Api", "ArtifactStore", "Autoscaler", "Backend", "Controller", "DataAdapter", "Database",
+    "Execution", "FaultPlan", "Hetida", "Kfp", "Kubelet", "Listing", "Pool", "Profile", "Quota", "Requests", "Runtime",
+    "Scheduler", "Step", "Taint",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from harness.simulator.engine.distributions import Amount, Lognormal, Uniform, fixed
+from harness.simulator.profile.accounts import Account
 from harness.simulator.profile.bounds import (
     ABOVE_0,
     Bytes,
@@ -290,6 +291,8 @@ class Profile:
     steps: tuple[Step, ...] = (Step(),)
     caching: bool = True  # the server's execution cache; pipelines have to enable it too
     namespace: str = "kubeflow"
+    accounts: tuple[Account, ...] = ()  # of the Kubernetes API; without any, every client may do everything
+    metrics_server: bool = True  # whether the usage of nodes and pods can be asked for (`kubectl top`)
     # PriorityClasses besides Kubernetes' own: name → value. Pods without one have the priority 0.
     priority_classes: Mapping[str, int] = field(default_factory=dict)
     hetida: Hetida | None = None

@@ -96,3 +96,5 @@ def test_a_pod_whose_node_is_gone_says_so_in_a_condition_only() -> None:
     (failure,) = life.failures()
     assert (failure.reason, failure.message) == ("DeletionByPodGC", "PodGC: node no longer exists")
     assert failure.at == 1795351852 * 10**9
+    assert life.over is not None
+    assert life.over.at == failure.at  # not with its init containers

@@ -46,6 +46,28 @@ def test_requests_in_the_background_get_one_turn_of_many_in_a_busy_bucket_and_al
     assert (events.sent, events.waiting) == (400, 0)
 
 
+def test_what_waits_for_requests_in_the_background_happens_in_order_when_they_are_sent() -> None:
+    loop = EventLoop()
+    bucket, told = TokenBucket(10.0, 1), list[tuple[str, float]]()
+    events = Background(loop, bucket, 1)
+
+    def tell(name: str) -> None:
+        told.append((name, loop.now))
+
+    events.when_sent(lambda: tell("nothing"))
+    bucket.take(0.0, 21)  # two seconds' worth
+    events.add(10)
+    events.when_sent(lambda: tell("ten"))
+    loop.run(2.5)
+    events.add(20)
+    events.when_sent(lambda: tell("thirty"))
+    loop.run(5.0)
+    events.when_sent(lambda: tell("nothing more"))
+    loop.run()
+    assert [name for name, _ in told] == ["nothing", "ten", "thirty", "nothing more"]
+    assert [at for _, at in told] == pytest.approx([0.0, 3.0, 5.0, 5.0], abs=0.1)
+
+
 def test_pods_and_workflows_have_limits_of_their_own() -> None:
     client = Client(EventLoop(), Controller(qps=5.0, burst=1))
     for _ in range(20):

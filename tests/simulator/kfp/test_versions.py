@@ -2,11 +2,14 @@
 
 from collections import Counter
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
 from harness.simulator.cluster import Change
+from harness.simulator.engine.calendar import Calendar
 from harness.simulator.engine.distributions import fixed
+from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Api, Database, Kfp, Profile
 from tests.support.platforms import TRAINING, UNCACHED, Journal, profile, submit, upload
@@ -35,6 +38,27 @@ def test_a_driver_in_an_init_container_needs_no_pod_but_its_time() -> None:
     assert today == {"dag-driver": 1, "container-driver": 3, "executor": 3}
     assert inside == {"dag-driver": 1, "executor": 3}
     assert (today_s, inside_s) == (pytest.approx(4 * 2 + 3), pytest.approx(4 * 2 + 3))
+
+
+def test_a_driver_in_an_init_container_is_in_the_pod_s_manifest() -> None:
+    slow = replace(profile().controller, driver=fixed(2.0))
+    view = KubernetesView(Calendar(0))
+    platform = Platform(profile(controller=slow, kfp=INSIDE), listener=view)
+    view.follow(platform)
+    submit(platform, upload(platform))
+    platform.loop.run(100)
+    (pods,) = (each for each in view.store.resources if each.plural == "pods" and each.listing is None)
+    manifests = [pods.render(each.snapshot) for each in view.store.objects(pods)]
+    executors = [each for each in manifests if "-impl-" in each["metadata"]["name"]]
+    assert len(executors) == 3
+    for each in executors:
+        names = ["init", "kfp-launcher", "kfp-driver"]
+        assert [container["name"] for container in each["spec"]["initContainers"]] == names
+        assert each["spec"]["initContainers"][-1]["image"] == "ghcr.io/kubeflow/kfp-driver:2.17.0"
+        states = [status["state"]["terminated"] for status in each["status"]["initContainerStatuses"]]
+        took = datetime.fromisoformat(states[-1]["finishedAt"]) - datetime.fromisoformat(states[-1]["startedAt"])
+        assert took.total_seconds() == 2.0
+        assert states[0]["finishedAt"] == states[-1]["startedAt"]
 
 
 def test_with_drivers_in_init_containers_a_cached_task_has_a_pod_that_ends_at_once() -> None:

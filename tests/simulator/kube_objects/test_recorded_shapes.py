@@ -4,6 +4,7 @@ The same pipelines run on both. Names are compared without the workflow's and th
 compared, nor what `_UNLIKE` lists.
 """
 
+import json
 import re
 from dataclasses import replace
 from functools import cache
@@ -99,6 +100,7 @@ PIPELINES: dict[str, tuple[Any, Profile]] = {
     "fails": (chain, failing("step-2")),
     "retries": (retrying, failing("step")),
 }
+EVENTS = Path(__file__).parents[2] / "data" / "real" / "events.json"
 MASKED = re.compile(r"-[0-9a-z]{5}(?=[(.:\s]|$)")
 
 
@@ -214,6 +216,44 @@ def test_each_single_event_of_a_node_has_a_real_one_s_words(shown: Any) -> None:
         if each["involvedObject"]["kind"] == "Workflow" and each["reason"] in {"WorkflowRunning", "WorkflowSucceeded"}
     }
     assert "Running node train-three(0).root-driver" in words
+
+
+def form(document: dict[str, Any], at: str = "") -> dict[str, str]:
+    """By path: the type of each field. Who reports for a kubelet is left out: in the recording a stand-in did."""
+    found = {}
+    for name, value in document.items():
+        found[f"{at}{name}"] = type(value).__name__
+        if isinstance(value, dict):
+            found |= form(value, f"{at}{name}.")
+    return {
+        path: kind
+        for path, kind in found.items()
+        if path not in {"involvedObject.resourceVersion", "regarding.resourceVersion"}
+    }
+
+
+def of_reporter(event: dict[str, Any]) -> dict[str, Any]:
+    kubelet = "kubelet" in json.dumps([event.get("source"), event.get("deprecatedSource")])
+    return {name: value for name, value in event.items() if not (kubelet and name.startswith("reporting"))}
+
+
+def test_events_have_a_real_one_s_form_in_both_apis(shown: Any) -> None:
+    view = shown("fails").view
+    apis = {each.group: each for each in view.store.resources if each.plural == "events"}
+    ours = {apis[""].render(each.snapshot)["reason"]: each for each in view.store.objects(apis[""])}
+    compared = 0
+    for event in json.loads(EVENTS.read_text()):
+        reason = event["core_v1"]["reason"]
+        if reason not in ours:
+            continue
+        for group, name in (("", "core_v1"), ("events.k8s.io", "events_k8s_io_v1")):
+            here = ours[reason].manifest(apis[group])
+            assert form(of_reporter(here)) == form(of_reporter(event[name])), (reason, name)
+            if "kubelet" not in str(event):
+                for key in ("reportingComponent", "reportingController", "action", "type"):
+                    assert here.get(key) == event[name].get(key), (reason, name, key)
+        compared += 1
+    assert compared == 9
 
 
 def test_a_pod_of_a_run_has_a_real_one_s_names_labels_annotations_and_containers(shown: Any) -> None:

@@ -1,5 +1,7 @@
 """The installation's deployments: pods that go are replaced, and only a node can start them."""
 
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from harness.simulator.kube_objects.view import KubernetesView
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Step
 from tests.support.platforms import pool, profile, submit, upload
+from tests.support.recorded_workflows import recorded
 
 ORIGIN_AT = 1_790_000_000 * 10**9
 
@@ -104,6 +107,85 @@ def test_every_node_has_a_lease() -> None:
         found = view.store.get(lease, LEASES, name)
         assert found is not None
         assert lease.render(found.snapshot)["spec"]["holderIdentity"] == name
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+def test_argo_s_events_come_when_its_client_has_sent_them_and_tell_when_they_happened() -> None:
+    view = KubernetesView(Calendar(ORIGIN_AT))
+    slow = replace(profile().controller, qps=5.0, burst=5)
+    platform = Platform(profile(controller=slow), 1, view)
+    view.follow(platform)
+    platform.workflow_watchers.append(view.workflow_changed)
+    (run,) = submit(platform, upload(platform))
+    while run.state != "SUCCEEDED":
+        platform.loop.run(platform.loop.now + 0.1)
+    over_s = platform.loop.now
+
+    def told() -> list[dict[str, Any]]:
+        return [each for each in objects(view, "events") if each["involvedObject"]["kind"] == "Workflow"]
+
+    assert "WorkflowSucceeded" not in {each["reason"] for each in told()}
+    lag_s = platform.controller.client.events.lag_s
+    assert lag_s > 2.0
+    platform.loop.run(over_s + 2 * lag_s)
+    (last,) = (each for each in told() if each["reason"] == "WorkflowSucceeded")
+    happened, written = (
+        datetime.fromisoformat(each) for each in (last["lastTimestamp"], last["metadata"]["creationTimestamp"])
+    )
+    assert (happened.timestamp() - ORIGIN_AT / 1e9) == pytest.approx(over_s, abs=1.1)
+    assert (written - happened).total_seconds() == pytest.approx(lag_s, abs=2.1)
+
+
+def test_a_lost_node_shows_as_a_real_one() -> None:
+    platform, view, _ = shown(2)
+    node = mysql(view).node
+    assert node is not None
+    platform.cluster.lose_node(node)
+    platform.loop.run(platform.loop.now + 42.0)
+    (lost,) = (each for each in objects(view, "nodes") if each["metadata"]["name"] == node.name)
+    assert {(each["status"], each["reason"]) for each in lost["status"]["conditions"]} == {
+        ("Unknown", "NodeStatusUnknown")
+    }
+    assert [each["effect"] for each in lost["spec"]["taints"]] == ["NoSchedule", "NoExecute"]
+    (pod,) = (each for each in objects(view, "pods") if each["metadata"]["name"].startswith("mysql"))
+    conditions = {each["type"]: each["status"] for each in pod["status"]["conditions"]}
+    assert (conditions["Ready"], conditions["ContainersReady"]) == ("False", "True")
+    assert not view.answers("kubeflow", "mysql")
+    platform.loop.run(platform.loop.now + 80.0)
+    seen = {each["reason"] for each in objects(view, "events")}
+    assert seen >= {"NodeNotReady", "DeletingNode", "RemovingNode"}
+    assert node.name not in {each["metadata"]["name"] for each in objects(view, "nodes")}
+    assert view.answers("kubeflow", "mysql")
+
+
+def test_the_last_state_of_a_lost_pod_is_that_of_a_recorded_one() -> None:
+    """Its containers are shown as running; only the phase and a condition tell of its end."""
+    platform, view, _ = shown(2)
+    before = mysql(view)
+    assert before.node is not None
+    platform.cluster.lose_node(before.node)
+    platform.loop.run(platform.loop.now + 120.0)
+    pods = next(each for each in view.store.resources if each.plural == "pods" and each.listing is None)
+    changes = view.store.changes("pods", 5_000, 10_000)
+    (last,) = (each.after for each in changes if each.deleted and each.after.name == before.name)
+    status, theirs = pods.render(last.snapshot)["status"], _recorded_lost_pod()["status"]
+    assert status["phase"] == theirs["phase"] == "Failed"
+    assert {*status["containerStatuses"][0]["state"]} == {*theirs["containerStatuses"][0]["state"]} == {"running"}
+    ours, recorded = (
+        {(each["type"], each["status"], each.get("reason"), each.get("message")) for each in one["conditions"]}
+        for one in (status, theirs)
+    )
+    assert {each for each in ours if each[0] == "DisruptionTarget"} == {
+        each for each in recorded if each[0] == "DisruptionTarget"
+    }
+
+
+def _recorded_lost_pod() -> dict[str, Any]:
+    pods = recorded("node_gone")["pods"]
+    (pod,) = (each["states"][-1] for name, each in pods.items() if "-impl-" in name and each["phase"] == "Failed")
+    return dict(pod)
 
 
 # --- quotas and priorities --------------------------------------------------------------------------------------------

@@ -1,0 +1,68 @@
+"""The routes of discovery and OpenAPI."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+import orjson
+from aiohttp import web
+
+from harness.simulator.kube_api import discovery
+from harness.simulator.kube_api.errors import unknown_path
+from harness.simulator.kube_api.resource import Resource
+from harness.simulator.kube_api.reviews import REVIEWS
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def add_descriptions(router: web.UrlDispatcher, resources: Sequence[Resource]) -> None:
+    """Serve the version, the groups and types, reviews among them, and their schemas."""
+    _add_discovery(router, (*resources, *REVIEWS))
+    _add_openapi(router, resources)
+
+
+def json_answer(document: object, *, status: int = 200, content_type: str = "application/json") -> web.Response:
+    """A response with a document, or with JSON that is ready."""
+    body = document if isinstance(document, bytes) else orjson.dumps(document)
+    return web.Response(body=body, status=status, headers={"Content-Type": content_type})
+
+
+def _fixed(document: object) -> _Handler:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return json_answer(document)
+
+    return answer
+
+
+def _add_discovery(router: web.UrlDispatcher, resources: Sequence[Resource]) -> None:
+    async def root(request: web.Request, *, core: bool) -> web.Response:
+        wanted = discovery.wants(request.headers.get("Accept", ""))
+        if wanted:
+            kind = f"application/json;g={discovery.AGGREGATED};v={wanted['v']};as=APIGroupDiscoveryList"
+            return json_answer(discovery.aggregated(resources, wanted["v"], core=core), content_type=kind)
+        return json_answer(discovery.core_versions(request.host) if core else discovery.groups(resources))
+
+    router.add_get("/version", _fixed(discovery.VERSION))
+    router.add_get("/api", partial(root, core=True))
+    router.add_get("/apis", partial(root, core=False))
+    for api_version in dict.fromkeys(each.api_version for each in resources):
+        path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        router.add_get(path, _fixed(discovery.resource_list(api_version, resources)))
+    for group in dict.fromkeys(each.group for each in resources if each.group):
+        router.add_get(f"/apis/{group}", _fixed(discovery.group(group, resources)))
+
+
+def _add_openapi(router: web.UrlDispatcher, resources: Sequence[Resource]) -> None:
+    async def described(request: web.Request) -> web.Response:
+        document = discovery.openapi(request.match_info["root"], resources)
+        if document is None:
+            raise unknown_path()
+        return json_answer(document)
+
+    async def swagger(request: web.Request) -> web.Response:
+        if "protobuf" in request.headers.get("Accept", ""):
+            return json_answer(discovery.encoded_swagger(), content_type="application/octet-stream")
+        return json_answer(discovery.swagger())
+
+    router.add_get("/openapi/v2", swagger)
+    router.add_get("/openapi/v3", _fixed(discovery.openapi_index(resources)))
+    router.add_get("/openapi/v3/{root:.+}", described)

@@ -1,0 +1,100 @@
+"""Objects that no part of the model acts on: clients make, change and delete them, and the store keeps them."""
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from harness.simulator.kube_api import rbac
+from harness.simulator.kube_api.actions import Actions
+from harness.simulator.kube_api.errors import already_exists, bad_request, invalid
+from harness.simulator.kube_api.patches import merge
+from harness.simulator.kube_api.resource import Manifest, Resource
+from harness.simulator.kube_api.store import ObjectStore, ObjectVersion
+
+
+class Documents:
+    """Implements `Actions`: writes documents to the store, and leaves every other object to the model's `actions`."""
+
+    def __init__(self, store: ObjectStore, actions: Actions, now: Callable[[], int]) -> None:
+        self._store = store
+        self._actions = actions
+        self._now = now
+        self._own = {each.plural: each for each in store.resources if each.documents}
+
+    def create(self, resource: Resource, namespace: str, body: Manifest, *, dry: bool = False) -> ObjectVersion:
+        """Store a new document.
+
+        Raises:
+            ApiError: 400 for another kind or namespace, 409 for a name that is taken, 422 without a name.
+        """
+        metadata = body.get("metadata")
+        if body.get("kind", resource.kind) != resource.kind or not isinstance(metadata, dict):
+            raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind})")
+        if metadata.get("namespace", namespace) != namespace:
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        name = metadata.get("name")
+        if not isinstance(name, str) or not name:
+            why = "Required value: name or generateName is required"
+            raise invalid(resource.group, resource.kind, "", "metadata.name", why, cause="FieldValueRequired")
+        if "/" in name or "%" in name:
+            why = f"Invalid value: \"{name}\": may not contain '{'/' if '/' in name else '%'}'"
+            raise invalid(resource.group, resource.kind, name, "metadata.name", why)
+        if self._store.get(resource, namespace, name) is not None:
+            raise already_exists(resource, name)
+        document = self._stamped(body, namespace)
+        _check(resource, document)
+        if dry:
+            return ObjectVersion(namespace, name, document, 0)
+        self._store.put(resource.plural, namespace, name, document)
+        made = self._store.get(resource, namespace, name)
+        assert made is not None
+        return made
+
+    def _stamped(self, body: Manifest, namespace: str) -> Manifest:
+        """The document with the metadata that a server gives it, and without its type."""
+        created = datetime.fromtimestamp(self._now() // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        place = {"namespace": namespace} if namespace else {}
+        kept = {key: value for key, value in body["metadata"].items() if key != "resourceVersion"}
+        content = {key: value for key, value in body.items() if key not in ("apiVersion", "kind")}
+        return content | {"metadata": {**kept, **place, "uid": str(uuid4()), "creationTimestamp": created}}
+
+    def delete(self, plural: str, namespace: str, name: str, grace_s: float | None) -> None:
+        """As `Actions.delete`."""
+        if plural in self._own:
+            self._store.delete(plural, namespace, name)
+        else:
+            self._actions.delete(plural, namespace, name, grace_s)
+
+    def patch(self, plural: str, namespace: str, name: str, patch: Mapping[str, Any], *, dry: bool = False) -> None:
+        """As `Actions.patch`."""
+        if plural not in self._own:
+            self._actions.patch(plural, namespace, name, patch, dry=dry)
+            return
+        before = self._store.get(self._own[plural], namespace, name)
+        assert before is not None
+        after = merge(deepcopy(before.snapshot), patch)
+        _check(self._own[plural], after)
+        if not dry:
+            self._store.put(plural, namespace, name, after)
+
+    def evict(self, namespace: str, name: str, grace_s: float | None = None) -> None:
+        """As `Actions.evict`."""
+        self._actions.evict(namespace, name, grace_s)
+
+
+def _check(resource: Resource, document: Manifest) -> None:
+    """Refuse what nobody could read: labels and annotations that are no texts, roles and bindings of another form.
+
+    Raises:
+        ApiError: 400.
+    """
+    wrong = rbac.problem(resource.kind, document) if resource.group == rbac.GROUP else None
+    for field in ("labels", "annotations"):
+        given = document["metadata"].get(field) or {}
+        if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
+            wrong = f"metadata.{field} must be texts by name"
+    if wrong:
+        kind = resource.kind
+        raise bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {wrong}')
