@@ -2,6 +2,7 @@
 
 from harness.analysis.result import Regression, Result, SloResult
 from harness.model.units import format_duration
+from reports.not_judged import lines
 from reports.tables import hosts_text
 
 _MOST_EVIDENCE = 3
@@ -9,9 +10,9 @@ _MOST_REASONS = 4
 
 
 def summary(result: Result) -> str:
-    """Ten to twenty lines of plain text: verdict, SLOs, top finding with its fix, ledger, throughput."""
+    """Ten to 22 lines of plain text: verdict, SLOs, top finding with its fix, what was not judged, ledger, throughput."""
     return "\n".join(
-        [*_verdict(result), *_objectives(result), *_baseline(result), *_finding(result), *_figures(result)]
+        [*_verdict(result), *_objectives(result), *_baseline(result), *_finding(result), *lines(result), *_figures(result)]
     )
 
 

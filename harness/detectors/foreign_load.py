@@ -12,6 +12,7 @@ from harness.model.units import counted
 
 NAME = "foreign-load"
 NEEDS = (Capability.RUNS, Capability.PODS)
+USES = {Capability.NODES: "the share of the nodes that others held"}
 TARGETS = ("kfp",)
 NOT_INJECTED = "faults change the platform, not what others submit to it"
 

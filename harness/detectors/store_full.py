@@ -21,6 +21,11 @@ from harness.model.units import format_bytes, format_duration
 
 NAME = "store-full"
 NEEDS = (Capability.RUNS,)
+USES = {
+    Capability.STORE: "the free space: error messages are the only evidence",
+    Capability.LOGS: "the error that the store returned",
+    Capability.STORE_REQUESTS: "the store's answer to a probe",
+}
 FAULTS = ("store-full",)
 
 _GIB = 2**30

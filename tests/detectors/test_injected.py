@@ -34,7 +34,7 @@ OF_SERVICES = {"adapter-slow", "slow-worker", "lb-imbalance"}
     ("target", "has_not"),
     [
         ("kfp", OF_SERVICES | {"adapter-errors"}),
-        ("hetida", OF_KFP),
+        ("hetida", OF_KFP | {"quota"}),  # quota shows in workflows only
         ("another", OF_KFP | {"adapter-errors"}),
     ],
 )
