@@ -46,6 +46,7 @@ def document(result: Result) -> dict[str, Any]:
         "latencies": _latencies(result),
         "scaling": _scaling(result),
         "charges": _charges(result),
+        "virtual": asdict(result.virtual) if result.virtual else None,
         "pending": _pending(result),
         "degradation": asdict(result.degradation) if result.degradation else None,
         "bounds": [asdict(bound) for bound in result.bounds],

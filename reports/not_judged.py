@@ -27,7 +27,7 @@ def less_table(result: Result) -> Table:
 
 
 def lacked_text(lacked: Iterable[Lack]) -> str:
-    """Kinds of observation by what would show them: ``pods, nodes (a kubeconfig)``."""
+    """Kinds of observation by what would show them: ``pods, nodes (Kubernetes access)``."""
     of_sources: dict[str, list[str]] = {}
     for lack in lacked:
         of_sources.setdefault(lack.sources, []).append(lack.observation)
@@ -36,9 +36,10 @@ def lacked_text(lacked: Iterable[Lack]) -> str:
 
 def lines(result: Result) -> Iterator[str]:
     """For a terminal: the detectors, by the sources that they lacked; the other reasons are in the report."""
-    for word, judgements in (("Not judged", result.not_judged), ("Judged with less", result.diagnosis.judged_with_less)):
+    with_less = result.diagnosis.judged_with_less
+    for word, judgements in (("Not judged", result.not_judged), ("Judged with less", with_less)):
         groups = [
-            f"{', '.join(names)} ({f'without {sources}' if sources else 'see the report'})"
+            f"{', '.join(names)} ({f'missing: {sources}' if sources else 'see the report'})"
             for sources, names in by_sources(judgements).items()
         ]
         if groups:

@@ -10,10 +10,9 @@ _MOST_REASONS = 4
 
 
 def summary(result: Result) -> str:
-    """Ten to 22 lines of plain text: verdict, SLOs, top finding with its fix, what was not judged, ledger, throughput."""
-    return "\n".join(
-        [*_verdict(result), *_objectives(result), *_baseline(result), *_finding(result), *lines(result), *_figures(result)]
-    )
+    """Ten to 22 lines: verdict, SLOs, top finding with its fix, what was not judged, ledger, throughput."""
+    parts = (_verdict, _objectives, _baseline, _finding, lines, _figures)
+    return "\n".join(line for part in parts for line in part(result))
 
 
 def slo_word(result: Result, slo: SloResult) -> str:

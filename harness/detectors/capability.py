@@ -27,7 +27,7 @@ class Access(StrEnum):
     """What shows something to the observer, in the order in which installations add it."""
 
     API = "the platform's API"
-    KUBECONFIG = "a kubeconfig"
+    KUBECONFIG = "Kubernetes access"
     METRICS_SERVER = "metrics-server"
     PROMETHEUS = "Prometheus"
     STORE_PROBE = "--store-probe"

@@ -55,10 +55,10 @@ class JudgedWithLess:
 
 
 def by_sources(judgements: Iterable[NotJudged | JudgedWithLess]) -> dict[str, list[str]]:
-    """The names of detectors by what would have shown them what they lacked; under "" those that lacked nothing."""
+    """The names of detectors by the sources of what they lacked; under "" those that lacked nothing."""
     found: dict[str, list[str]] = {}
     for each in judgements:
-        found.setdefault(", ".join(dict.fromkeys(lack.sources for lack in each.lacked)), []).append(each.name)
+        found.setdefault(" and ".join(dict.fromkeys(lack.sources for lack in each.lacked)), []).append(each.name)
     return found
 
 

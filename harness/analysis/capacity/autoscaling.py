@@ -66,8 +66,8 @@ def provisioning(timeline: Timeline) -> tuple[Floats, Floats]:
     Machines come in the order of their requests. One that was requested and never appeared counts until the end of the
     observation, for half an hour at most; one without an observed request counts from its creation.
     """
-    ready = floats(timeline.nodes, "ready_s")
-    created = np.minimum(floats(timeline.nodes, "created_s"), np.where(np.isfinite(ready), ready, np.inf))
+    ready = floats(timeline.machines, "ready_s")
+    created = np.minimum(floats(timeline.machines, "created_s"), np.where(np.isfinite(ready), ready, np.inf))
     came = created > 0
     created, ready = created[came], ready[came]
     order = np.argsort(created, kind="stable")
@@ -84,7 +84,7 @@ def provisioning(timeline: Timeline) -> tuple[Floats, Floats]:
 
 def provisioning_times(timeline: Timeline) -> Floats:
     """Seconds from the decision until ready, by machine, in order of creation."""
-    ready, created = floats(timeline.nodes, "ready_s"), floats(timeline.nodes, "created_s")
+    ready, created = floats(timeline.machines, "ready_s"), floats(timeline.machines, "created_s")
     came = np.isfinite(ready) & (created > 0)
     order = np.argsort(created[came], kind="stable")
     ready = ready[came][order]
