@@ -2,6 +2,9 @@
 
 Source: CNOE, Argo Workflows Controller Scalability Testing on Amazon EKS (2024), experiments 1 to 3. The pods run for
 more than a requeue time there: without a queue, each workflow is updated three times.
+
+One published figure is not compared: at 50 requests/s, 570 workflows a minute without a queue. With the same settings
+5,000 workflows were over within 6 minutes, 833 a minute; the simulated controller keeps up with 810.
 """
 
 import pytest
@@ -32,14 +35,12 @@ def started(count: int, per_s: float, **settings: object) -> tuple[Platform, lis
     return here, workflows
 
 
-@pytest.mark.parametrize(
-    ("qps", "minutes", "off"), [(20.0, 18.0, 0.15), (30.0, 12.0, 0.15), (40.0, 8.0, 0.15), (50.0, 6.0, 0.25)]
-)
-def test_five_thousand_workflows_at_once(qps: float, minutes: float, off: float) -> None:
+@pytest.mark.parametrize(("qps", "minutes"), [(20.0, 18.0), (30.0, 12.0), (40.0, 8.0), (50.0, 6.0)])
+def test_five_thousand_workflows_at_once(qps: float, minutes: float) -> None:
     here, workflows = started(COUNT, COUNT / 50, qps=qps, burst=int(qps) + 10)
     while len(workflows) < COUNT or any(not each.over for each in workflows):
         here.loop.run(here.loop.now + 5)
-    assert max(each.finished or 0.0 for each in workflows) / 60 == pytest.approx(minutes, rel=off)
+    assert max(each.finished or 0.0 for each in workflows) / 60 == pytest.approx(minutes, rel=0.15)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,6 @@ def test_five_thousand_workflows_at_once(qps: float, minutes: float, off: float)
         (20.0, 128, 360),
         (30.0, 32, 420),
         (40.0, 32, 540),
-        (50.0, 32, 570),
     ],
 )
 def test_workflows_a_minute_that_the_controller_keeps_up_with(qps: float, workers: int, per_minute: int) -> None:
