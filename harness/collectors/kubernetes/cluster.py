@@ -13,7 +13,7 @@ from harness.collectors.kubernetes.observed_pods import Pods
 from harness.collectors.kubernetes.other_pods import OtherPods
 from harness.collectors.kubernetes.pods import WORKFLOW
 from harness.collectors.kubernetes.pvcs import Claims
-from harness.collectors.kubernetes.reflector import OnChange, Reflector
+from harness.collectors.kubernetes.reflector import Manifest, OnChange, Reflector
 from harness.collectors.kubernetes.workflow_reader import ARGO, WorkflowReader
 from harness.collectors.kubernetes.workflows import KIND as WORKFLOW_KIND
 from harness.collectors.kubernetes.workflows import Workflows
@@ -141,9 +141,7 @@ class Cluster:
         yield self._reflector("nodes", "/api/v1/nodes", self._nodes.see)
         for path in self._paths("/api/v1", "pods", namespaces):
             yield self._reflector("pods", path, self._pods.see, steps)
-            yield self._reflector("other pods", path, self._others.see, others)
-        for name in platform:
-            yield self._reflector("platform's pods", f"/api/v1/namespaces/{name}/pods", self._pods.see, others)
+            yield self._reflector("pods without a run", path, self._see_other, others)
         for path in events:
             yield self._reflector("events", path, self._events.see, tracks=False)
         for name in namespaces:
@@ -153,6 +151,11 @@ class Cluster:
         if path := self._node_claims_path():
             self._karpenter = True
             yield self._reflector("node claims", path, self._node_claims.see)
+
+    def _see_other(self, change: str, manifest: Manifest) -> None:
+        """Of the platform's components, failures count; of other workloads, what they hold."""
+        of_platform = manifest["metadata"].get("namespace") in self._observation.settings.platform_namespaces
+        (self._pods if of_platform else self._others).see(change, manifest)
 
     def _node_claims_path(self) -> str:
         """The list of Karpenter's claims; "" where there is no Karpenter, or they may not be listed."""
