@@ -3,8 +3,7 @@
 Source: CNOE, Argo Workflows Controller Scalability Testing on Amazon EKS (2024), experiments 1 to 3. The pods run for
 more than a requeue time there: without a queue, each workflow is updated three times.
 
-One published figure is not compared: at 50 requests/s, 570 workflows a minute without a queue. With the same settings
-5,000 workflows were over within 6 minutes, 833 a minute; the simulated controller keeps up with 810.
+They ran on machines of two CPUs (m5.large), which all reconciliations share.
 """
 
 import pytest
@@ -22,7 +21,7 @@ KEEPS_UP_S = 2.0  # of arrivals may wait
 
 
 def started(count: int, per_s: float, **settings: object) -> tuple[Platform, list[Workflow]]:
-    controller = Controller(argo="3.5", error_retries=0, driver=fixed(12.0), **settings)  # type: ignore[arg-type]
+    controller = Controller(argo="3.5", error_retries=0, driver=fixed(12.0), cpu=2.0, **settings)  # type: ignore[arg-type]
     here, workflows = Platform(platform(controller=controller)), []
 
     def create(number: int) -> None:
@@ -52,6 +51,7 @@ def test_five_thousand_workflows_at_once(qps: float, minutes: float) -> None:
         (20.0, 128, 360),
         (30.0, 32, 420),
         (40.0, 32, 540),
+        (50.0, 32, 570),
     ],
 )
 def test_workflows_a_minute_that_the_controller_keeps_up_with(qps: float, workers: int, per_minute: int) -> None:

@@ -205,6 +205,7 @@ class Controller:
     workers: Count = 32  # --workflow-workers
     cleanup_workers: Count = 4  # --pod-cleanup-workers
     operation_s: Seconds = 0.08  # of one reconciliation of one workflow, without waits
+    cpu: Cores = 0.0  # that all reconciliations share: the controller's limit, or its machine's; 0 is no limit
     qps: Rate = 20.0  # of each API group
     burst: Count = 30
     requeue_s: Seconds = 10.0  # DEFAULT_REQUEUE_TIME: from a change to the next reconciliation, unless one is due
