@@ -6,6 +6,8 @@ more than a requeue time there: without a queue, each workflow is updated three 
 They ran on machines of two CPUs (m5.large), which all reconciliations share.
 """
 
+from statistics import fmean
+
 import pytest
 
 from harness.simulator.engine.distributions import fixed
@@ -59,6 +61,9 @@ def test_workflows_a_minute_that_the_controller_keeps_up_with(qps: float, worker
     queues = []
     for rate in (0.85 * per_minute, 1.15 * per_minute + 30):
         here, _ = started(round(8 * rate), rate / 60, qps=qps, burst=int(qps) + 10, workers=workers)
-        here.loop.run(8 * 60)
-        queues.append(here.controller.queue.depth / (rate / 60))
+        depths = []
+        for second in range(6 * 60, 8 * 60, 5):  # the queue comes and goes: its mean in the last minutes
+            here.loop.run(second)
+            depths.append(here.controller.queue.depth)
+        queues.append(fmean(depths) / (rate / 60))
     assert queues[0] <= KEEPS_UP_S < queues[1]
