@@ -8,7 +8,7 @@ from reports.tables import Column, Table, amount_text, numbers, seconds_text
 
 def cost_table(result: Result) -> Table:
     """Cost of the nodes, their use by the runs, and how long pods waited for them."""
-    rows = (*_charges(result), *_advice(result), *_waiting(result))
+    rows = (*_charges(result), *_virtual(result), *_advice(result), *_waiting(result))
     columns = (Column("Metric"), Column("Value", number=True), Column("", long=True))
     return Table("Nodes and waiting", columns, tuple(row for row in rows if row[1]))
 
@@ -34,6 +34,17 @@ def _charges(result: Result) -> Iterable[tuple[str, str, str]]:
         yield "Cost", amount_text(paid.cost), "in the currency of the node prices"
     yield from _goodput(result, paid)
     yield "Nodes ready at the start", f"{paid.warm:,}", ""
+
+
+def _virtual(result: Result) -> Iterable[tuple[str, str, str]]:
+    found = result.virtual
+    if found is None:
+        return
+    what = f"{found.share:.0%} of the pods' time; virtual nodes are no machines, and node-hours leave them out"
+    yield "Pods on virtual nodes", f"{found.pods:,}", what
+    yield "Pod-hours there", amount_text(found.pod_hours), "charged by pod, from its scheduling to its end"
+    yield "CPU-hours requested there", amount_text(found.cpu_hours), ""
+    yield "GiB-hours requested there", amount_text(found.memory_gib_hours), "memory"
 
 
 def _waiting(result: Result) -> Iterable[tuple[str, str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from harness.analysis.result import Regression, Result, SloResult, Summary
-from harness.model.findings import Finding
+from harness.model.findings import Finding, Lack
 
 SCHEMA_VERSION = "1.0"
 _DIGITS = 6
@@ -32,13 +32,21 @@ def document(result: Result) -> dict[str, Any]:
         "validity": _validity(result),
         "slos": [_slo(slo) for slo in result.slos],
         "findings": [_finding(finding) for finding in result.diagnosis.findings],
-        "not_judged": [{"name": each.name, "reason": each.reason} for each in result.not_judged],
+        "not_judged": [
+            {"name": each.name, "reason": each.reason, "lacked": [_lack(lack) for lack in each.lacked]}
+            for each in result.not_judged
+        ],
+        "judged_with_less": [
+            {"name": each.name, "lacked": [asdict(lack) for lack in each.lacked]}
+            for each in result.diagnosis.judged_with_less
+        ],
         "ledger": _ledger(result),
         "throughput": _throughput(result),
         "phases": _phases(result),
         "latencies": _latencies(result),
         "scaling": _scaling(result),
         "charges": _charges(result),
+        "virtual": asdict(result.virtual) if result.virtual else None,
         "pending": _pending(result),
         "degradation": asdict(result.degradation) if result.degradation else None,
         "bounds": [asdict(bound) for bound in result.bounds],
@@ -73,6 +81,10 @@ def tidy(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [tidy(item) for item in value]
     return value
+
+
+def _lack(lack: Lack) -> dict[str, str]:
+    return {"observation": lack.observation, "sources": lack.sources}
 
 
 def _plan(result: Result) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 import shlex
 
 from harness.analysis.result import Result
-from harness.model.findings import Finding
+from harness.model.findings import Finding, Lack
 from harness.model.inert import one_line, visible
 from harness.model.schedules import in_words
+from reports.not_judged import lacked_text
 from reports.summary import baseline_word, ledger_line, measured_text, slo_word
 from reports.tables import hosts_text, seconds_text
 
@@ -103,7 +104,15 @@ def _rest(result: Result) -> list[str]:
         lines.append("")
     if result.not_judged:
         lines += ["<details><summary>Not judged</summary>", ""]
-        lines += [f"- `{silent.name}`: {cell(silent.reason)}" for silent in result.not_judged]
+        lines += [f"- `{silent.name}`: {cell(silent.reason)}{_missing(silent.lacked)}" for silent in result.not_judged]
+        lines += ["", "</details>", ""]
+    if result.diagnosis.judged_with_less:
+        lines += ["<details><summary>Judged with less</summary>", ""]
+        lines += [
+            f"- `{each.name}` lacks {lack.loses}{_missing((lack,))}"
+            for each in result.diagnosis.judged_with_less
+            for lack in each.lacked
+        ]
         lines += ["", "</details>", ""]
     if result.plan.command:
         lines += ["## Repeat this test", "", "```sh", shlex.join(map(one_line, result.plan.command)), "```"]
@@ -119,3 +128,7 @@ def cell(text: str) -> str:
     """Text escaped so that it can't leave a table cell or become markup: it may come from a platform."""
     escaped = visible(" ".join(text.split())).replace("\\", "\\\\").replace("<", "&lt;").replace("|", "\\|")
     return escaped.replace("`", "\\`").replace("*", "\\*").replace("[", "\\[")
+
+
+def _missing(lacked: tuple[Lack, ...]) -> str:
+    return f". Missing: {lacked_text(lacked)}" if lacked else ""

@@ -17,6 +17,7 @@ from harness.model.schedules import in_words
 from harness.model.units import format_duration
 from reports.costs import cost_table, kinds_table
 from reports.figures import Figure, figures
+from reports.not_judged import less_table, silent_table
 from reports.raw import raw_tables
 from reports.summary import baseline_word, measured_text, slo_word
 from reports.tables import bound_table, error_table, latency_table, phase_table, seconds_text, worker_table
@@ -50,6 +51,8 @@ def render(result: Result) -> bytes:
         error_table=error_table(result),
         cost_table=cost_table(result),
         kinds_table=kinds_table(result),
+        silent_table=silent_table(result),
+        less_table=less_table(result),
         bound_table=bound_table(result),
         worker_table=worker_table(result),
         raw=raw_tables(result),

@@ -2,6 +2,7 @@
 
 from harness.analysis.result import Regression, Result, SloResult
 from harness.model.units import format_duration
+from reports.not_judged import lines
 from reports.tables import hosts_text
 
 _MOST_EVIDENCE = 3
@@ -9,10 +10,9 @@ _MOST_REASONS = 4
 
 
 def summary(result: Result) -> str:
-    """Ten to twenty lines of plain text: verdict, SLOs, top finding with its fix, ledger, throughput."""
-    return "\n".join(
-        [*_verdict(result), *_objectives(result), *_baseline(result), *_finding(result), *_figures(result)]
-    )
+    """Ten to 22 lines: verdict, SLOs, top finding with its fix, what was not judged, ledger, throughput."""
+    parts = (_verdict, _objectives, _baseline, _finding, lines, _figures)
+    return "\n".join(line for part in parts for line in part(result))
 
 
 def slo_word(result: Result, slo: SloResult) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from harness.analysis.result import Result, Summary
-from harness.model.units import format_duration
+from harness.model.units import counted, format_duration
 
 _MOST_MESSAGES = 300
 
@@ -120,7 +120,11 @@ def hosts_text(result: Result) -> str:
     """Where the runs ran, in a few words."""
     if result.workers is not None:
         return f"on {len(result.workers.workers)} replicas"
-    return "nodes not observed" if result.peak_nodes is None else f"on up to {result.peak_nodes} nodes"
+    machines = None if result.peak_nodes is None else f"on up to {result.peak_nodes} nodes"
+    if result.virtual is not None:
+        also = counted(result.virtual.nodes, "virtual node")
+        return f"on {also}" if machines is None else f"{machines} and {also}"
+    return machines or "nodes not observed"
 
 
 def numbers(first: str, *names: str) -> tuple[Column, ...]:

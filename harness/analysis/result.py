@@ -13,6 +13,7 @@ from harness.analysis.capacity.scaling import Interval, Scaling
 from harness.analysis.cost.cost import Cost, Pending, cost, pending
 from harness.analysis.cost.goodput import Goodput, goodput
 from harness.analysis.cost.requested import Requested, requested
+from harness.analysis.cost.virtual import VirtualPods, virtual_pods
 from harness.analysis.latency import Latencies, latencies
 from harness.analysis.ledger import Ledger, ledger, recovered
 from harness.analysis.series.flow import FreeSpace, Submissions, free_space, submissions
@@ -65,6 +66,7 @@ class Result:
         batches_s: mean durations by batch of arrivals, for a later comparison.
         regression: against the baseline, where there is one.
         scaling, progress, scaling_curve: throughput by number of nodes; none when too few numbers of nodes were seen.
+        virtual: what ran on virtual nodes; none when nothing did.
         pending, pending_pods: how long pods waited for a node.
         free_space, requested, submissions, host_work, placement, run_bars: what figures show.
         raw_rows, tasks, own_requests: what the tables of raw data show.
@@ -95,6 +97,7 @@ class Result:
     degradation: Trend | None
     scale_advice: ScaleAdvice | None
     cost: Cost | None
+    virtual: VirtualPods | None
     goodput: tuple[Goodput, ...]
     wasted_work: WastedWork | None
     pending: Pending | None
@@ -200,6 +203,7 @@ def analyse(timeline: Timeline, diagnosis: Diagnosis, baseline: Baseline | None 
         degradation=degradation(timeline),
         scale_advice=scale_advice(timeline),
         cost=cost(timeline),
+        virtual=virtual_pods(timeline),
         goodput=goodput(timeline),
         wasted_work=wasted_work(timeline),
         pending=pending(timeline),

@@ -96,6 +96,8 @@ def _of_platform(observed: LiveObserver) -> Iterator[tuple[str, str]]:
             yield f"{name} on the platform", _by_state(counts)
     if observed.ready_nodes is not None:
         yield "ready nodes", f"{observed.ready_nodes:,} of {observed.nodes or 0:,}"
+    if observed.coming_nodes is not None:
+        yield "nodes on their way", f"{observed.coming_nodes:,}"
     if observed.kubernetes:
         yield "kubernetes", observed.kubernetes
     for volume, free in sorted((observed.store_free_bytes or {}).items()):

@@ -14,6 +14,7 @@ from harness.model.units import format_duration
 
 NAME = "adapter-slow"
 NEEDS = (Capability.EXECUTIONS,)
+USES = {Capability.NODE_CPU: "the difference between slow adapters and the runtime's own parsing"}
 FAULTS = ("adapter-slow",)
 
 _SHARE = 0.3

@@ -11,6 +11,7 @@ from harness.model.units import format_duration
 
 NAME = "autoscaler-slow"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)
+USES = {Capability.POD_EVENTS: "whether nodes were being provisioned"}
 EXPLAINED_BY = {"autoscaler-failing": 0.0}
 FAULTS = ("autoscaler-slow",)
 

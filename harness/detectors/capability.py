@@ -1,12 +1,36 @@
-"""What a detector may need to see, whether a timeline shows it, and what to report when it does not."""
+"""What a detector may need to see, whether a timeline shows it, who can show it, and what to report when it is missing.
+
+What the observer sees depends on what it was given: the platform's API alone, then a kubeconfig, metrics-server in that
+cluster, and a Prometheus.
+"""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
-from harness.model.phases import LIST_SECONDS, NODE_CPU_CORES, STORE_AVAILABLE_BYTES
+from harness.model.phases import (
+    LAUNCHER_ERROR,
+    LIST_SECONDS,
+    NODE_CPU_CORES,
+    OF_TASK,
+    STORE_AVAILABLE_BYTES,
+    STORE_PROBE_SECONDS,
+    STORE_REQUEST_SECONDS,
+    UPLOAD_SECONDS,
+)
+
+
+class Access(StrEnum):
+    """What shows something to the observer, in the order in which installations add it."""
+
+    API = "the platform's API"
+    KUBECONFIG = "Kubernetes access"
+    METRICS_SERVER = "metrics-server"
+    PROMETHEUS = "Prometheus"
+    STORE_PROBE = "--store-probe"
 
 
 class Capability(StrEnum):
@@ -17,50 +41,106 @@ class Capability(StrEnum):
     PODS = "pods"
     NODES = "nodes"
     POD_EVENTS = "pod events"
+    WORKFLOWS = "workflow messages"
+    LOGS = "step logs"
     STORE = "store"
+    STORE_REQUESTS = "store requests"
     NODE_CPU = "node cpu"
     LISTING = "listing"
     EXECUTIONS = "executions"
 
     def observed(self, timeline: Timeline) -> bool:
         """Whether the timeline shows it."""
-        return _SOURCES[self][0](timeline)
+        return _SOURCES[self].observed(timeline)
 
     @property
     def missing(self) -> str:
         """The reason to report when it was not observed."""
-        return _SOURCES[self][1]
+        return _SOURCES[self].missing
+
+    @property
+    def shown_by(self) -> tuple[Access, ...]:
+        """What shows it: any one of these is enough."""
+        return _SOURCES[self].shown_by
 
 
-_SOURCES: Mapping[Capability, tuple[Callable[[Timeline], bool], str]] = {
-    Capability.SUBMISSIONS: (lambda t: len(t.runs) > 0, "no submission was recorded"),
-    Capability.RUNS: (
-        lambda t: bool(t.is_over.any() or np.isfinite(floats(t.runs, "created_s")).any()),
-        "no run was observed on the platform",
-    ),
-    Capability.PODS: (
+class _Source(NamedTuple):
+    observed: Callable[[Timeline], bool]
+    missing: str
+    shown_by: tuple[Access, ...]
+
+
+_UNREADABLE = "kubernetes workflow"  # begins the names of sources of workflows that could not be read
+
+
+def _runs(timeline: Timeline) -> bool:
+    return bool(timeline.is_over.any() or np.isfinite(floats(timeline.runs, "created_s")).any())
+
+
+def _workflows(timeline: Timeline) -> bool:
+    """Where pods were seen and no source of workflows was unreadable, their nodes had nothing to say."""
+    events, elsewhere = timeline.events, timeline.events["source"] != timeline.plan.target
+    if ((events["kind"] == OF_TASK) & elsewhere).any():
+        return True
+    unread = (events["kind"] == "Observer") & events["object"].str.startswith(_UNREADABLE)
+    return bool(((events["kind"] == "Workflow") & elsewhere).any() or len(timeline.pods)) and not bool(unread.any())
+
+
+def _logs(timeline: Timeline) -> bool:
+    return len(timeline.metric(UPLOAD_SECONDS)) > 0 or bool((timeline.events["reason"] == LAUNCHER_ERROR).any())
+
+
+def _measured(*metrics: str) -> Callable[[Timeline], bool]:
+    return lambda timeline: any(len(timeline.metric(each)) for each in metrics)
+
+
+_API, _CLUSTER = (Access.API,), (Access.KUBECONFIG,)
+_SOURCES: Mapping[Capability, _Source] = {
+    Capability.SUBMISSIONS: _Source(lambda t: len(t.runs) > 0, "no submission was recorded", _API),
+    Capability.RUNS: _Source(_runs, "no run was observed on the platform", _API),
+    Capability.PODS: _Source(
         lambda t: len(t.pods) > 0,
         "no pods were observed: no access to Kubernetes, or not to the runs' namespace",
+        _CLUSTER,
     ),
-    Capability.NODES: (
+    Capability.NODES: _Source(
         lambda t: len(t.nodes) > 0,
         "no nodes were observed: no access to Kubernetes, or no permission to list nodes",
+        _CLUSTER,
     ),
-    Capability.POD_EVENTS: (
+    Capability.POD_EVENTS: _Source(
         lambda t: bool((t.events["kind"] == "Pod").any()),
         "no pod events were observed: no access to Kubernetes, or no permission to list events",
+        _CLUSTER,
     ),
-    Capability.STORE: (
-        lambda t: len(t.metric(STORE_AVAILABLE_BYTES)) > 0,
+    Capability.WORKFLOWS: _Source(
+        _workflows,
+        "the messages of Argo workflows' nodes: none could be read (no access to Kubernetes, or no permission to get "
+        "workflows)",
+        _CLUSTER,
+    ),
+    Capability.LOGS: _Source(
+        _logs, "no step's log showed its uploads: no permission to get pods/log, or no KFP launcher", _CLUSTER
+    ),
+    Capability.STORE: _Source(
+        _measured(STORE_AVAILABLE_BYTES),
         "the free space of the artifact store's volume was not observed (kubelet statistics or the store's metrics)",
+        (Access.KUBECONFIG, Access.PROMETHEUS),
     ),
-    Capability.NODE_CPU: (
-        lambda t: len(t.metric(NODE_CPU_CORES)) > 0,
+    Capability.STORE_REQUESTS: _Source(
+        _measured(STORE_REQUEST_SECONDS, STORE_PROBE_SECONDS),
+        "how long the artifact store's requests take was not observed (its metrics or --store-probe)",
+        (Access.PROMETHEUS, Access.STORE_PROBE),
+    ),
+    Capability.NODE_CPU: _Source(
+        _measured(NODE_CPU_CORES),
         "the nodes' CPU usage was not observed (metrics-server or Prometheus)",
+        (Access.METRICS_SERVER, Access.PROMETHEUS),
     ),
-    Capability.LISTING: (lambda t: len(t.metric(LIST_SECONDS)) > 0, "the time to list runs was not measured"),
-    Capability.EXECUTIONS: (
+    Capability.LISTING: _Source(_measured(LIST_SECONDS), "the time to list runs was not measured", _API),
+    Capability.EXECUTIONS: _Source(
         lambda t: t.executed,
         "no execution reported its phases: the target's runs are not executions of a service that returns the result",
+        _API,
     ),
 }

@@ -16,6 +16,7 @@ from harness.model.units import format_duration
 
 NAME = "controller-backlog"
 NEEDS = (Capability.RUNS, Capability.PODS)
+USES = {Capability.WORKFLOWS: "whether a quota held pods back"}
 TARGETS = ("kfp",)
 # A pod that a quota rejects is retried later, which looks like a slow controller.
 EXPLAINED_BY = {"parallelism-cap": 0.0, "quota": 0.3}

@@ -8,6 +8,7 @@ from harness.model.findings import Finding
 
 NAME = "db-connections"
 NEEDS = (Capability.SUBMISSIONS,)
+USES = {Capability.POD_EVENTS: "the runs that failed because of it"}
 FAULTS = ("db-connections",)
 
 _MYSQL = "kubectl exec -n {namespace} deploy/mysql -- mysql -u root -e"

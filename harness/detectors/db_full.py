@@ -8,6 +8,7 @@ from harness.model.findings import Finding
 
 NAME = "db-full"
 NEEDS = (Capability.SUBMISSIONS,)
+USES = {Capability.POD_EVENTS: "the runs that failed because of it"}
 FAULTS = ("db-full",)
 
 _ERROR = DatabaseError(

@@ -3,6 +3,7 @@
 A detector is a module of this package with ``NAME``, ``NEEDS`` and ``detect(timeline)``. It reads nothing that a real
 cluster does not show, and imports no other detector. It may also have:
 
+* ``USES``: other observations that it uses, with what its verdict lacks without each;
 * ``TARGETS``: the only platforms that can have this bottleneck;
 * ``EXPLAINED_BY``: findings that account for this one, with the confidence that remains beside them (0 drops it);
 * ``FAULTS``: the simulator's faults that inject it, or ``NOT_INJECTED``: why none does.

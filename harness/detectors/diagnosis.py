@@ -11,10 +11,13 @@ from harness.analysis.validity import validity
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, Detector
 from harness.detectors.ranking import ranked
-from harness.model.findings import Diagnosis, Finding, NotJudged
+from harness.model.findings import Diagnosis, Finding, JudgedWithLess, Lack, NotJudged
 
 # What a platform's runs never show: a detector that needs it has nothing to judge there.
-_NEVER_SHOWN: Mapping[str, frozenset[str]] = {"kfp": frozenset({Capability.EXECUTIONS})}
+_NEVER_SHOWN: Mapping[str, frozenset[str]] = {
+    "kfp": frozenset({Capability.EXECUTIONS}),
+    "hetida": frozenset({Capability.WORKFLOWS, Capability.LOGS}),
+}
 # How a detector that raised is reported.
 DEFECT = "internal error in this detector"
 
@@ -33,15 +36,34 @@ def diagnose(timeline: Timeline) -> Diagnosis:
     asked = [detector for detector in detectors() if _applies(detector, timeline.plan.target)]
     findings: list[Finding] = []
     not_judged: list[NotJudged] = []
+    with_less: list[JudgedWithLess] = []
     for detector in asked:
+        lacked = _lacked(detector, timeline)
         try:
             findings += _judge(detector, timeline)
+            if lacked:
+                with_less.append(JudgedWithLess(detector.NAME, lacked))
         except CannotJudgeError as reason:
-            not_judged.append(NotJudged(detector.NAME, str(reason)))
+            not_judged.append(NotJudged(detector.NAME, str(reason), lacked))
         except Exception as error:  # noqa: BLE001  # one detector's defect must not cost the user the whole report
             not_judged.append(NotJudged(detector.NAME, f"{DEFECT}: {type(error).__name__}: {error}"))
     explained_by = {detector.NAME: getattr(detector, "EXPLAINED_BY", {}) for detector in asked}
-    return Diagnosis(validity(timeline), ranked(findings, explained_by), tuple(not_judged))
+    return Diagnosis(validity(timeline), ranked(findings, explained_by), tuple(not_judged), tuple(with_less))
+
+
+def uses(detector: Detector) -> Mapping[Capability, str]:
+    """Everything that a detector uses, with what its verdict lacks without it; "" where there is none without it."""
+    needs = dict.fromkeys(map(Capability, detector.NEEDS), "")
+    return needs | {Capability(name): loses for name, loses in getattr(detector, "USES", {}).items()}
+
+
+def _lacked(detector: Detector, timeline: Timeline) -> tuple[Lack, ...]:
+    never = _NEVER_SHOWN.get(timeline.plan.target, frozenset())
+    return tuple(
+        Lack(each, " or ".join(each.shown_by), loses)
+        for each, loses in uses(detector).items()
+        if each not in never and not each.observed(timeline)
+    )
 
 
 def _judge(detector: Detector, timeline: Timeline) -> list[Finding]:

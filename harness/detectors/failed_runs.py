@@ -10,6 +10,11 @@ from harness.model.inert import shell_word
 
 NAME = "failures"
 NEEDS = (Capability.RUNS,)
+USES = {
+    Capability.POD_EVENTS: "why steps failed",
+    Capability.WORKFLOWS: "why tasks without a pod failed",
+    Capability.LOGS: "what KFP's launcher reported",
+}
 NOT_INJECTED = "every fault of the simulator has a detector of its own"
 
 _MOST_GROUPS = 5

@@ -1,4 +1,4 @@
-"""Others used the cluster meanwhile: their runs took nodes and the controller's time from this test."""
+"""Others used the cluster meanwhile: they took nodes and the controller's time from this test."""
 
 from harness.analysis.capacity.others_load import OthersLoad, others_load
 from harness.analysis.timeline import Timeline
@@ -12,6 +12,7 @@ from harness.model.units import counted
 
 NAME = "foreign-load"
 NEEDS = (Capability.RUNS, Capability.PODS)
+USES = {Capability.NODES: "the share of the nodes that others held"}
 TARGETS = ("kfp",)
 NOT_INJECTED = "faults change the platform, not what others submit to it"
 
@@ -35,21 +36,30 @@ def detect(timeline: Timeline) -> list[Finding]:
             _evidence(timeline, others, waited, queued),
             "Repeat the test while the cluster is quiet, or give it nodes and a workflow controller of its own: this "
             "result is what others left.",
-            ("kubectl get pods -A -l workflows.argoproj.io/workflow -o wide",),
+            (
+                "kubectl get pods -A -l workflows.argoproj.io/workflow -o wide"
+                if others.runs
+                else "kubectl get pods -A -l '!workflows.argoproj.io/workflow' -o wide",
+            ),
             slowed(gain),
         )
     ]
 
 
 def _evidence(timeline: Timeline, others: OthersLoad, waited: float, queued: float) -> tuple[Evidence, ...]:
-    facts = [
-        Evidence(
-            f"{counted(others.runs, 'run')} of others had pods during the test; {counted(others.pods, 'pod')} were "
-            f"created for them, {others.created:.0%} of all, while this test's runs spent {queued:.0%} of their time "
-            "waiting for their next pod",
-            others.created, "share", "spans", "run is not in the ledger",
-        )
-    ]  # fmt: skip
+    facts = []
+    if others.runs:
+        facts.append(
+            Evidence(
+                f"{counted(others.runs, 'run')} of others had pods during the test; {counted(others.pods, 'pod')} "
+                f"were created for them, {others.created:.0%} of all, while this test's runs spent {queued:.0%} of "
+                "their time waiting for their next pod",
+                others.created, "share", "spans", "run is not in the ledger",
+            )
+        )  # fmt: skip
+    if others.workloads:
+        said = f"{counted(others.workloads, 'other workload')} had pods on the nodes that this test's runs used"
+        facts.append(Evidence(said, float(others.workloads), "workloads", "spans", "run contains a slash"))
     if others.held:
         facts.append(
             Evidence(

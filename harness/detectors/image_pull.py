@@ -13,6 +13,7 @@ from harness.model.units import format_duration
 
 NAME = "image-pull"
 NEEDS = (Capability.RUNS, Capability.PODS)
+USES = {Capability.POD_EVENTS: "pulls: only events tell them from the rest of a start"}
 FAULTS = ("image-pull",)
 
 _SHARE = 0.08

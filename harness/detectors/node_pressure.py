@@ -11,6 +11,10 @@ from harness.model.findings import Evidence, Finding
 
 NAME = "node-pressure"
 NEEDS = (Capability.RUNS,)
+USES = {
+    Capability.POD_EVENTS: "evictions that a retry made good",
+    Capability.WORKFLOWS: "the runs whose pods were gone before they were seen",
+}
 FAULTS = ("node-pressure",)
 
 _RESOURCE = re.compile(r"low on resource: ([\w-]+)", re.IGNORECASE)

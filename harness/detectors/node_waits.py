@@ -4,11 +4,11 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.timeline.curves import peak
 from harness.analysis.waits.scheduling_wait import SchedulingWait
 from harness.model.findings import Evidence
-from harness.model.phases import UNSCHEDULABLE
+from harness.model.phases import CLAIM_FAILED, UNSCHEDULABLE
 
 # Below this share of the runs' time, waiting for a node is not the bottleneck.
 SHARE = 0.15
-_OF_KARPENTER = ("Nominated", "InsufficientCapacityError", "Launched", "Registered", "Initialized")
+_OF_KARPENTER = ("Nominated", "InsufficientCapacityError", "Launched", "Registered", "Initialized", CLAIM_FAILED)
 _WORKING = 0.6  # of the time that pods have a node
 
 

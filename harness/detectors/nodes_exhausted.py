@@ -9,6 +9,7 @@ from harness.model.findings import Finding
 
 NAME = "nodes-exhausted"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)
+USES = {Capability.POD_EVENTS: "what the nodes ran out of, and whether the autoscaler could add one"}
 EXPLAINED_BY = {"autoscaler-at-max": 0.0, "autoscaler-failing": 0.0}
 FAULTS = ("nodes-exhausted",)
 

@@ -18,6 +18,11 @@ from harness.model.phases import REQUESTED_MEMORY_BYTES
 
 NAME = "oom"
 NEEDS = (Capability.RUNS,)
+USES = {
+    Capability.PODS: "the steps' tasks and requests",
+    Capability.POD_EVENTS: "kills that a retry made good, and those of the platform's own pods",
+    Capability.WORKFLOWS: "the runs whose pods were gone before they were seen",
+}
 FAULTS = ("oom",)
 
 _REASON = "OOMKilled"

@@ -14,6 +14,7 @@ from harness.model.units import format_duration
 
 NAME = "spot-evictions"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES)
+USES = {Capability.POD_EVENTS: "why runs failed, and machines that the cloud took back"}
 FAULTS = ("spot-evictions",)
 
 _LEAST = 0.01  # of the pods' time

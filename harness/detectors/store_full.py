@@ -11,7 +11,7 @@ from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import Failure, failures
 from harness.detectors.capability import Capability
 from harness.detectors.detector import DRAIN_OPTIONS, CannotJudgeError, broke, moment
-from harness.detectors.error_texts import STORE_ANSWERED, STORE_FULL, UNREACHED, UNWRITTEN
+from harness.detectors.error_texts import STORE_ANSWERED, STORE_FULL, UNREACHED, UNWRITTEN, require_reasons
 from harness.detectors.store_failures import UNREAD, bare, share_of_runs, short
 from harness.model.findings import Evidence, Finding
 from harness.model.inert import shell_word
@@ -21,6 +21,11 @@ from harness.model.units import format_bytes, format_duration
 
 NAME = "store-full"
 NEEDS = (Capability.RUNS,)
+USES = {
+    Capability.STORE: "the free space: error messages are the only evidence",
+    Capability.LOGS: "the error that the store returned",
+    Capability.STORE_REQUESTS: "the store's answer to a probe",
+}
 FAULTS = ("store-full",)
 
 _GIB = 2**30
@@ -41,8 +46,10 @@ def detect(timeline: Timeline) -> list[Finding]:
     ] or _after(full, bare(timeline))  # fmt: skip
     rejected = _rejected_probes(timeline)
     if not failed and not full and not len(rejected):
-        if len(bare(timeline)) == len(failures(timeline)) > 0 and not volumes(timeline):
-            raise CannotJudgeError(f"{UNREAD}; and the free space of the store's volume was not observed")
+        if not volumes(timeline):
+            require_reasons(timeline)
+            if len(bare(timeline)) == len(failures(timeline)) > 0:
+                raise CannotJudgeError(f"{UNREAD}; and the free space of the store's volume was not observed")
         return []
     # A claim's volume can be expanded; the store's own disk metrics describe the same space under another name.
     volume = min(full, key=lambda v: (not v.namespace, v.nearly_full_s or 0.0)) if full else _likely(volumes(timeline))

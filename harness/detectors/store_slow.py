@@ -22,6 +22,10 @@ from harness.model.units import format_duration
 
 NAME = "store-slow"
 NEEDS = (Capability.RUNS, Capability.PODS)
+USES = {
+    Capability.LOGS: "uploads within steps, which are part of running",
+    Capability.STORE_REQUESTS: "how long the store itself took",
+}
 FAULTS = ("store-slow",)
 
 _SHARE = 0.15

@@ -15,6 +15,12 @@ from harness.model.units import counted
 
 NAME = "store-unreachable-from-old-nodes"
 NEEDS = (Capability.RUNS,)
+USES = {
+    Capability.PODS: "from which nodes",
+    Capability.NODES: "whether these are the older ones",
+    Capability.STORE: "that the volume had room",
+    Capability.LOGS: "the error of the store's client",
+}
 FAULTS = ("store-unreachable-from-old-nodes",)
 
 _OFTEN, _SELDOM = 0.5, 0.05

@@ -1,6 +1,6 @@
 """What the analysis concludes: validity first, then findings, then what could not be judged."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 
@@ -29,11 +29,37 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Lack:
+    """A kind of observation that was missing, what would show it, and what the verdict lacks without it."""
+
+    observation: str  # "node cpu"
+    sources: str  # "metrics-server or Prometheus"
+    loses: str = ""  # nothing is said where there is no verdict without it
+
+
+@dataclass(frozen=True, slots=True)
 class NotJudged:
-    """A detector that could not judge, and why."""
+    """A detector that could not judge, why, and which of the observations that it uses were missing."""
 
     name: str
     reason: str
+    lacked: tuple[Lack, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedWithLess:
+    """A detector that judged without some of the observations that it uses."""
+
+    name: str
+    lacked: tuple[Lack, ...]
+
+
+def by_sources(judgements: Iterable[NotJudged | JudgedWithLess]) -> dict[str, list[str]]:
+    """The names of detectors by the sources of what they lacked; under "" those that lacked nothing."""
+    found: dict[str, list[str]] = {}
+    for each in judgements:
+        found.setdefault(" and ".join(dict.fromkeys(lack.sources for lack in each.lacked)), []).append(each.name)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +77,9 @@ class Validity:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Validity first, then findings ranked, then what could not be judged and why."""
+    """Validity first, then findings ranked, then what could not be judged or not fully, and why."""
 
     validity: Validity
     findings: tuple[Finding, ...] = ()
     not_judged: tuple[NotJudged, ...] = ()
+    judged_with_less: tuple[JudgedWithLess, ...] = ()

@@ -16,6 +16,7 @@ class LiveObserver:
         pods: count of the runs' pods by phase.
         nodes: how many there are.
         ready_nodes: how many are ready.
+        coming_nodes: how many were claimed and take no pods yet, where the autoscaler shows it.
         kubernetes: why the cluster is not observed.
         store_free_bytes: by volume.
         store_writable: the artifact store takes objects.
@@ -35,6 +36,7 @@ class LiveObserver:
     pods: Mapping[str, int] | None = None
     nodes: int | None = None
     ready_nodes: int | None = None
+    coming_nodes: int | None = None
     kubernetes: str | None = None
     store_free_bytes: Mapping[str, float] | None = None
     store_writable: bool | None = None

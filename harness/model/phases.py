@@ -3,6 +3,20 @@
 # Phases of a run as a whole (Span.step == "").
 RUN = "run"  # from the platform's creation timestamp to its end timestamp
 
+# Pods of other workloads on the nodes that the runs use have no run: Span.run is the workload, Span.step the pod, both
+# with their namespace; no run's id contains a slash.
+
+
+def workload_name(namespace: str, name: str) -> str:
+    """The name of something outside the runs, as `Span.run` or `Span.step`: ``team-b/nightly``."""
+    return f"{namespace}/{name}"
+
+
+def is_workload(run: str) -> bool:
+    """Whether a `Span.run` names a workload that is no run."""
+    return "/" in run
+
+
 # Phase of a task as the platform reports it (Span.step == the platform's id of the task), for a sample of runs.
 TASK = "task"
 
@@ -53,6 +67,12 @@ CACHED = "CACHED"
 # Event.kind "Pod": Event.reason of why KFP's launcher failed, from its log.
 LAUNCHER_ERROR = "LauncherError"
 
+# Event.kind "NodeClaim": Event.reason of a machine that Karpenter claimed, or that did not come (Event.message is why);
+# the others are the names of the claim's conditions: Launched, Registered, Initialized.
+OF_CLAIM = "NodeClaim"
+CLAIM_CREATED = "Created"
+CLAIM_FAILED = "NodeClaimFailed"
+
 # Event.kind "ObjectStore": Event.reason when a probe could not write for lack of space.
 STORE_FULL = "StoreFull"
 
@@ -81,6 +101,7 @@ RUNS_IN_FLIGHT = "runs_in_flight"
 LIST_SECONDS = "kfp_list_seconds"  # of a listing request of the observer; labels: endpoint
 OBSERVER_REQUESTS = "observer_requests"  # cumulative; labels: endpoint
 NODE_CPU_CORES = "node_cpu_cores"  # used; labels: node
+COMING_NODES = "coming_nodes"  # machines that Karpenter has claimed and that take no pods yet
 NODE_MEMORY_BYTES = "node_memory_bytes"  # used; labels: node
 # Resource requests of pods; labels: task, or pod for one that differs from the others of its task.
 REQUESTED_CPU_CORES = "requested_cpu_cores"

@@ -103,3 +103,4 @@ class Node:
     spot: bool = False
     price: float | None = None  # per hour
     source: str = "kubernetes"
+    virtual: bool = False  # no machine: a cloud runs, and charges, each of its pods by itself

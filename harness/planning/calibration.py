@@ -158,6 +158,6 @@ def _provisionings(timeline: "Timeline") -> list[float]:
     requested: list[float] = []
     for at, message in sorted(set(zip(events["at_s"].tolist(), events["message"].tolist(), strict=True))):
         requested += [at] * sum(int(after) - int(before) for before, after in _SCALED.findall(message))
-    nodes = timeline.nodes[timeline.nodes["ready_s"].notna()].sort_values("created_s")
+    nodes = timeline.machines[timeline.machines["ready_s"].notna()].sort_values("created_s")
     added = [(c, r) for c, r in zip(nodes["created_s"].tolist(), nodes["ready_s"].tolist(), strict=True) if c > 0]
     return [float(ready - at) for at, (created, ready) in zip(requested, added, strict=False) if created >= at]

@@ -60,6 +60,12 @@ class NodePoolTrials:
         self._cluster = cluster
         self._exchange = exchange
         self._report = report
+        self.pool = settings.pool or self._only_pool()
+        if any(each.node.virtual for each in self._nodes()):
+            raise ConfigError(
+                f"'{self.pool}' is a virtual node: it takes any number of jobs, and each pod is charged by itself",
+                "give --pool NAME of a pool of machines",
+            )
         texts = dict.fromkeys(("experiment", "namespace", "service-account", "pipeline-id", "version-id"), "")
         texts |= {"pipeline": str(settings.pipeline or ""), "caching": "off"}
         prepared = kfp.prepare(texts, simulated=settings.pipeline is None)
@@ -67,7 +73,6 @@ class NodePoolTrials:
         options = dict(prepared.options)
         found = kfp.KfpTarget(options, package=prepared.package).set_up(exchange)
         self._target = kfp.KfpTarget(options | dict(found.options), since=time.time_ns())
-        self.pool = settings.pool or self._only_pool()
         self._trials = 0
 
     def node_capacity(self) -> NodeCapacity | None:
@@ -204,7 +209,7 @@ class NodePoolTrials:
                 continue  # it has ended, or will end by itself
 
     def _only_pool(self) -> str:
-        pools = {each.node.pool for each in self._cluster.nodes() if not each.tainted}
+        pools = {each.node.pool for each in self._cluster.nodes() if not each.tainted and not each.node.virtual}
         if len(pools) != 1:
             found = f"there are several pools: {', '.join(sorted(pools))}" if pools else "the cluster has no free node"
             raise ConfigError(found, "give --pool NAME")

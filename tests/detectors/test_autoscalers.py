@@ -57,6 +57,28 @@ def test_a_machine_that_can_not_be_had_is_understood(events, tmp_path):
     assert events[-1][-1] in findings[0].evidence[0].statement
 
 
+CLAIM = "default-tn8fg"
+NO_CAPACITY = "LaunchFailed: Error creating NodeClaim: all requested instance types were unavailable"
+
+
+def test_a_claim_that_fails_is_a_machine_that_can_not_be_had_and_was_never_on_its_way(tmp_path):
+    claimed = (("NodeClaim", CLAIM, "Created"), ("NodeClaim", CLAIM, "NodeClaimFailed", NO_CAPACITY))
+    timeline = waiting(NOMINATED, *claimed).timeline(tmp_path)
+    assert requests(timeline).size == 0
+    first = diagnose(timeline).findings[0]
+    assert (first.name, first.evidence[0].statement) == ("autoscaler-failing", f"autoscaler: “{NO_CAPACITY}”")
+    assert first.commands == ("kubectl get nodepools,nodeclaims", "kubectl describe nodepools")
+
+
+def test_a_claim_is_a_request_without_any_event_of_a_pod_and_is_counted_once(tmp_path):
+    story = waiting(("NodeClaim", CLAIM, "Created"), ("NodeClaim", "default-x", "Created"), NOMINATED, ready=40.0)
+    story.event(5.0, "NodeClaim", CLAIM, "NodeClaimFailed", "LaunchFailed: throttled")  # and then it came
+    story.event(6.0, "NodeClaim", CLAIM, "Registered")
+    timeline = story.timeline(tmp_path)
+    assert requests(timeline).tolist() == [2.0, 3.0]
+    assert provisioning_times(timeline).tolist() == [38.0]
+
+
 @pytest.mark.parametrize("events", OTHERS, ids=lambda events: events[-1][-1][-40:])
 def test_other_words_accuse_no_limit(events, tmp_path):
     found = {finding.name for finding in diagnose(waiting(*events).timeline(tmp_path)).findings}

@@ -72,3 +72,28 @@ def test_a_bottleneck_of_the_platform_comes_first(tmp_path):
         "nodes-exhausted",
         "foreign-load",
     ]
+
+
+def beside(cores=1.9, room=3.0):
+    """Notebooks hold `cores` each of twelve places, and this test's pods wait for a node."""
+    story = lonely() if room else steady(60)
+    for k in range(12):
+        story.pod("team-b/notebook", f"k{k}", NODES[k % len(NODES)], (RUNNING, 2.0, 150.0))
+    story.records = [each for each in story.records if getattr(each, "metric", "") != REQUESTED_CPU_CORES]
+    story.sample(2.0, REQUESTED_CPU_CORES, cores, task="k0")
+    for k in range(1, 12):
+        story.sample(2.0, REQUESTED_CPU_CORES, cores, pod=f"team-b/notebook-k{k}")
+    return story
+
+
+@pytest.mark.parametrize(("cores", "room", "named"), [(1.9, 3.0, True), (0.2, 3.0, False), (1.9, 0.0, False)])
+def test_other_workloads_on_the_runs_nodes_are_named_when_pods_wait_for_what_they_hold(tmp_path, cores, room, named):
+    timeline = beside(cores, room).timeline(tmp_path)
+    found = others_load(timeline)
+    assert (found.runs, found.workloads, found.pods, found.created) == (0, 1, 0, 0.0)
+    assert found.held == pytest.approx(cores / 2 if room else 0.0, rel=0.02)
+    findings = foreign_load.detect(timeline)
+    assert bool(findings) is named
+    for each in findings:
+        assert each.evidence[0].statement == "1 other workload had pods on the nodes that this test's runs used"
+        assert each.commands == ("kubectl get pods -A -l '!workflows.argoproj.io/workflow' -o wide",)

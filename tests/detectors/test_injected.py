@@ -5,7 +5,7 @@ import pytest
 from harness.detectors import detectors, diagnose, generator_lag
 from harness.model.phases import GENERATOR_CPU, NODE_CPU_CORES, REQUESTED_MEMORY_BYTES, RUNNING
 from tests.support.injected import INJECTED, NODES, plausible, steady, with_volume
-from tests.support.injection.seen import RUNS_ONLY, SOURCES, seen
+from tests.support.injection.seen import SOURCES, seen
 from tests.support.timelines import Story
 
 
@@ -34,7 +34,7 @@ OF_SERVICES = {"adapter-slow", "slow-worker", "lb-imbalance"}
     ("target", "has_not"),
     [
         ("kfp", OF_SERVICES | {"adapter-errors"}),
-        ("hetida", OF_KFP),
+        ("hetida", OF_KFP | {"quota"}),  # quota shows in workflows only
         ("another", OF_KFP | {"adapter-errors"}),
     ],
 )
@@ -136,15 +136,13 @@ def test_in_a_valid_test_a_bottleneck_comes_before_a_doubt_about_the_generator(t
     ("name", "missing"),
     [
         *((detector.NAME, need) for detector in detectors() for need in detector.NEEDS if need in SOURCES),
-        *((name, "all but runs") for name in INJECTED),
         *((name, "pod events") for name in ("autoscaler-slow", "quota")),  # they do without, if they must
     ],
 )
 def test_a_missing_source_leaves_a_finding_or_a_reason_for_not_judging(name, missing, tmp_path):
     """Each detector × each source it needs: without it, the detector finds its fault or gives a reason."""
     story = INJECTED[name]()
-    without = RUNS_ONLY if missing == "all but runs" else frozenset({missing})
-    story.records = list(seen(story.records, without=without, whole=False))
+    story.records = list(seen(story.records, without=frozenset({missing}), whole=False))
     diagnosis = diagnose(story.timeline(tmp_path))
     found = [finding.name for finding in diagnosis.findings]
     silent = {each.name: each.reason for each in diagnosis.not_judged}

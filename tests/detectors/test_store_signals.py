@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.analysis.timeline import Timeline
+from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import failures
 from harness.analysis.waits.storing import logged_pods, storing
 from harness.analysis.waits.waits import waits
@@ -28,7 +28,9 @@ from harness.simulator.faults import parse_fault
 from harness.simulator.profile import ArtifactStore, Profile
 from harness.simulator.profile.file import load_profile
 from harness.simulator.profile.store_products import StoreProduct
-from tests.support.injection.case import ORIGIN_AT, read_back
+from tests.support.injection.case import ORIGIN_AT, Case, read_back
+from tests.support.injection.case import simulated as injected
+from tests.support.injection.cases import CASES
 from tests.support.injection.packages import PACKAGE
 from tests.support.injection.seen import seen
 
@@ -223,3 +225,19 @@ def test_slow_requests_show_a_slow_store_where_logs_do_not(
     assert ("store-slow" in findings) is found
     if found:
         assert said in findings["store-slow"].evidence[0].statement
+
+
+def test_steps_that_write_much_wait_no_more_times_longer_than_others_so_sizes_can_not_replace_logs():
+    """`train` writes 32 times as much as `evaluate`; both slow down alike, for a slow store as for a lack of CPU."""
+
+    def running(case):
+        timeline = injected(replace(case, without=frozenset({"step logs"})), 1.0, 1)
+        pods = timeline.pods[timeline.of_runs(RUNNING)]
+        length = floats(pods, "end_s") - floats(pods, "start_s")
+        return pods.assign(length=length).groupby("task", observed=True)["length"].median()
+
+    usual = running(Case())
+    for fault in ("store-slow", "cpu-starved"):
+        slower = running(CASES[fault]) / usual
+        assert slower["evaluate"] > 2
+        assert slower["train"] / slower["evaluate"] == pytest.approx(1.0, abs=0.25)

@@ -99,7 +99,25 @@ def test_the_summary_says_verdict_finding_commands_and_ledger(full_store):
     assert "SLO FAILED: failed_ratio < 0.01 (40.00%, 95% interval 33.46% to 46.92%)" in lines
     assert "kubectl patch pvc seaweedfs-pvc -n kubeflow" in text
     assert "Runs: 200 intended = 120 succeeded + 80 failed" in lines
-    assert len(lines) <= 20
+    assert len(lines) <= 22
+
+
+def test_every_report_says_what_detectors_lacked_and_what_would_show_it(full_store):
+    folder, result = full_store
+    of_json = documented(folder)
+    lacked = {"observation": "node cpu", "sources": "metrics-server or Prometheus"}
+    assert lacked in next(each["lacked"] for each in of_json["not_judged"] if each["name"] == "cpu-starved")
+    (logs, *_) = next(each["lacked"] for each in of_json["judged_with_less"] if each["name"] == "store-full")
+    assert (logs["observation"], logs["sources"]) == ("step logs", "Kubernetes access")
+    assert logs["loses"] == "the error that the store returned"
+    markdown, page = ((folder.path / name).read_text() for name in (REPORT_MARKDOWN, REPORT_HTML))
+    assert "Missing: node cpu (metrics-server or Prometheus)" in markdown
+    assert "- `store-full` lacks the error that the store returned. Missing: step logs (Kubernetes access)" in markdown
+    assert '<td class="long">node cpu (metrics-server or Prometheus)</td>' in page
+    assert '<td class="long">the error that the store returned</td>' in page
+    silent, less = (line for line in summary(result).splitlines() if "udged" in line)
+    assert "cpu-starved, stranded-capacity (missing: metrics-server or Prometheus)" in silent
+    assert less.startswith("Judged with less: failures")
 
 
 def test_junit_has_a_case_for_validity_and_for_each_slo(full_store):

@@ -2,7 +2,11 @@
 
 Source: CNOE, Argo Workflows Controller Scalability Testing on Amazon EKS (2024), experiments 1 to 3. The pods run for
 more than a requeue time there: without a queue, each workflow is updated three times.
+
+They ran on machines of two CPUs (m5.large), which all reconciliations share.
 """
+
+from statistics import fmean
 
 import pytest
 
@@ -19,7 +23,7 @@ KEEPS_UP_S = 2.0  # of arrivals may wait
 
 
 def started(count: int, per_s: float, **settings: object) -> tuple[Platform, list[Workflow]]:
-    controller = Controller(argo="3.5", error_retries=0, driver=fixed(12.0), **settings)  # type: ignore[arg-type]
+    controller = Controller(argo="3.5", error_retries=0, driver=fixed(12.0), cpu=2.0, **settings)  # type: ignore[arg-type]
     here, workflows = Platform(platform(controller=controller)), []
 
     def create(number: int) -> None:
@@ -32,14 +36,12 @@ def started(count: int, per_s: float, **settings: object) -> tuple[Platform, lis
     return here, workflows
 
 
-@pytest.mark.parametrize(
-    ("qps", "minutes", "off"), [(20.0, 18.0, 0.15), (30.0, 12.0, 0.15), (40.0, 8.0, 0.15), (50.0, 6.0, 0.25)]
-)
-def test_five_thousand_workflows_at_once(qps: float, minutes: float, off: float) -> None:
+@pytest.mark.parametrize(("qps", "minutes"), [(20.0, 18.0), (30.0, 12.0), (40.0, 8.0), (50.0, 6.0)])
+def test_five_thousand_workflows_at_once(qps: float, minutes: float) -> None:
     here, workflows = started(COUNT, COUNT / 50, qps=qps, burst=int(qps) + 10)
     while len(workflows) < COUNT or any(not each.over for each in workflows):
         here.loop.run(here.loop.now + 5)
-    assert max(each.finished or 0.0 for each in workflows) / 60 == pytest.approx(minutes, rel=off)
+    assert max(each.finished or 0.0 for each in workflows) / 60 == pytest.approx(minutes, rel=0.15)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +61,9 @@ def test_workflows_a_minute_that_the_controller_keeps_up_with(qps: float, worker
     queues = []
     for rate in (0.85 * per_minute, 1.15 * per_minute + 30):
         here, _ = started(round(8 * rate), rate / 60, qps=qps, burst=int(qps) + 10, workers=workers)
-        here.loop.run(8 * 60)
-        queues.append(here.controller.queue.depth / (rate / 60))
+        depths = []
+        for second in range(6 * 60, 8 * 60, 5):  # the queue comes and goes: its mean in the last minutes
+            here.loop.run(second)
+            depths.append(here.controller.queue.depth)
+        queues.append(fmean(depths) / (rate / 60))
     assert queues[0] <= KEEPS_UP_S < queues[1]

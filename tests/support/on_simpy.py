@@ -137,7 +137,7 @@ class OnSimpy:
                 self.later("events", workflow.unsaid)
                 workflow.unsaid = 0
                 self.changed(run)
-                yield env.timeout(controller.settle_s)
+                yield env.timeout(controller.settle_of_version_s)
             self.workers.release(worker)
 
     def assess_all(self, workflow: Workflow, *, new: bool) -> list[int]:

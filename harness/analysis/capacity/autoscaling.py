@@ -8,6 +8,7 @@ import numpy as np
 from harness.analysis.timeline import Floats, Timeline, floats
 from harness.analysis.timeline.curves import merged
 from harness.analysis.timeline.memory import remembered
+from harness.model.phases import CLAIM_CREATED, CLAIM_FAILED, OF_CLAIM
 
 TRIGGERED_SCALE_UP = "TriggeredScaleUp"
 NOT_TRIGGERED_SCALE_UP = "NotTriggerScaleUp"
@@ -21,6 +22,7 @@ TAKEN_BACK = (
 _DECISION = re.compile(r"\{(\S+) (\d+)->(\d+) \(max: (\d+)\)\}")
 # As Karpenter words it, of a machine that it has requested: Pod should schedule on: nodeclaim/default-tn8fg
 _NOMINATED, _REQUESTED = "Nominated", re.compile(r"nodeclaim/([a-z0-9.-]+)")
+_CAME = "Registered"  # of a claim: its node is there
 # A machine that is not ready after this time will not come.
 LONGEST_PROVISIONING_S = 1800.0
 
@@ -50,14 +52,21 @@ def scale_ups(timeline: Timeline) -> tuple[ScaleUp, ...]:
 
 @remembered
 def requests(timeline: Timeline) -> Floats:
-    """When the autoscaler asked for a machine, s: once per machine, in order of time."""
-    events = timeline.events[timeline.events["reason"] == _NOMINATED]
+    """When the autoscaler asked for a machine, s: once per machine, in order of time; not those that it did not get."""
+    claims = timeline.events[(timeline.events["kind"] == OF_CLAIM).to_numpy(dtype=bool)]
+    of_reason = {str(reason): each for reason, each in claims.groupby("reason", sort=True)}
     claimed: dict[str, float] = {}
+    if CLAIM_CREATED in of_reason:
+        created = of_reason[CLAIM_CREATED]
+        claimed = dict(zip(created["object"].astype(str), floats(created, "at_s").tolist(), strict=True))
+    failed, came = (set(of_reason[name]["object"]) if name in of_reason else set() for name in (CLAIM_FAILED, _CAME))
+    events = timeline.events[timeline.events["reason"] == _NOMINATED]
     for at_s, message in sorted(zip(floats(events, "at_s").tolist(), events["message"].fillna(""), strict=True)):
         for name in _REQUESTED.findall(message):  # one machine is announced to each pod that it is for
             claimed.setdefault(name, at_s)
     asked = [decision.at_s for decision in scale_ups(timeline) for _ in range(decision.after - decision.before)]
-    return np.sort(np.array([*asked, *claimed.values()], dtype=np.float64))
+    got = [at_s for name, at_s in claimed.items() if name not in failed - came]
+    return np.sort(np.array([*asked, *got], dtype=np.float64))
 
 
 def provisioning(timeline: Timeline) -> tuple[Floats, Floats]:
@@ -66,8 +75,8 @@ def provisioning(timeline: Timeline) -> tuple[Floats, Floats]:
     Machines come in the order of their requests. One that was requested and never appeared counts until the end of the
     observation, for half an hour at most; one without an observed request counts from its creation.
     """
-    ready = floats(timeline.nodes, "ready_s")
-    created = np.minimum(floats(timeline.nodes, "created_s"), np.where(np.isfinite(ready), ready, np.inf))
+    ready = floats(timeline.machines, "ready_s")
+    created = np.minimum(floats(timeline.machines, "created_s"), np.where(np.isfinite(ready), ready, np.inf))
     came = created > 0
     created, ready = created[came], ready[came]
     order = np.argsort(created, kind="stable")
@@ -84,7 +93,7 @@ def provisioning(timeline: Timeline) -> tuple[Floats, Floats]:
 
 def provisioning_times(timeline: Timeline) -> Floats:
     """Seconds from the decision until ready, by machine, in order of creation."""
-    ready, created = floats(timeline.nodes, "ready_s"), floats(timeline.nodes, "created_s")
+    ready, created = floats(timeline.machines, "ready_s"), floats(timeline.machines, "created_s")
     came = np.isfinite(ready) & (created > 0)
     order = np.argsort(created[came], kind="stable")
     ready = ready[came][order]

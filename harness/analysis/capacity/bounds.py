@@ -80,6 +80,7 @@ def _nodes(timeline: Timeline, measured: float) -> Bound | None:
     if not len(timeline.stretches(UNSCHEDULABLE)) or not timeline.is_over.any():
         return None
     on_node = timeline.of_runs(*(phase for phase in POD_PHASES if phase not in {UNSCHEDULABLE, SCHEDULING}))
+    on_node &= ~timeline.on_virtual
     start, end = floats(pods, "start_s")[on_node], floats(pods, "end_s")[on_node]
     end = np.where(np.isfinite(end), end, timeline.end_s)
     if not start.size:

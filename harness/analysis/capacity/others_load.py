@@ -1,4 +1,4 @@
-"""What other runs took from the cluster and the workflow controller while the test ran."""
+"""What others took from the cluster and the workflow controller while the test ran."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,14 @@ import numpy as np
 from harness.analysis.cost.requested import requests_by
 from harness.analysis.timeline import Floats, Timeline, beginnings, distinct, floats
 from harness.analysis.timeline.curves import merged
-from harness.model.phases import POD_PHASES, REQUESTED_CPU_CORES, REQUESTED_MEMORY_BYTES, SCHEDULING, UNSCHEDULABLE
+from harness.model.phases import (
+    POD_PHASES,
+    REQUESTED_CPU_CORES,
+    REQUESTED_MEMORY_BYTES,
+    SCHEDULING,
+    UNSCHEDULABLE,
+    is_workload,
+)
 
 _RESOURCES = ((REQUESTED_CPU_CORES, "cpu"), (REQUESTED_MEMORY_BYTES, "memory"))
 _PLACED = ~np.isin(POD_PHASES, (UNSCHEDULABLE, SCHEDULING))
@@ -15,37 +22,39 @@ _PLACED = ~np.isin(POD_PHASES, (UNSCHEDULABLE, SCHEDULING))
 
 @dataclass(frozen=True, slots=True)
 class OthersLoad:
-    """Runs of others that had pods during the test.
+    """What others had in the cluster during the test: runs, and other workloads on the nodes that the test used.
 
     Attributes:
-        runs: how many they were.
-        pods: how many pods of them were created during the test.
+        runs: runs of others that had pods.
+        workloads: other workloads, such as notebooks and services, with pods on these nodes.
+        pods: how many pods of runs were created during the test.
         created: these as a share of all pods that the controller created for runs meanwhile.
         held: share of the CPU or the memory, whichever is larger, of the nodes that this test's pods could use, which
             the others' pods requested while this test's pods waited for a node; 0 where none waited.
     """
 
     runs: int
+    workloads: int
     pods: int
     created: float
     held: float
 
 
 def others_load(timeline: Timeline) -> OthersLoad | None:
-    """Sum up the others' pods between the first arrival and the end; none without any.
-
-    Pods that work for no run, such as notebooks and deployments, are not observed outside the platform's namespaces.
-    """
+    """Sum up the others' pods between the first arrival and the end; none without any."""
     pods = timeline.others_pods
     start, end = floats(pods, "start_s"), np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s)
     pods = pods[(end > 0.0) & (start < timeline.end_s)]
     if not len(pods):
         return None
-    first = beginnings(pods["pod"].to_numpy())
-    new = int(np.count_nonzero(floats(pods, "start_s")[first] >= 0.0))
+    names = sorted(set(pods["run"]))
+    of_runs = pods[~pods["run"].isin([name for name in names if is_workload(name)])]
+    first = beginnings(of_runs["pod"].to_numpy())
+    new = int(np.count_nonzero(floats(of_runs, "start_s")[first] >= 0.0))
     own = distinct(timeline.pods["pod"].to_numpy())
     held = max(_held(timeline, metric, column) for metric, column in _RESOURCES)
-    return OthersLoad(int(pods["run"].nunique()), new, new / max(new + own, 1), held)
+    workloads = sum(map(is_workload, names))
+    return OthersLoad(len(names) - workloads, workloads, new, new / max(new + own, 1), held)
 
 
 def _held(timeline: Timeline, metric: str, column: str) -> float:

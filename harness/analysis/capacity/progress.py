@@ -48,12 +48,14 @@ class Work:
         end: seconds after t0; NaN while it still runs.
         rate: work per second, in runs.
         usual_s: how long a pod of a successful run typically holds its node.
+        of_machines: the share of all work that this is: pods on virtual nodes did the rest.
     """
 
     start: Floats
     end: Floats
     rate: Floats
     usual_s: float
+    of_machines: float
 
     def done(self, edges: Floats) -> Floats:
         """The work done in each window between `edges`, in runs; shape (len(edges) - 1,)."""
@@ -85,7 +87,10 @@ def scaling(timeline: Timeline) -> Scaling | None:
 
 
 def work(timeline: Timeline) -> Work | None:
-    """Divide runs into their pods' fractions; none when no successful run has observed pods."""
+    """Divide runs into their pods' fractions; none when no successful run has observed pods.
+
+    The fractions of pods on virtual nodes are left out: machines did not do that work.
+    """
     pods, placed = timeline.pods, timeline.of_runs(*_PLACED)
     first = beginnings(pods["pod"].to_numpy()[placed])
     if not first.size:
@@ -107,7 +112,12 @@ def work(timeline: Timeline) -> Work | None:
     part *= np.count_nonzero(np.bincount(row[good])) / float((part * count).sum())  # together they make up all runs
     # A failed pod may end at once without having worked faster.
     length = np.where(good, end - start, np.maximum(usual, 1e-9)[task])
-    return Work(start, end, part[task] / length, float(np.average(usual, weights=part * count)))
+    rate, here = part[task] / length, ~timeline.on_virtual[placed][first]
+    if not here.any():
+        return None
+    done = rate * np.nan_to_num(end - start)
+    of_machines = float(done[here].sum() / max(done.sum(), 1e-12))
+    return Work(start[here], end[here], rate[here], float(np.average(usual, weights=part * count)), of_machines)
 
 
 def _differ(nodes: Floats) -> bool:

@@ -6,7 +6,9 @@ from math import expm1
 import numpy as np
 
 from harness.analysis.capacity.model import Observation
+from harness.analysis.capacity.progress import work
 from harness.analysis.capacity.steady_state import steady_state
+from harness.analysis.cost.virtual import virtual_pods
 from harness.analysis.ledger import ledger
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline.curves import mean_active
@@ -68,22 +70,31 @@ def eviction_factor(step_s: float, evictions_per_hour: float, replacement_s: flo
 
 def _observations(timeline: Timeline) -> tuple[tuple[Observation, ...], tuple[str, ...]]:
     warnings = [f"the test is INVALID: {reason}" for reason in validity(timeline).reasons]
-    counts, over = ledger(timeline), throughput(timeline)
+    counts, over, elsewhere = ledger(timeline), throughput(timeline), virtual_pods(timeline)
     if not counts.succeeded or not len(timeline.run_nodes):
         missing = "no run succeeded" if not counts.succeeded else "no node was observed"
+        if counts.succeeded and elsewhere is not None:
+            missing = "all pods ran on virtual nodes, which have no size to fit to and are charged by pod"
         return (), (*warnings, f"the test shows nothing about capacity: {missing}")
     if counts.share(counts.failed) > _FAILED:
         warnings.append(f"{counts.failed:,} of {counts.intended:,} runs failed: only successful runs count")
+    done = work(timeline)
+    of_machines = 1.0 if done is None else done.of_machines
+    if elsewhere is not None:
+        warnings.append(
+            f"{elsewhere.share:.0%} of the pods' time was on virtual nodes, which are no machines: {of_machines:.0%} "
+            "of the work was done by machines, and the answer is for machines alone"
+        )
     ready, gone = floats(timeline.run_nodes, "ready_s"), floats(timeline.run_nodes, "gone_s")
     edges = np.linspace(0.0, max(over.makespan_s, 1e-9), 21)
     nodes = mean_active(ready, gone, edges)
     mean = float(nodes.mean())
     due = floats(timeline.runs, "due_s")
     steady = tuple(
-        Observation(per_hour * (end - start) / 3600, count, end - start, steady=True)
+        Observation(of_machines * per_hour * (end - start) / 3600, count, end - start, steady=True)
         for count, per_hour, start, end in zip(*_stretches(timeline), strict=True)
     )
-    whole = Observation(counts.succeeded, mean, over.makespan_s)
+    whole = Observation(of_machines * counts.succeeded, mean, over.makespan_s)
     if float(np.nanmax(due)) > _ARRIVALS * over.makespan_s:
         if not steady:
             return (), (*warnings, "the test shows nothing about capacity: its arrivals set its duration; use a burst")

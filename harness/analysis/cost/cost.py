@@ -102,7 +102,7 @@ def _lifetimes(timeline: Timeline) -> tuple[Floats, Floats]:
 
 def _busy_seconds(timeline: Timeline) -> float:
     """Node-seconds with at least one running step: intervals of all nodes, laid end to end and merged at once."""
-    pods, mine = timeline.pods, timeline.of_runs(RUNNING)
+    pods, mine = timeline.pods, timeline.of_runs(RUNNING) & ~timeline.on_virtual
     start = np.clip(floats(pods, "start_s")[mine], 0.0, timeline.end_s)
     end = np.clip(np.nan_to_num(floats(pods, "end_s")[mine], nan=timeline.end_s), 0.0, timeline.end_s)
     apart = pods["node"].cat.codes.to_numpy()[mine].astype(np.float64) * (timeline.end_s + 1.0)

@@ -21,8 +21,8 @@ class Requested:
     Attributes:
         resource: "CPU" or "GPU".
         held_hours: core-hours or GPU-hours requested by scheduled pods during the test.
-        held: requested by scheduled pods.
-        wanted: requested by all existing pods, those without a node included.
+        held: requested by pods scheduled to machines.
+        wanted: requested by all existing pods, those without a node included, those on virtual nodes not.
         room: allocatable on the ready nodes that can run the runs' pods.
     """
 
@@ -62,10 +62,10 @@ def dominant_shares(timeline: Timeline) -> Floats:
 
 def _of(timeline: Timeline, resource: str, metric: str, column: str) -> Requested | None:
     pods, edges, end_s = timeline.pods, throughput(timeline).edges_s, timeline.end_s
-    mine = (pods["row"] >= 0).to_numpy(dtype=bool)
+    mine = (pods["row"] >= 0).to_numpy(dtype=bool) & ~timeline.on_virtual
     placed = ~timeline.of_runs(UNSCHEDULABLE, SCHEDULING)
     held, wanted = np.zeros(edges.size - 1), np.zeros(edges.size - 1)
-    groups = _groups(timeline, metric, mine)
+    groups = by_request(timeline, metric, mine)
     if groups is None:
         return None
     for amount, chosen in groups:
@@ -79,7 +79,7 @@ def _of(timeline: Timeline, resource: str, metric: str, column: str) -> Requeste
     return Requested(resource, hours, held, wanted, _room(timeline, column, edges))
 
 
-def _groups(timeline: Timeline, metric: str, mine: Bools) -> list[tuple[float, Bools]] | None:
+def by_request(timeline: Timeline, metric: str, mine: Bools) -> list[tuple[float, Bools]] | None:
     """Rows of `pods` by the amount that their pods request; none when a task's requests are unknown."""
     tasks = timeline.pods["task"].cat
     code, number = tasks.codes.to_numpy(), timeline.pods["pod"].to_numpy()

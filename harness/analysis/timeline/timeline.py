@@ -51,7 +51,7 @@ class Timeline:
             platform and the cluster.
         others_events: the same of other workloads.
         samples: metric, at_s, value, labels (a JSON text).
-        nodes: name, pool, created_s, ready_s, gone_s, cpu, memory, gpu, pods, spot, price.
+        nodes: name, pool, created_s, ready_s, gone_s, cpu, memory, gpu, pods, spot, price, virtual (no machine).
         skew_s: by how much the platform's clock is ahead; its timestamps above are already corrected.
         memory: results of `remembered` functions.
     """
@@ -85,6 +85,8 @@ class Timeline:
         pods, others_pods = joined_pods(spans, ~whole, runs["run"], start_at)
         happened = shifted(events, start_at, at="at_s")
         nodes = shifted(frames["nodes"], start_at, created_at="created_s", ready_at="ready_s", gone_at="gone_s")
+        if "virtual" not in nodes:  # in older folders
+            nodes["virtual"] = False
         if skew_s:
             _set_back(skew_s, runs, (pods, others_pods), happened, nodes)
         samples = shifted(frames["samples"], start_at, at="at_s")
@@ -148,11 +150,26 @@ class Timeline:
     @property
     @remembered
     def run_nodes(self) -> pd.DataFrame:
-        """The nodes of the pools that the runs' pods ran on; all nodes when that is unknown."""
+        """The machines of the pools that the runs' pods ran on; all machines when that is unknown."""
         nodes, homes = self.nodes, self.pods["node"].cat
         hosts = homes.categories[np.bincount(homes.codes.to_numpy(), minlength=len(homes.categories)) > 0]
         pools = set(nodes["pool"][nodes["name"].isin(hosts)])
-        return nodes[nodes["pool"].isin(pools)] if pools else nodes
+        return self.machines[self.machines["pool"].isin(pools)] if pools else self.machines
+
+    @property
+    @remembered
+    def machines(self) -> pd.DataFrame:
+        """The nodes without the virtual ones, which have no size: a cloud runs each of their pods by itself."""
+        return self.nodes[~self.nodes["virtual"].to_numpy(dtype=bool)]
+
+    @property
+    @remembered
+    def on_virtual(self) -> Bools:
+        """Per row of `pods`: it is on a virtual node."""
+        names = self.nodes["name"][self.nodes["virtual"].to_numpy(dtype=bool)]
+        homes = self.pods["node"].cat
+        # Rows without a node have the code -1, which is the last of these.
+        return np.append(np.asarray(homes.categories.isin(names), dtype=np.bool_), False)[homes.codes.to_numpy()]
 
     @property
     def answers_are_results(self) -> bool:

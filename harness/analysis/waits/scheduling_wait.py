@@ -12,6 +12,7 @@ from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.storing import storing
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import (
+    CLAIM_FAILED,
     PROVISIONING,
     PULLING,
     RUNNING,
@@ -24,8 +25,11 @@ FAILED_SCHEDULING = "FailedScheduling"
 # Reasons and messages of cluster-autoscaler (its scale-up events, and its reasons for skipping a node group) and of
 # Karpenter (events of pods and of NodeClaims), as their public sources word them.
 _FAILED_SCALE_UP = frozenset(
-    {"FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut", "FailedScaleUp", "InsufficientCapacityError"}
-)
+    {
+        "FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut", "FailedScaleUp", "InsufficientCapacityError",
+        CLAIM_FAILED,
+    }
+)  # fmt: skip
 _MAY_SAY_MAX = frozenset({NOT_TRIGGERED_SCALE_UP, FAILED_SCHEDULING, "MaxNodesTotalReached"})
 _BACKS_OFF = re.compile(r"in backoff after failed scale-up")
 _AT_MAX = re.compile(

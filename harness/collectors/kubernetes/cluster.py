@@ -1,4 +1,4 @@
-"""Nodes, pods, events, volume claims and workflows of the cluster, each listed once and then watched."""
+"""Nodes, pods, events, volume claims, workflows and Karpenter's claims, each listed once and then watched."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -7,11 +7,13 @@ from harness.collectors.collector import Observation
 from harness.collectors.kubernetes.events import Events
 from harness.collectors.kubernetes.kube_api import KubeApi
 from harness.collectors.kubernetes.launcher_logs import LauncherLogs
+from harness.collectors.kubernetes.node_claims import VERSIONS, NodeClaims
 from harness.collectors.kubernetes.nodes import Nodes
 from harness.collectors.kubernetes.observed_pods import Pods
+from harness.collectors.kubernetes.other_pods import OtherPods
 from harness.collectors.kubernetes.pods import WORKFLOW
 from harness.collectors.kubernetes.pvcs import Claims
-from harness.collectors.kubernetes.reflector import OnChange, Reflector
+from harness.collectors.kubernetes.reflector import Manifest, OnChange, Reflector
 from harness.collectors.kubernetes.workflow_reader import ARGO, WorkflowReader
 from harness.collectors.kubernetes.workflows import KIND as WORKFLOW_KIND
 from harness.collectors.kubernetes.workflows import Workflows
@@ -43,8 +45,11 @@ class Cluster:
         recorded = observation.folder.records(Event)
         phases = ((each.object, each.reason) for each in recorded if each.kind == WORKFLOW_KIND)
         self._workflows = Workflows(journal, since, phases)
+        self._others = OtherPods(journal, since, observation.settings.platform_namespaces)
         self._events = Events(journal, self._pods.see_event, since, recorded, self._workflows.run_of)
         self._claims = Claims(journal)
+        self._node_claims = NodeClaims(journal, since, recorded)
+        self._karpenter = False
         self._reader = WorkflowReader(
             self._api, self._workflows, journal, observation.activity, lambda: self._pods.working
         )
@@ -78,7 +83,12 @@ class Cluster:
             return LiveObserver(kubernetes=self._problem) if self._problem else None
         if not all(reflector.looked for reflector in self._reflectors):
             return None
-        return LiveObserver(ready_nodes=self._nodes.ready, nodes=len(self._nodes), pods=self._pods.phases())
+        return LiveObserver(
+            ready_nodes=self._nodes.ready,
+            nodes=len(self._nodes),
+            coming_nodes=self._node_claims.coming if self._karpenter else None,
+            pods=self._pods.phases(),
+        )
 
     def _follow(self, stop: threading.Event) -> None:
         followed: list[Reflector | WorkflowReader | Polling] = [*self._reflectors, self._heartbeat()]
@@ -97,6 +107,7 @@ class Cluster:
         activity = self._observation.activity
         while not stop.wait(_TICK_S):
             self._events.release()
+            self._others.use(self._pods.hosts)
             looked = all(reflector.looked for reflector in self._reflectors)
             activity.pods = self._pods.alive if looked else None
             activity.worked = self._pods.runs if looked else None
@@ -130,14 +141,35 @@ class Cluster:
         yield self._reflector("nodes", "/api/v1/nodes", self._nodes.see)
         for path in self._paths("/api/v1", "pods", namespaces):
             yield self._reflector("pods", path, self._pods.see, steps)
-        for name in platform:
-            yield self._reflector("platform's pods", f"/api/v1/namespaces/{name}/pods", self._pods.see, others)
+            yield self._reflector("pods without a run", path, self._see_other, others)
         for path in events:
             yield self._reflector("events", path, self._events.see, tracks=False)
         for name in namespaces:
             path = f"/api/v1/namespaces/{name}/persistentvolumeclaims"
             yield self._reflector("volume claims", path, self._claims.see)
         yield from self._workflow_reflectors
+        if path := self._node_claims_path():
+            self._karpenter = True
+            yield self._reflector("node claims", path, self._node_claims.see)
+
+    def _see_other(self, change: str, manifest: Manifest) -> None:
+        """Of the platform's components, failures count; of other workloads, what they hold."""
+        of_platform = manifest["metadata"].get("namespace") in self._observation.settings.platform_namespaces
+        (self._pods if of_platform else self._others).see(change, manifest)
+
+    def _node_claims_path(self) -> str:
+        """The list of Karpenter's claims; "" where there is no Karpenter, or they may not be listed."""
+        for version in VERSIONS:
+            try:
+                self._api.get(f"{version}/nodeclaims", {"limit": "1"})
+            except UnreachableError as error:
+                if error.status == _FORBIDDEN:
+                    return ""
+                if error.status != _NOT_FOUND:
+                    raise
+            else:
+                return f"{version}/nodeclaims"
+        return ""
 
     def _paths(self, api: str, plural: str, namespaces: tuple[str, ...]) -> list[str]:
         """The list of all namespaces if that is allowed and wanted, else one list for each of `namespaces`.

@@ -48,14 +48,19 @@ def node_of(manifest: Mapping[str, Any], before: Node | None = None) -> Node:
         memory=parse_quantity(allocatable.get("memory", 0)),
         gpu=float(sum(parse_quantity(allocatable[name]) for name in GPUS if name in allocatable)),
         pods=int(parse_quantity(allocatable.get("pods", 110))),
+        virtual=_virtual(labels) is not None,
         spot=any((name.lower(), value.lower()) in _SPOT_LABELS for name, value in labels.items()),
     )
 
 
 def _pool(labels: Mapping[str, str]) -> str:
-    virtual = (pool for (name, value), pool in _VIRTUAL.items() if labels.get(name) == value)
     named = (labels[name] for name in _POOL_LABELS if labels.get(name))
-    return next(virtual, None) or next(named, _NO_POOL)
+    return _virtual(labels) or next(named, _NO_POOL)
+
+
+def _virtual(labels: Mapping[str, str]) -> str | None:
+    """The pool of a node that is no machine."""
+    return next((pool for (name, value), pool in _VIRTUAL.items() if labels.get(name) == value), None)
 
 
 def ready_since(manifest: Mapping[str, Any]) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.events import BEFORE_NS
 from harness.collectors.kubernetes.launcher_logs import EndedPod, LauncherLog, ended_pod
-from harness.collectors.kubernetes.pod_requests import RecordedRequests
+from harness.collectors.kubernetes.pod_requests import RecordedRequests, requests_of
 from harness.collectors.kubernetes.pods import PodLife
 from harness.collectors.kubernetes.reflector import Manifest
 from harness.model.records import Span
@@ -31,6 +31,7 @@ class Pods:
 
     Attributes:
         runs: runs that pods have worked for.
+        hosts: nodes that they have been on.
     """
 
     def __init__(self, journal: Journal, since: int, offer: Callable[[EndedPod], None] = lambda _: None) -> None:
@@ -41,6 +42,7 @@ class Pods:
         self._by_name: dict[tuple[str, str], str] = {}  # the latest uid of each (namespace, name)
         self._alive: set[str] = set()  # of runs
         self.runs: set[str] = set()
+        self.hosts: frozenset[str] = frozenset()
         self._requests = RecordedRequests()
         self._ahead: int | None = None  # offset of our clock plus delay of the watch, against the cluster's clock, ns
         self._lock = threading.Lock()
@@ -54,15 +56,19 @@ class Pods:
             if known is None:
                 known = self._pods[uid] = _Known(PodLife.of(manifest), {}, now_at)
                 self._by_name[str(metadata.get("namespace", "")), str(metadata["name"])] = uid
+                if known.life.run:
+                    requests = requests_of(manifest.get("spec") or {})
+                    for sample in self._requests.samples(known.life.task, known.life.name, requests, now_at):
+                        self._journal.write(sample)
             life, was_over = known.life, known.life.over is not None
             if change == "DELETED":
                 life.see_deleted(manifest, now_at)
             else:
                 life.see(manifest, now_at)
             if life.run:
-                for sample in self._requests.samples(life.task, life.name, manifest.get("spec") or {}, now_at):
-                    self._journal.write(sample)
                 self.runs.add(life.run)
+                if life.node:
+                    self.hosts |= {life.node}
             if life.run and life.over is None:
                 self._alive.add(uid)
             else:

@@ -54,12 +54,11 @@ class RecordedRequests:
         self._by_task: dict[str, Requests] = {}
         self._pods: set[str] = set()
 
-    def samples(self, task: str, pod: str, spec: Mapping[str, Any], now_at: int) -> Iterator[Sample]:
+    def samples(self, task: str, pod: str, requests: Requests, now_at: int) -> Iterator[Sample]:
         """The samples to write for this pod: none when it requests the same as its task's first pod."""
         if pod in self._pods:
             return
         self._pods.add(pod)
-        requests = requests_of(spec)
         usual = self._by_task.get(task)
         if usual == requests:
             return

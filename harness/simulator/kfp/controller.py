@@ -179,8 +179,8 @@ class Controller:
         self.client.events.add(workflow.unsaid)
         workflow.unsaid = 0
         self._changed(workflow)
-        if self.settings.settle_s:
-            self._loop.after(self.settings.settle_s, self.queue.done, workflow)
+        if self.settings.settle_of_version_s:
+            self._loop.after(self.settings.settle_of_version_s, self.queue.done, workflow)
         else:
             self.queue.done(workflow)
 

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable
 
 from harness.simulator.engine.events import EventLoop
+from harness.simulator.engine.queues import ProcessorSharing
 from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.profile import Controller as Settings
 
@@ -19,6 +20,7 @@ class WorkQueue:
         self._loop = loop
         self._reconcile = reconcile  # called when a worker has looked at a workflow; ends with `done`
         self._operation_s = settings.operation_s
+        self._cpu = ProcessorSharing(loop, settings.cpu) if settings.cpu else None
         self._ready: deque[Workflow] = deque()
         self.workers = settings.workers
         self.requeue_s = settings.requeue_s
@@ -77,4 +79,7 @@ class WorkQueue:
                 continue
             self.busy += 1
             workflow.busy, workflow.queued = True, False
-            self._loop.after(self._operation_s, self._reconcile, workflow)
+            if self._cpu is None:
+                self._loop.after(self._operation_s, self._reconcile, workflow)
+            else:
+                self._cpu.add(self._operation_s, 1.0, self._reconcile, workflow)

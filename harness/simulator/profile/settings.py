@@ -178,9 +178,19 @@ class Requests:
     results: int = 1  # of an ended workflow: deletes its task results, in the workflows' API group
 
 
-# By Argo's version. 4.0 is measured (4.0.8, audit log of the API server); with those of 3.5, its published throughput
-# comes out (CNOE, Argo Workflows Controller Scalability Testing on Amazon EKS, 3.5.4 with podGC).
-ARGO = {"4.0": Requests(), "3.5": Requests(end=0)}
+@dataclass(frozen=True, slots=True)
+class Argo:
+    """What differs between versions of the workflow controller."""
+
+    requests: Requests = Requests()
+    settle_s: Seconds = 0.0  # of sleep after each update of a workflow: the worker waits for its informer
+
+
+# By Argo's version. 4.0 is measured (4.0.8, audit log of the API server). Before, the controller wrote its update into
+# its informer instead of sleeping (INFORMER_WRITE_BACK, argo-workflows#15079); with the requests of 3.5, its published
+# throughput comes out (CNOE, Argo Workflows Controller Scalability Testing on Amazon EKS, 3.5.4 with podGC). 4.1
+# recognises outdated workflows and does not sleep either (argo-workflows#15627; unverified).
+ARGO = {"4.0": Argo(settle_s=1.0), "3.5": Argo(Requests(end=0)), "4.1": Argo()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +200,13 @@ class Controller:
     Its client limits requests per API group: pods, ConfigMaps and events are in one, workflows in another.
     """
 
-    argo: Annotated[str, OneOf(tuple(ARGO))] = "4.0"  # version: determines the requests
+    argo: Annotated[str, OneOf(tuple(ARGO))] = "4.0"  # version: determines the requests and the sleep
     requests: Requests | None = None  # other than the version's
+    settle_s: Seconds | None = None  # of sleep after each update of a workflow, other than the version's
     workers: Count = 32  # --workflow-workers
     cleanup_workers: Count = 4  # --pod-cleanup-workers
     operation_s: Seconds = 0.08  # of one reconciliation of one workflow, without waits
-    settle_s: Seconds = 1.0  # of sleep after each update of a workflow: the worker waits for its informer
+    cpu: Cores = 0.0  # that all reconciliations share: the controller's limit, or its machine's; 0 is no limit
     qps: Rate = 20.0  # of each API group
     burst: Count = 30
     requeue_s: Seconds = 10.0  # DEFAULT_REQUEUE_TIME: from a change to the next reconciliation, unless one is due
@@ -211,7 +222,12 @@ class Controller:
     @property
     def requests_of_version(self) -> Requests:
         """The requests in effect."""
-        return self.requests or ARGO[self.argo]
+        return self.requests or ARGO[self.argo].requests
+
+    @property
+    def settle_of_version_s(self) -> float:
+        """The sleep in effect."""
+        return ARGO[self.argo].settle_s if self.settle_s is None else self.settle_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class TestNodes:
         self, labels: dict[str, str], pool: str, spot: bool
     ) -> None:
         found = node_of(node(labels=labels))
-        assert (found.pool, found.spot) == (pool, spot)
+        assert (found.pool, found.spot, found.virtual) == (pool, spot, pool in {"virtual-node", "fargate"})
 
 
 class TestPods:

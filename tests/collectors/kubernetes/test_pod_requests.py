@@ -32,11 +32,11 @@ def test_a_pod_occupies_what_the_scheduler_counts(spec, expected):
 
 def test_a_task_s_requests_are_recorded_once_and_then_only_pods_that_differ():
     recorded = RecordedRequests()
-    usual, other = {"containers": [container(cpu="1")]}, {"containers": [container(cpu="2")]}
+    usual, other = Requests(cpu=1.0), Requests(cpu=2.0)
     told = [
         sample.labels | {"value": sample.value}
-        for pod, spec in (("a", usual), ("b", usual), ("c", other), ("c", other))
-        for sample in recorded.samples("train", pod, spec, 1)
+        for pod, requests in (("a", usual), ("b", usual), ("c", other), ("c", other))
+        for sample in recorded.samples("train", pod, requests, 1)
         if sample.metric == "requested_cpu_cores"
     ]
     assert told == [{"task": "train", "value": 1.0}, {"pod": "c", "value": 2.0}]

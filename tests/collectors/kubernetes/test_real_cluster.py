@@ -175,6 +175,46 @@ def test_the_shipped_roles_suffice_and_allow_no_writing(
     assert not of_ourselves(folder)
 
 
+def test_karpenters_claims_are_watched_where_the_cluster_has_the_type(
+    real_cluster: RealCluster, tmp_path: Path
+) -> None:
+    from kubernetes import client
+
+    api, group = real_cluster.client(), "karpenter.sh"
+    kind = {"plural": "nodeclaims", "singular": "nodeclaim", "kind": "NodeClaim"}
+    anything = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": anything, "subresources": {"status": {}}}
+    spec = {"group": group, "scope": "Cluster", "names": kind, "versions": [version]}
+    types, claims = client.ApiextensionsV1Api(api), client.CustomObjectsApi(api)
+    name = f"nodeclaims.{group}"
+    types.create_custom_resource_definition({"metadata": {"name": name}, "spec": spec})
+
+    def established() -> bool:
+        conditions = types.read_custom_resource_definition(name).status.conditions or ()
+        return any(each.type == "Established" and each.status == "True" for each in conditions)
+
+    until(established, "the new type")
+    try:
+        with observing(tmp_path, kubeconfig=str(real_cluster.kubeconfig)) as (cluster, folder):
+            until(lambda: live(cluster).coming_nodes == 0, "the first listing")
+            document = {"apiVersion": f"{group}/v1", "kind": "NodeClaim", "metadata": {"name": "default-a"}}
+            claims.create_cluster_custom_object(group, "v1", "nodeclaims", document)
+            until(lambda: live(cluster).coming_nodes == 1, "the claim")
+            condition = {"type": "Launched", "status": "Unknown", "reason": "LaunchFailed", "message": "no capacity"}
+            status = {"status": {"conditions": [condition]}}
+            claims.patch_cluster_custom_object_status(group, "v1", "nodeclaims", "default-a", status)
+            claims.delete_cluster_custom_object(group, "v1", "nodeclaims", "default-a")
+            until(lambda: live(cluster).coming_nodes == 0, "its end")
+    finally:
+        types.delete_custom_resource_definition(name)
+    told = [(each.reason, each.message) for each in folder.records(Event) if each.kind == "NodeClaim"]
+    assert told == [
+        ("Created", ""),
+        ("NodeClaimFailed", "LaunchFailed: no capacity"),
+        ("NodeClaimFailed", "deleted before it was launched: LaunchFailed: no capacity"),
+    ]
+
+
 def _account(real: RealCluster, namespace: str, name: str, tmp_path: Path) -> str:
     """A kubeconfig that acts as a service account."""
     path = tmp_path / "account"

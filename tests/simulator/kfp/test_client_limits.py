@@ -9,9 +9,11 @@ from harness.simulator.engine.events import EventLoop
 from harness.simulator.engine.queues import TokenBucket
 from harness.simulator.kfp.argo_events import nodes
 from harness.simulator.kfp.client import Background, Client
+from harness.simulator.kfp.workflow import Workflow
 from harness.simulator.platform import Platform
 from harness.simulator.profile import Controller, Requests
 from tests.support.kfp_sdk import compiled, step
+from tests.support.measured import ONE_POD
 from tests.support.platforms import profile, submit, upload
 
 
@@ -92,6 +94,38 @@ def test_the_requests_of_a_run_are_those_of_the_version(controller: dict[str, An
     found = {name: count for name, count in platform.controller.client.counts.items() if count}
     del found["workflows update"]
     assert found == counts
+
+
+@pytest.mark.parametrize(
+    ("settings", "after_s"),
+    [
+        ({}, 1.0),
+        ({"cpu": 2.0}, 2.0),  # four reconciliations of a second each on two CPUs
+        ({"cpu": 8.0}, 1.0),
+    ],
+)
+def test_reconciliations_share_the_controllers_cpu(settings: dict[str, Any], after_s: float) -> None:
+    quick: dict[str, Any] = {"qps": 1e6, "burst": 10**6, "operation_s": 1.0, "settle_s": 0.0}
+    platform = Platform(profile(controller=Controller(**quick, **settings)))
+    workflows = [Workflow(f"w{k}", f"w{k}", "", graph=ONE_POD, parameters={}, created=0.0) for k in range(4)]
+    for each in workflows:
+        platform.controller.add(each)
+    platform.loop.run(10.0)
+    assert [each.started for each in workflows] == pytest.approx([after_s] * 4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sleeps_s"),
+    [({"argo": "3.5"}, 0.0), ({"argo": "4.1"}, 0.0), ({}, 1.0), ({"argo": "3.5", "settle_s": 2.0}, 2.0)],
+)
+def test_only_the_measured_version_sleeps_after_an_update(settings: dict[str, Any], sleeps_s: float) -> None:
+    """With one worker, a second workflow starts after the first one's update, and the sleep."""
+    platform = Platform(profile(controller=Controller(workers=1, qps=1e6, burst=10**6, operation_s=0.5, **settings)))
+    workflows = [Workflow(f"w{k}", f"w{k}", "", graph=ONE_POD, parameters={}, created=0.0) for k in range(2)]
+    for each in workflows:
+        platform.controller.add(each)
+    platform.loop.run(5.0)
+    assert [each.started for each in workflows] == pytest.approx([0.5, 1.0 + sleeps_s])
 
 
 def test_a_workflow_has_the_nodes_and_events_that_were_recorded(tmp_path: Any) -> None:

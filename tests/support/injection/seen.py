@@ -4,16 +4,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from harness.detectors.capability import Access
 from harness.model import Event, Node, Sample, Span
 from harness.model.phases import (
     CACHED,
+    LAUNCHER_ERROR,
     NODE_CPU_CORES,
     REQUESTED_CPU_CORES,
     REQUESTED_GPUS,
     REQUESTED_MEMORY_BYTES,
     RUN,
+    SERVICE_PHASES,
     STORE_AVAILABLE_BYTES,
     STORE_CAPACITY_BYTES,
+    STORE_PROBE_SECONDS,
+    STORE_REQUEST_SECONDS,
     UPLOAD_SECONDS,
 )
 
@@ -25,7 +30,7 @@ _SPACE = {STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES}
 def _of_pod(record: Any) -> bool:
     match record:
         case Span(phase=phase):
-            return phase != RUN
+            return phase != RUN and phase not in SERVICE_PHASES  # a service's answer names its own phases
         case Event(kind=kind):
             return kind == "Pod"
         case Sample(metric=metric):
@@ -39,6 +44,15 @@ def _of_node(record: Any) -> bool:
 
 def _pod_event(record: Any) -> bool:
     return isinstance(record, Event) and record.kind == "Pod"
+
+
+def _of_log(record: Any) -> bool:
+    match record:
+        case Sample(metric=metric):
+            return metric == UPLOAD_SECONDS
+        case Event(reason=reason):
+            return reason == LAUNCHER_ERROR
+    return False
 
 
 def _of_workflow(record: Any) -> bool:
@@ -56,10 +70,19 @@ SOURCES: Mapping[str, Callable[[Any], bool]] = {
     "nodes": _of_node,
     "pod events": _pod_event,
     "workflows": _of_workflow,
+    "step logs": _of_log,
     "store": _measured(_SPACE),
+    "store requests": _measured({STORE_REQUEST_SECONDS, STORE_PROBE_SECONDS}),
     "node cpu": _measured({NODE_CPU_CORES}),
 }
 RUNS_ONLY = frozenset(SOURCES)
+# What installations add one after the other → the sources that are still missing with it.
+MISSING_WITH: Mapping[Access, frozenset[str]] = {
+    Access.API: RUNS_ONLY,
+    Access.KUBECONFIG: frozenset({"node cpu", "store requests"}),
+    Access.METRICS_SERVER: frozenset({"store requests"}),
+    Access.PROMETHEUS: frozenset(),
+}
 
 
 def seen(records: Iterable[Any], *, without: frozenset[str], whole: bool) -> Iterator[Any]:

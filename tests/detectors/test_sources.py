@@ -1,0 +1,53 @@
+"""Every detector works from the sources that docs/observation.md names, and says what it lacked."""
+
+from functools import partial
+
+import pytest
+
+from harness.detectors import detectors, diagnose
+from tests.support.detector_sources import HEADING, LEVELS, at_level, changes, diagnosed, missing, row, word
+from tests.support.e2e import ROOT
+from tests.support.injected import INJECTED
+from tests.support.injection import case as injected_case
+from tests.support.injection.cases import CASES
+
+TABLE = (ROOT / "docs" / "observation.md").read_text().partition("<!-- detectors:")[2].partition("<!-- end -->")[0]
+DETECTORS = {each.NAME: each for each in detectors()}
+# What else may be named where the cause was not seen: full nodes where nobody saw why, a store that takes nothing,
+# runs that failed or did not end for no known reason.
+CONFUSED = {"nodes-exhausted", "store-full", "failures", "censoring"}
+
+
+def test_the_page_has_a_line_for_every_detector():
+    lines = [line for line in TABLE.splitlines() if line.startswith("|")]
+    assert tuple(lines[: len(HEADING)]) == HEADING
+    assert [line.split("`")[1] for line in lines[len(HEADING) :]] == sorted(DETECTORS)
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_a_detector_finds_its_fault_from_the_sources_that_the_page_names_and_says_what_it_lacked(name, tmp_path):
+    detector, words = DETECTORS[name], {}
+    for level in changes(detector):
+        diagnosis = diagnosed(INJECTED[name](), level, tmp_path / level.name)
+        words[level] = word(detector, level, diagnosis)
+        assert words[level], f"the fault was neither found nor left open with {level}"
+        said = {e.name: e.lacked for e in (*diagnosis.not_judged, *diagnosis.judged_with_less)}
+        lacked = {each.observation for each in said.get(name, ())}
+        assert lacked >= set(missing(detector, level))
+        found = [each.name for each in diagnosis.findings]
+        assert words[level] != "no" or found[:1] == [] or found[0] in CONFUSED
+    assert row(detector, words) in TABLE.splitlines()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", CASES)
+def test_the_simulated_fault_is_found_from_the_same_sources(name, monkeypatch):
+    detector = next(each for each in DETECTORS.values() if name in getattr(each, "FAULTS", ()))
+    line = next(line for line in TABLE.splitlines() if f"`{detector.NAME}`" in line)
+    told = dict(zip(LEVELS, (cell.strip() for cell in line.split("|")[2:6]), strict=True))
+    found = {}
+    for level in LEVELS:
+        of_level = partial(at_level, level=level, answers=CASES[name].of_hetida)
+        monkeypatch.setattr(injected_case, "seen", lambda records, of_level=of_level, **_: of_level(records))
+        found[level] = word(detector, level, diagnose(injected_case.simulated(CASES[name], 1.0, 1)))
+    assert found == told

@@ -1,0 +1,88 @@
+"""From which sources each detector works: what it declares, and what it says of its injected case.
+
+``python -m tests.support.detector_sources`` prints the table of docs/observation.md.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import takewhile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from harness.detectors import Detector, detectors, diagnose
+from harness.detectors.capability import Access, Capability
+from harness.detectors.diagnosis import uses
+from harness.model import Event
+from harness.model.findings import Diagnosis
+from tests.support.injected import INJECTED
+from tests.support.injection.seen import MISSING_WITH, seen
+from tests.support.timelines import Story
+
+LEVELS = tuple(MISSING_WITH)
+HEADING = (
+    "| detector | API only | + kubeconfig | + metrics-server | + Prometheus | without … its verdict lacks … |",
+    "|---|---|---|---|---|---|",
+)
+
+
+def shown(capability: Capability, level: Access) -> bool:
+    """Whether it is shown by this level or one before it."""
+    return not {*takewhile(lambda each: each != level, LEVELS), level}.isdisjoint(capability.shown_by)
+
+
+def missing(detector: Detector, level: Access) -> Mapping[Capability, str]:
+    """What a detector uses and does not see at this level, with what its verdict lacks."""
+    return {each: loses for each, loses in uses(detector).items() if not shown(each, level)}
+
+
+def changes(detector: Detector) -> tuple[Access, ...]:
+    """The levels at which a detector sees more than at the one before; the first one is always among them."""
+    counts = [len(missing(detector, level)) for level in LEVELS]
+    return tuple(level for k, level in enumerate(LEVELS) if not k or counts[k] != counts[k - 1])
+
+
+def at_level(records: Iterable[Any], level: Access, *, answers: bool = False) -> Iterator[Any]:
+    """The records of this level's sources. KFP's API gives no reason for a failed run; `answers` of a service do."""
+    for each in seen(records, without=MISSING_WITH[level], whole=False):
+        yield replace(each, message="") if isinstance(each, Event) and each.kind == "Run" and not answers else each
+
+
+def diagnosed(story: Story, level: Access, place: Path) -> Diagnosis:
+    """The diagnosis of a handwritten test from the sources of this level."""
+    story.records = list(at_level(story.records, level, answers=story.target == "hetida"))
+    return diagnose(story.timeline(place))
+
+
+def word(detector: Detector, level: Access, diagnosis: Diagnosis) -> str:
+    """The outcome in a cell of the table; "" where the fault was neither found nor left open."""
+    if detector.NAME in {each.name for each in diagnosis.not_judged}:
+        return "no"
+    if detector.NAME not in {each.name for each in diagnosis.findings}:
+        return ""
+    return "less" if missing(detector, level) else "yes"
+
+
+def row(detector: Detector, words: Mapping[Access, str]) -> str:
+    """The table's line, from the outcomes at the levels where they may change."""
+    cells: list[str] = []
+    for level in LEVELS:
+        cells.append(words[level] if level in words else cells[-1])
+    loses = "; ".join(f"{each} ({loses})" for each, loses in uses(detector).items() if loses)
+    return f"| `{detector.NAME}` | {' | '.join(cells)} | {loses} |"
+
+
+def main() -> None:
+    """Print the table."""
+    print("\n".join(HEADING))
+    for detector in detectors():
+        with TemporaryDirectory() as place:
+            words = {
+                level: word(detector, level, diagnosed(INJECTED[detector.NAME](), level, Path(place) / level.name))
+                for level in changes(detector)
+            }
+        print(row(detector, words))
+
+
+if __name__ == "__main__":
+    main()
