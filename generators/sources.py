@@ -73,7 +73,6 @@ class Vocabulary:
 
         return draw
 
-
     def _check_counts(self, provider: Callable[..., object]) -> None:
         """Arguments that say how much to draw are bounded: one value could fill the memory.
 

@@ -201,7 +201,7 @@ def _repeated(value: object, place: Place, path: str) -> _Piece:
     if not (isinstance(least, int) and isinstance(most, int) and 0 <= least <= most and 1 <= most <= 1000):
         raise place.error(f"min {least} and max {most}", "give whole numbers, 0 <= min <= max <= 1000, max at least 1")
     if (pieces := _pieces(value)) > _MOST_PIECES:
-        raise place.error(f"{pieces:,} values are repeated", f"repeat at most {_MOST_PIECES:,}, lists in lists included")
+        raise place.error(f"{pieces:,} values", f"give at most {_MOST_PIECES:,}, with all lists at their longest")
     items = tuple(_part(value["of"], place / "of", f"{path}[{index}]") for index in range(most))
     return _Repeated(items, least, f"{path}#")
 

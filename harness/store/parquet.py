@@ -160,10 +160,9 @@ def _check_pages(source: BinaryIO, path: object) -> int:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return any(
-        is_such(kind)
-        for is_such in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-    )
+    of = pa.types
+    texts = (of.is_string, of.is_large_string, of.is_string_view, of.is_binary, of.is_large_binary, of.is_binary_view)
+    return any(is_such(kind) for is_such in texts)
 
 
 def _bounded(table: pq.ParquetFile, names: list[str], most: int, path: object) -> Iterator[pa.RecordBatch]:

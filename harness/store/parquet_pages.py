@@ -4,7 +4,6 @@ Footer and page headers are structs of Thrift's compact protocol; their fields a
 the format's specification. Arrow follows any nesting of columns by recursion, and any size by an allocation.
 """
 
-import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
@@ -12,6 +11,7 @@ from typing import Any, BinaryIO
 from harness.model.errors import ConfigError
 
 _MOST_FOOTER = 4 * 2**20  # bytes; each takes up to forty bytes of memory
+_MOST_HEADER = 2**20  # bytes; it may hold the least and the greatest text of its page
 _MOST_LEVELS = 10  # of structs and lists: real files have six
 _LONGEST_VALUE = 64  # bytes, of a fixed length
 _MAGIC = b"PAR1"
@@ -33,9 +33,7 @@ def decompressed_bytes(source: BinaryIO, path: object) -> int:
     try:
         footer = _footer(source, size)
         names = _columns(footer[2][1:])
-        chunks = [chunk[3] for group in footer[4] for chunk in group[1]]
-        if any(len(group[1]) != len(names) for group in footer[4]):
-            raise ValueError("a row group lacks a column")
+        chunks = [chunk[3] for group in footer[4] for _, chunk in zip(names, group[1], strict=True)]
         return sum(_decompressed(page) for chunk in chunks for page in _pages(source, chunk, size))
     except (EOFError, IndexError, KeyError, TypeError, ValueError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error) or "it ends early"
@@ -50,7 +48,7 @@ def _footer(source: BinaryIO, size: int) -> Struct:
     if not length <= min(size - 8, _MOST_FOOTER):
         raise ValueError(f"its footer has {length:,} bytes")
     source.seek(size - 8 - length)
-    return _Thrift(io.BytesIO(source.read(length))).struct()
+    return _Thrift(source, length).struct()
 
 
 def _columns(elements: Sequence[Struct]) -> set[str]:
@@ -75,7 +73,7 @@ def _pages(source: BinaryIO, chunk: Struct, size: int) -> Iterator[Struct]:
         raise ValueError("a column is beyond the end of the file")
     source.seek(begin)
     while source.tell() < end:
-        page = _Thrift(source).struct()
+        page = _Thrift(source, _MOST_HEADER).struct()
         yield page
         source.seek(page[3], os.SEEK_CUR)
 
@@ -94,10 +92,11 @@ def _decompressed(page: Struct) -> int:
 
 
 class _Thrift:
-    """Reads values of Thrift's compact protocol."""
+    """Reads values of Thrift's compact protocol, from at most `left` bytes."""
 
-    def __init__(self, source: BinaryIO) -> None:
+    def __init__(self, source: BinaryIO, left: int) -> None:
         self._source = source
+        self._left = left
 
     def struct(self, level: int = 0) -> Struct:
         """The values of the fields by their numbers, in the order of the specification's types."""
@@ -144,8 +143,9 @@ class _Thrift:
         return self._bytes(1)[0]
 
     def _bytes(self, count: int) -> bytes:
-        if count > _MOST_FOOTER:
-            raise ValueError(f"a value of {count:,} bytes")
+        self._left -= count
+        if self._left < 0:
+            raise EOFError
         found = self._source.read(count)
         if len(found) < count:
             raise EOFError
