@@ -15,7 +15,7 @@ from jsonschema.validators import extend
 from generators.document import Document, Place
 
 # To JSON Schema 3.0 is an integer; no list has 3.0 values.
-_Validator = extend(
+_Validator = extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int),
 )
