@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from harness import reading
 from harness.model.errors import ConfigError
 
 VARIABLE = "PIPESWARM_TOKEN"
@@ -58,6 +57,8 @@ def read_token(file: str, environment: Mapping[str, str]) -> str:
     """
     if not file:
         return environment.get(VARIABLE, "")
+    from harness import reading
+
     try:
         return reading.as_text(reading.read_bytes(Path(file), _MOST_BYTES), f"the token file {file}").strip()
     except OSError as error:
