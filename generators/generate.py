@@ -61,37 +61,42 @@ def generate(job: Job, out: BinaryIO, progress: Progress, processes: int = 1, bl
 def _write(job: Job, out: BinaryIO, progress: Progress, processes: int, block_rows: int) -> None:
     sampler = Sampler(job.spec, job.seed, job.rows, job.sources)
     starts = range(0, job.rows, block_rows)
-    blocks = [(start, min(start + block_rows, job.rows)) for start in starts]
+    blocks = ((start, min(start + block_rows, job.rows)) for start in starts)
     # The first block is always drawn here: it determines the column types and finds errors early.
-    first = sampler.block(*blocks[0])
+    begin, end = next(blocks)
+    first = sampler.block(begin, end)
     sink = job.format.sink(out, first)
     sink.draw(first)
-    progress(blocks[0][1])
+    progress(end)
     del first
-    rest = blocks[1:]
-    if processes > 1 and len(rest) > 1 and not job.spec.sequential:
-        for (_, stop), piece in zip(rest, _drawn_in_parallel(job, rest, processes), strict=True):
+    if processes > 1 and len(starts) > 2 and not job.spec.sequential:
+        for stop, piece in _drawn_in_parallel(job, blocks, processes):
             sink.add(piece)
             progress(stop)
     else:
-        for start, stop in rest:
+        for start, stop in blocks:
             sink.draw(sampler.block(start, stop))
             progress(stop)
     sink.finish()
 
 
-def _drawn_in_parallel(job: Job, blocks: list[tuple[int, int]], processes: int) -> Iterator[bytes]:
+def _drawn_in_parallel(job: Job, blocks: Iterator[tuple[int, int]], processes: int) -> Iterator[tuple[int, bytes]]:
+    """The pieces of the blocks in their order, each with the row at which it ends."""
     # Spawned, not forked: Polars' threads do not survive a fork.
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _prepare, (job,))
-    waiting: deque[Future[bytes]] = deque()
-    coming = iter(blocks)
+    waiting: deque[tuple[int, Future[bytes]]] = deque()
+
+    def first() -> tuple[int, bytes]:
+        stop, piece = waiting.popleft()
+        return stop, piece.result()
+
     try:
-        for block in coming:
-            waiting.append(pool.submit(_piece, *block))
+        for start, stop in blocks:
+            waiting.append((stop, pool.submit(_piece, start, stop)))
             if len(waiting) >= processes * _AHEAD:
-                yield waiting.popleft().result()
+                yield first()
         while waiting:
-            yield waiting.popleft().result()
+            yield first()
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from harness.model.arguments import count
 from harness.model.errors import ConfigError, ExitCode
+from harness.model.schedules import MOST_ARRIVALS
 
 _DEFAULT_ROWS = 1000
+_MOST_ROWS = MOST_ARRIVALS  # that a spec may ask for: no test has more arrivals
 _DEFAULT_OUTPUT = "scenarios.csv"
 _USAGE = """\
 generate-scenarios [--n N] [--from-… FILE] [-o FILE] [options]
@@ -101,7 +103,7 @@ def _write(request: Any, options: argparse.Namespace) -> int:
     from generators.progress import progress
 
     output = options.output or _DEFAULT_OUTPUT
-    rows = options.n or request.spec.rows or request.default_rows or _DEFAULT_ROWS
+    rows = options.n or _rows_of(request.spec) or request.default_rows or _DEFAULT_ROWS
     seed = options.seed if options.seed is not None else request.spec.seed or 0
     job = Job(request.spec, seed, rows, _format(options, output), request.sources)
     with whole_file(output) as out, progress(rows, quiet=options.quiet) as show_progress:
@@ -118,6 +120,16 @@ def _write(request: Any, options: argparse.Namespace) -> int:
         columns = len(request.spec.columns)
         print(f"wrote {rows:,} scenarios of {columns} columns to {output} (seed {seed})", file=sys.stderr)
     return int(ExitCode.OK)
+
+
+def _rows_of(spec: Any) -> int | None:
+    """The rows that a spec asks for; a spec may be somebody else's, `--n` is the user's own."""
+    if spec.rows is not None and spec.rows > _MOST_ROWS:
+        raise ConfigError(
+            f"{spec.source} asks for {spec.rows:,} rows; a spec may ask for at most {_MOST_ROWS:,}",
+            "correct its `rows`, or give the number with --n, which has no limit",
+        )
+    return spec.rows  # type: ignore[no-any-return]
 
 
 def _format(options: argparse.Namespace, output: str) -> Any:

@@ -10,8 +10,15 @@ from typing import Any
 
 import orjson
 from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.validators import extend
 
 from generators.document import Document, Place
+
+# To JSON Schema 3.0 is an integer; no list has 3.0 values.
+_Validator = extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +77,8 @@ def _content(path: Path) -> Mapping[str, Any]:
 
 
 @cache
-def _validator(path: Path, part: str) -> Draft202012Validator:
-    return Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": _content(path)["$defs"]})
+def _validator(path: Path, part: str) -> Any:
+    return _Validator({"$ref": f"#/$defs/{part}", "$defs": _content(path)["$defs"]})
 
 
 def _message(error: ValidationError) -> str:

@@ -1,7 +1,9 @@
 """Sources of generated values: vocabularies drawn once from Faker, and rows of users' files."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +14,9 @@ from harness import reading
 from harness.model.errors import ConfigError
 
 _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda")  # gzip, zstd, zlib
+_MOST_CHARACTERS = 2**26  # of a pool
+_MOST_COUNT = 10_000
+_COUNTS = re.compile("count|deep|depth|digits|indent|length|levels|nb|num_|number|precision|size|chars")  # of arguments
 _MAX_MISSES = 20_000  # consecutive draws without a new value after which a provider counts as exhausted
 
 
@@ -57,6 +62,8 @@ class Vocabulary:
                 "use the method name of one of Faker's standard providers, such as name or company",
             ) from error
 
+        self._check_counts(provider)
+
         def draw() -> object:
             try:
                 value: object = provider(*self.args, **dict(self.kwargs))
@@ -65,6 +72,21 @@ class Vocabulary:
             return list(value) if isinstance(value, set | frozenset) else value
 
         return draw
+
+    def _check_counts(self, provider: Callable[..., object]) -> None:
+        """Arguments that say how much to draw are bounded: one value could fill the memory.
+
+        Raises:
+            ConfigError: one is larger.
+        """
+        try:
+            given = inspect.signature(provider).bind(*self.args, **dict(self.kwargs)).arguments
+        except (TypeError, ValueError):  # wrong arguments, which Faker itself will name
+            given = {}
+        for name, value in {**given, **given.get("kwargs", {})}.items():
+            counts = value if isinstance(value, tuple | list) else [value]
+            if _COUNTS.search(name) and any(isinstance(each, int | float) and each > _MOST_COUNT for each in counts):
+                raise ConfigError(f"{name} of {self.provider} is above {_MOST_COUNT:,}", "give a smaller number")
 
 
 @dataclass(slots=True)
@@ -83,7 +105,7 @@ class Sources:
 
             draw = vocabulary.source(seed)  # loads the provider; only then can its clock be frozen
             with frozen_faker():
-                self._pools[key] = from_values([draw() for _ in range(vocabulary.size)])
+                self._pools[key] = from_values(list(_bounded(vocabulary, draw)))
         return self._pools[key]
 
     def distinct(self, vocabulary: Vocabulary, seed: int, start: int, stop: int) -> Values:
@@ -129,6 +151,24 @@ class Sources:
             if path.is_file()
         }
         return {"vocabularies": pools, "files": files}
+
+
+def _bounded(vocabulary: Vocabulary, draw: Callable[[], object]) -> Iterator[object]:
+    """The values of a pool.
+
+    Raises:
+        ConfigError: they are too long for memory.
+    """
+    characters = 0
+    for _ in range(vocabulary.size):
+        value = draw()
+        characters += len(value if isinstance(value, str | bytes) else str(value))
+        if characters > _MOST_CHARACTERS:
+            raise ConfigError(
+                f"a pool of {vocabulary.size:,} values of {vocabulary} has more than {_MOST_CHARACTERS:,} characters",
+                "give a smaller pool, or arguments for shorter values",
+            )
+        yield value
 
 
 class _Distinct:

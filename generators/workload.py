@@ -12,6 +12,7 @@ from generators import streams
 from generators.document import Document, Place
 from generators.streams import Floats, Ints, Stream
 from harness.model.errors import ConfigError
+from harness.model.schedules import MOST_ARRIVALS
 from harness.model.units import parse_duration
 
 _MOST_WIDTH = 1_000_000  # runs at once
@@ -90,6 +91,8 @@ def read_workload(document: Document) -> Workload:
 
 def _phase(given: Mapping[str, object], stage_s: float, tenants: Sequence[str], place: Place) -> Phase:
     length_s = _duration(given["for"], place / "for")
+    if length_s / stage_s > _MAX_STAGES:
+        raise (place / "for").error(f"more than {_MAX_STAGES:,} stages", "make stages longer")
     stages = round(length_s / stage_s)
     if stages < 1 or not math.isclose(stages * stage_s, length_s):
         raise (place / "for").error(f"{given['for']} is not a whole number of stages of {stage_s:g} s", "change one")
@@ -168,8 +171,12 @@ def arrivals(workload: Workload, seed: int, scenarios: pl.DataFrame) -> Arrivals
         ConfigError: no scenario matches a tenant's mix.
     """
     counts = widths(workload, seed)
+    if (runs := int(counts.sum())) > MOST_ARRIVALS:
+        raise ConfigError(
+            f"the workload starts {runs:,} runs; a schedule may have at most {MOST_ARRIVALS:,}",
+            "make phases shorter, stages longer, or widths smaller",
+        )
     due_s = _due(workload, counts, seed)
-    runs = len(due_s)
     stage_of = np.repeat(np.arange(len(counts)), counts)
     tenant_of = _tenants(
         workload, stage_of, streams.uniform(streams.words(Stream(seed, "workload", "tenant"), 0, runs))

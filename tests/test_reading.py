@@ -1,5 +1,6 @@
 """Files that somebody else wrote end in one sentence, however large, deep or odd they are."""
 
+import ast
 import os
 import threading
 from pathlib import Path
@@ -8,6 +9,41 @@ import pytest
 
 from harness import reading
 from harness.model.errors import ConfigError
+
+ROOT = Path(__file__).parents[1]
+READERS = {"open", "read_text", "read_bytes", "fdopen", "load_all", "ParquetFile", "read_schema", "read_parquet"}
+BOUNDED = {
+    "reading",
+    "folder",
+    "self",
+    "self._folder",
+    "files",
+    "RunFolder",
+    "RunFolder(path)",
+    "test.ledger",
+    "webbrowser",
+}
+# What may read or write without bounds, and why.
+ALLOWED = {
+    "harness/cli/__init__.py: os.open(os.devnull, os.O_WRONLY)": "nothing is read",
+    "harness/drive/console.py: os.open(os.devnull, os.O_WRONLY)": "nothing is read",
+    "generators/cli.py: os.open(os.devnull, os.O_WRONLY)": "nothing is read",
+    "generators/files.py: partial.open('wb', buffering=0)": "written",
+    "harness/plan/form_files.py: path.open('wb')": "written",
+    "harness/drive/processes.py: log.open('ab')": "written",
+    "harness/planning/experiment_folder.py: (folder / RESULTS).open('a', encoding='utf-8')": "written",
+    "harness/drive/conclusion.py: page.open('a', encoding='utf-8')": "written",
+    "harness/drive/conclusion.py: report.read_text(encoding='utf-8')": "this process has just written it",
+    "harness/plan/assignment.py: Path(file).read_bytes()": "a module that was imported",
+    "harness/planning/simulated_burst.py: kfp.EXAMPLE.read_bytes()": "our own",
+    "harness/simulator/profile/file.py: entry.read_text(encoding='utf-8')": "our own",
+    "harness/simulator/profile/file.py: yaml.load(entry.read_text(encoding='utf-8'), Loader=yaml.CSafeLoader)": "our own",
+    "harness/simulator/profile/file.py: (_BUILT_IN / f'{name}.yaml').read_text(encoding='utf-8')": "our own",
+    "generators/schema.py: path.read_bytes()": "our own",
+    "generators/spec.py: path.read_text(encoding='utf-8')": "our own",
+    "reports/page.py: (files('reports') / 'templates' / name).read_text(encoding='utf-8')": "our own",
+    "generators/sources.py: pl.read_parquet(path)": "its expansion is checked before",
+}
 
 BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]\n" for k in range(1, 9))
 MERGED = "a0: &a0 {x: 1}\n" + "".join(f"a{k}: &a{k} {{<<: [{', '.join([f'*a{k - 1}'] * 10)}]}}\n" for k in range(1, 9))
@@ -132,3 +168,31 @@ def test_a_document_of_another_structure_is_at_fault(read, said):
     with pytest.raises(ConfigError) as refused, reading.structured("f"):
         read()
     assert said in refused.value.message
+
+
+def unbounded_reads(source):
+    """Calls that open or parse a file otherwise than through `harness.reading` or the store."""
+    for call in (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)):
+        if isinstance(call.func, ast.Name) and call.func.id in READERS:
+            yield ast.unparse(call)
+        elif isinstance(call.func, ast.Attribute) and call.func.attr in READERS:
+            if ast.unparse(call.func.value) not in BOUNDED:
+                yield ast.unparse(call)
+        elif (
+            isinstance(call.func, ast.Attribute) and call.func.attr == "load" and ast.unparse(call.func) == "yaml.load"
+        ):
+            yield ast.unparse(call)
+
+
+def test_every_file_of_a_user_is_read_within_bounds():
+    modules = [
+        path for room in ("pipeswarm", "harness", "generators", "reports") for path in (ROOT / room).rglob("*.py")
+    ]
+    bounded = ("harness/reading.py", "harness/store/")
+    found = {
+        f"{name}: {call}"
+        for name, path in ((path.relative_to(ROOT).as_posix(), path) for path in modules)
+        if not name.startswith(bounded)
+        for call in unbounded_reads(path.read_text(encoding="utf-8"))
+    }
+    assert found == ALLOWED.keys()

@@ -184,8 +184,8 @@ def _labels(present: list[str]) -> Definition | None:
 
 def pattern_of(name: str, present: list[str], draft: Draft) -> str | None:
     """A template of texts that differ only in their numbers; None for other texts."""
-    skeletons = {_DIGITS.sub("\0", cell) for cell in present}
-    pieces = skeletons.pop().split("\0")
+    skeletons = {tuple(_DIGITS.split(cell)) for cell in present}
+    pieces = skeletons.pop()
     if skeletons or len(pieces) < 2:
         return None
     columns = list(zip(*(_DIGITS.findall(cell) for cell in present), strict=True))

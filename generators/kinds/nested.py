@@ -13,6 +13,8 @@ from generators.document import Place
 from generators.kinds.kind import Definition, Kind, KindType
 from generators.kinds.text import Template, parse_template
 
+_MOST_PIECES = 10_000
+
 
 class _Piece(Protocol):
     """A piece of the document: JSON text for every row, or the same text for all."""
@@ -198,8 +200,20 @@ def _repeated(value: object, place: Place, path: str) -> _Piece:
     least, most = value.get("min", 0), value.get("max", 3)
     if not (isinstance(least, int) and isinstance(most, int) and 0 <= least <= most and 1 <= most <= 1000):
         raise place.error(f"min {least} and max {most}", "give whole numbers, 0 <= min <= max <= 1000, max at least 1")
+    if (pieces := _pieces(value)) > _MOST_PIECES:
+        raise place.error(f"{pieces:,} values", f"give at most {_MOST_PIECES:,}, with all lists at their longest")
     items = tuple(_part(value["of"], place / "of", f"{path}[{index}]") for index in range(most))
     return _Repeated(items, least, f"{path}#")
+
+
+def _pieces(value: object) -> int:
+    """How many values this part of a document may have, with its lists at their longest."""
+    if isinstance(value, Mapping) and "of" in value and set(value) <= {"of", "min", "max"}:
+        most = value.get("max", 3)
+        return _pieces(value["of"]) * (most if isinstance(most, int) else 1)
+    if isinstance(value, Mapping | list):
+        return max(1, sum(map(_pieces, value.values() if isinstance(value, Mapping) else value)))
+    return 1
 
 
 KINDS: dict[str, KindType] = {"json": DocumentType}

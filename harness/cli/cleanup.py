@@ -12,6 +12,8 @@ from harness.targets.target import CleansUp, Cleanup
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options of this command."""
+    from harness.plan.options import INSECURE
+
     ways = [str(how) for how in Cleanup if how is not Cleanup.NONE]
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("--host", default="", help="platform that the token is for (default: as its tools read it)")
@@ -19,6 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--how", choices=ways, default="terminate", help="terminate (default): unfinished runs only")
     parser.add_argument("--rate", type=rate_above_0, default="20/s", help="limit on requests (default: 20/s)")
     parser.add_argument("--token-file", default="", help="file with the bearer token (or environment PIPESWARM_TOKEN)")
+    INSECURE.add_to(parser)
     printing.configure(parser)
 
 
@@ -46,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     runs = [(row.run, row.run in ended) for row in folder.records(Submission) if row.run is not None]
     given_for = arguments.host or platform_host(platform.HOST_VARIABLE)
     token = token_for_folder(plan.host, given_for, bearer_token(arguments.token_file))
-    client = HttpClient(plan.host, token, plan.limits, verify_tls=plan.verify_tls)
+    client = HttpClient(plan.host, token, plan.limits, verify_tls=not arguments.insecure)
     try:
         cleaned = clean_up(target, runs, Cleanup(arguments.how), client, rate=arguments.rate)
     finally:

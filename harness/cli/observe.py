@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,7 +84,10 @@ def run(arguments: argparse.Namespace) -> int:
     platform = find_recorded(plan.target, arguments.target)
     given_for = arguments.host or platform_host(platform.HOST_VARIABLE)
     token = token_for_folder(plan.host, given_for, bearer_token(arguments.token_file))
-    settings = ObserverSettings.of(plan, token, variables(), arguments.redact_from)
+    # The folder may come from anybody: it does not say whether certificates are checked.
+    settings = ObserverSettings.of(
+        replace(plan, verify_tls=not arguments.insecure), token, variables(), arguments.redact_from
+    )
     observe(folder, platform.from_plan(plan), settings, stop)
     return ExitCode.OK
 
@@ -94,10 +98,10 @@ def _refuse_own_options(arguments: argparse.Namespace) -> None:
     Raises:
         ConfigError: naming the first option that does not go with ``--run``.
     """
-    from harness.plan.options import OBSERVER, TOKEN_FILE
+    from harness.plan.options import INSECURE, OBSERVER, TOKEN_FILE
 
     for option in OBSERVER:
-        if option is not TOKEN_FILE and getattr(arguments, option.dest) != option.default:
+        if option not in {INSECURE, TOKEN_FILE} and getattr(arguments, option.dest) != option.default:
             raise ConfigError(
                 f"--{option.name} does not go with --run", "the run's manifest.json has it: see 'observer'"
             )

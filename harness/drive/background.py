@@ -70,8 +70,10 @@ class Observer:
         processes.end(self._process)
 
     def _start(self) -> processes.Process:
-        # Told here, not by the folder, because folders may come from anybody: where the token goes, what is imported.
+        # Not told by the folder, which may come from anybody: where the token goes, what is imported, what is checked.
         command = ["observe", "--run", str(self._folder.path), "--host", self._plan.host, "--target", self._plan.target]
+        if not self._plan.verify_tls:
+            command += ["--insecure"]
         if self._hidden:
             command += ["--redact-from", "/dev/stdin"]
         return processes.start_beside(command, self._folder.path / LOG, self._environment, self._hidden)

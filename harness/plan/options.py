@@ -76,6 +76,7 @@ LOAD: tuple[Option, ...] = (
     Option("run-name", "", "name of the run folder (default: time, target, schedule, runs)"),
     Option("overwrite", False, "replace the run folder that has this --run-name", in_form=False),
 )  # fmt: skip
+INSECURE = Option("insecure", False, "skip TLS certificate checks (platform and Prometheus)", in_form=False)
 TOKEN_FILE = Option(
     "token-file", "", "file with the bearer token (default: environment variable PIPESWARM_TOKEN)", in_form=False
 )
@@ -96,7 +97,7 @@ OBSERVER: tuple[Option, ...] = (
         "collector-option", "", "option of a collector, as NAME=VALUE; repeatable", parse_pair, repeatable=True,
         in_form=False,
     ),
-    Option("insecure", False, "skip TLS certificate checks (platform and Prometheus)", in_form=False),
+    INSECURE,
     Option(
         "redact", "", "parameter whose values are hidden in all that is recorded; repeatable", repeatable=True,
         in_form=False,

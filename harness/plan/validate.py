@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from harness import reading
 from harness.model.baseline import Baseline
 from harness.model.errors import ConfigError
 from harness.model.scenario import Scenario
@@ -113,7 +114,7 @@ def in_order(scenarios: list[Scenario], ids: Sequence[str], source: str) -> list
 def _all_scenarios(checked: Checked, inputs: tuple[Input, ...]) -> tuple[list[Scenario], bytes]:
     settings = checked.settings
     if given := settings.scenarios:
-        return list(checked.scenarios or read_scenarios(given, inputs, settings.param_mode)), given.read_bytes()
+        return list(checked.scenarios or read_scenarios(given, inputs, settings.param_mode)), _table(given)
     count = max(min(settings.arrivals(), _MOST_GENERATED), 1)
     with tempfile.TemporaryDirectory(prefix="pipeswarm-") as place:
         pipeline, out = Path(place) / PIPELINE, Path(place) / SCENARIOS
@@ -122,7 +123,11 @@ def _all_scenarios(checked: Checked, inputs: tuple[Input, ...]) -> tuple[list[Sc
         else:
             pipeline.write_bytes(checked.prepared.package)
             generate_scenarios(checked.prepared.inferred_with, pipeline, count, settings.seed, out)
-        return read_scenarios(out, inputs, ParamMode()), out.read_bytes()
+        return read_scenarios(out, inputs, ParamMode()), _table(out)
+
+
+def _table(path: Path) -> bytes:
+    return reading.read_bytes(path, reading.MOST_TABLE_BYTES)
 
 
 def _without_values(inputs: Sequence[Input], count: int) -> str:

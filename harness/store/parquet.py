@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,7 @@ from harness import reading
 from harness.model.errors import ConfigError
 from harness.store.checks import Column, columns, problem_of_text
 from harness.store.folder import DAMAGED, MOST_RECORDS, RunFolder
+from harness.store.parquet_pages import decompressed_bytes
 
 _LEAST_BYTES = 2**28
 _EXPANSION = 100  # decoded bytes per byte of the file; real tables have 5 to 20
@@ -53,11 +54,10 @@ def batches(
     path = folder.path / name
     try:
         with folder.open_file(name, MOST_RECORDS) as source:
-            most = max(_LEAST_BYTES, _EXPANSION * source.seek(0, os.SEEK_END))
+            most = _check_pages(source, path)
             texts = [field.name for field in schema(kind) if field.type == pa.string()]
             _check_columns(pq.read_schema(source), kind, names, path)
             with pq.ParquetFile(source, read_dictionary=[name for name in texts if name in names]) as table:
-                _check_size(table, names, most, path)
                 bounded = _bounded(table, names, most, path)
                 yield (_decoded(check(each, kind, path), dictionaries) for each in bounded), table.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -73,11 +73,10 @@ def check_expansion(path: Path) -> None:
     """
     with reading.open_file(path) as source:
         try:
+            most = _check_pages(source, path)
             given = pq.read_schema(source)
-            texts = [field.name for field in given if pa.types.is_string(field.type)]
+            texts = [field.name for field in given if _is_text(field.type)]
             with pq.ParquetFile(source, read_dictionary=texts) as table:
-                most = max(_LEAST_BYTES, _EXPANSION * source.seek(0, os.SEEK_END))
-                _check_size(table, None, most, path)
                 for _ in _bounded(table, given.names, most, path):
                     pass
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -152,20 +151,25 @@ def _check_columns(given: pa.Schema, kind: type, names: list[str], path: object)
             raise ConfigError(f"{path}: the column '{field.name}' is of type {of}, not {field.type}", DAMAGED)
 
 
-def _check_size(table: pq.ParquetFile, names: list[str] | None, most: int, path: object) -> None:
-    """What the file says about itself, before anything is decompressed."""
-    about = table.metadata
-    chunks = [about.row_group(k).column(c) for k in range(about.num_row_groups) for c in range(about.num_columns)]
-    decompressed = sum(
-        chunk.total_uncompressed_size for chunk in chunks if names is None or chunk.path_in_schema in names
-    )
-    if max(decompressed, 8 * about.num_rows) > most:
+def _check_pages(source: BinaryIO, path: object) -> int:
+    """Check what the file claims before anything is decompressed; returns how large it may be when it is decoded."""
+    most = max(_LEAST_BYTES, _EXPANSION * source.seek(0, os.SEEK_END))
+    if decompressed_bytes(source, path) > most:
         raise _expands(path)
+    return most
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    of = pa.types
+    texts = (of.is_string, of.is_large_string, of.is_string_view, of.is_binary, of.is_large_binary, of.is_binary_view)
+    return any(is_such(kind) for is_such in texts)
 
 
 def _bounded(table: pq.ParquetFile, names: list[str], most: int, path: object) -> Iterator[pa.RecordBatch]:
     """The batches, until their decoded size exceeds `most`."""
     decoded = rows = 0
+    if 8 * table.metadata.num_rows > most:
+        raise _expands(path)
     try:
         for batch in table.iter_batches(_BATCH, columns=names):
             decoded += sum(map(_decoded_bytes, batch.columns))

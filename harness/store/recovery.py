@@ -12,7 +12,7 @@ from harness.model.errors import ConfigError
 from harness.model.records import Event, Sample, Span, Submission
 from harness.store.checks import problem
 from harness.store.claims import Claim
-from harness.store.folder import KINDS, MANIFEST, RunFolder, encode
+from harness.store.folder import KINDS, MANIFEST, MOST_RECORDS, RunFolder, encode
 from harness.store.spools import kind_of, read_spool
 
 
@@ -105,20 +105,20 @@ def _kind(line: bytes) -> type | None:
 
 def _without_known(folder: RunFolder, kind: type, new: dict[bytes, bytes]) -> dict[bytes, bytes]:
     """Those that the folder lacks: a worker's line is written there unchanged, so equal lines are one record."""
-    path = folder.path / f"{KINDS[kind]}.jsonl"
+    name = f"{KINDS[kind]}.jsonl"
     left = dict(new)
-    if path.is_file():
-        _end_line(folder, kind, path)
-        with path.open("rb") as written:
+    if folder.has(name):
+        _end_line(folder, kind, name)
+        with folder.open_file(name, MOST_RECORDS) as written:
             for line in written:
                 left.pop(line, None)
     return left
 
 
-def _end_line(folder: RunFolder, kind: type, path: Path) -> None:
+def _end_line(folder: RunFolder, kind: type, name: str) -> None:
     """End the last line: a writer may have been killed within it."""
-    with path.open("rb") as file:
-        file.seek(-min(1, path.stat().st_size), os.SEEK_END)
+    with folder.open_file(name, MOST_RECORDS) as file:
+        file.seek(-min(1, file.seek(0, os.SEEK_END)), os.SEEK_END)
         if file.read(1) not in {b"", b"\n"}:
             _append(folder, kind, [b"\n"])
 

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from harness.model.errors import ConfigError
 
 VARIABLE = "PIPESWARM_TOKEN"
+_MOST_BYTES = 2**20
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -52,11 +53,13 @@ def read_token(file: str, environment: Mapping[str, str]) -> str:
     """The token in `file`, or in the environment if no file is named; "" if there is none.
 
     Raises:
-        ConfigError: the file can't be read.
+        ConfigError: the file can't be read, or is no token.
     """
     if not file:
         return environment.get(VARIABLE, "")
+    from harness import reading
+
     try:
-        return Path(file).read_text(encoding="utf-8").strip()
+        return reading.as_text(reading.read_bytes(Path(file), _MOST_BYTES), f"the token file {file}").strip()
     except OSError as error:
         raise ConfigError(f"the token file {file} can't be read: {error.strerror}", "check --token-file") from error

@@ -1,6 +1,8 @@
 """A run folder from somebody else decides neither where a token goes nor which code is imported."""
 
 import signal
+import ssl
+import subprocess
 import sys
 import threading
 
@@ -15,10 +17,10 @@ OPTIONS = {"experiment": "", "experiment_id": "", "namespace": ""}
 SENT = Submission(0, "s", "r", 1, 1, 2, Outcome.ACCEPTED, "run-0", 0, 200, None)
 
 
-def folder_of(tmp_path, host, target="kfp"):
+def folder_of(tmp_path, host, target="kfp", **plan):
     folder = RunFolder.create(tmp_path, "a")
     folder.write_schedule([0.0])
-    folder.write_plan(Plan(target, host, {"name": "burst"}, 1, 7, simulated=False, target_options=OPTIONS))
+    folder.write_plan(Plan(target, host, {"name": "burst"}, 1, 7, simulated=False, target_options=OPTIONS, **plan))
     with folder.recorder() as recorder:
         recorder.write(SENT)
     return str(folder.path)
@@ -73,6 +75,33 @@ def test_the_observer_of_a_test_is_told_the_host(server, tmp_path, monkeypatch):
     monkeypatch.setenv("KUBECONFIG", "/dev/null")
     assert observed(folder_of(tmp_path, server.url), "--host", server.url) == 0
     assert set(server.tokens) == {"Bearer secret"}
+
+
+@pytest.fixture
+def secured(server, tmp_path):
+    """A server whose certificate nobody has signed; returns its address."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+         "-subj", "/CN=localhost", "-keyout", key, "-out", certificate], check=True, capture_output=True,
+    )  # fmt: skip
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server.secure(context)
+    return server.url.replace("http", "https")
+
+
+@pytest.mark.usefixtures("token")
+def test_a_folder_does_not_say_whether_certificates_are_checked(secured, server, tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", "/dev/null")
+    folder = folder_of(tmp_path, secured, verify_tls=False)
+    assert main(["cleanup", folder, "--host", secured, "--quiet"]) == 5
+    observed(folder, "--host", secured)
+    assert server.tokens == []
+    assert main(["cleanup", folder, "--host", secured, "--insecure", "--quiet"]) == 0
+    asked = len(server.tokens)
+    assert observed(folder, "--host", secured, "--insecure") == 0
+    assert len(server.tokens) > asked > 0
 
 
 @pytest.mark.parametrize("verb", [("cleanup",), ("observe", "--run")])

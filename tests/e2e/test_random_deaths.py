@@ -1,4 +1,7 @@
-"""``kill -9`` and SIGSTOP at random instants: ``pytest -m soak tests/e2e/test_random_deaths.py``."""
+"""``kill -9`` and SIGSTOP at random instants: ``pytest -m soak tests/e2e/test_random_deaths.py``.
+
+What the platform acknowledged is known from a server of the test's own. Instants are drawn within the sending.
+"""
 
 import os
 import random
@@ -8,11 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.answering import answering
+from tests.support.answering import answering, locustfile
 from tests.support.cluster import Cluster, demand_each_acknowledged_run_once
-from tests.support.e2e import wait_for
+from tests.support.e2e import QUICK, ROOT, serve, wait_for
+from tests.support.forwarding import forwarding
 
-_STOPPED_S = 7.0
+_SENDING_S = 6.0
+_LOAD = ("--for", "6s", "--rate", "100/s")
+_GIVEN_UP_S = 7.0  # longer than a master waits for its worker, and a worker for its master
+_STOPPED_S = 2.0
+
+each_signal_at_random_instants = pytest.mark.parametrize(
+    ("number", "instant"),
+    [
+        pytest.param(number, k, id=f"{number.name}-{k}")
+        for number in (signal.SIGKILL, signal.SIGSTOP)
+        for k in range(20)
+    ],
+)
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(180), each_signal_at_random_instants]
 
 
 def observer_of(process):
@@ -24,29 +41,27 @@ def observer_of(process):
     raise ProcessLookupError
 
 
-def die(pid, number):
-    """Kill a process, or stop it for longer than a master waits for its worker."""
+def strike(victim, number, instant, find, *, stopped_s=_STOPPED_S):
+    """Kill the process whose id `find` returns, or stop it for a while, at a random instant of the sending."""
+    time.sleep(random.Random(f"{victim} {number} {instant}").uniform(0.0, _SENDING_S))
+    pid = find()
     os.kill(pid, number)
     if number == signal.SIGSTOP:
-        time.sleep(_STOPPED_S)
+        time.sleep(stopped_s)
         os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(180)
-@pytest.mark.parametrize("instant", range(20))
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["kill", "stop"])
+def demand_every_arrival(rows, count=600):
+    assert sorted(row["seq"] for row in rows) == list(range(count))
+
+
 @pytest.mark.parametrize("victim", ["worker", "master", "observer"])
-def test_whenever_a_process_dies_each_acknowledged_run_is_recorded_once(locust, victim, number, instant):
-    chance = random.Random(f"{victim} {number} {instant}")
+def test_whenever_a_process_of_a_cluster_dies_each_acknowledged_run_is_recorded_once(locust, victim, number, instant):
     with answering(delay_s=0.1) as service:
-        cluster = Cluster(locust, service, "--rate", "100/s", "--for", "10s")
+        cluster = Cluster(locust, service, *_LOAD)
         cluster.answered(1)
-        time.sleep(chance.uniform(0.0, 9.0))
-        pid = {"worker": lambda: cluster.workers[0].pid, "master": lambda: cluster.master.pid}.get(
-            victim, lambda: observer_of(cluster.master)
-        )()
-        die(pid, number)
+        ids = {"worker": lambda: cluster.workers[0].pid, "master": lambda: cluster.master.pid}
+        strike(victim, number, instant, ids.get(victim, lambda: observer_of(cluster.master)), stopped_s=_GIVEN_UP_S)
         if (victim, number) == ("master", signal.SIGKILL):
             for worker in cluster.workers:
                 wait_for(lambda worker=worker: worker.poll() is not None or cluster.spools())
@@ -59,5 +74,35 @@ def test_whenever_a_process_dies_each_acknowledged_run_is_recorded_once(locust, 
         cluster.recover()
     rows = demand_each_acknowledged_run_once(finished, service)
     if (victim, number) != ("worker", signal.SIGKILL):
-        assert sorted(row["seq"] for row in rows) == list(range(1000))
+        demand_every_arrival(rows)
     assert cluster.spools() == []
+
+
+def test_whenever_a_headless_load_dies_each_acknowledged_run_is_recorded_once(locust, number, instant):
+    with answering(delay_s=0.1) as service:
+        process = locust.start(
+            *locustfile(locust.place), "--headless", "--host", service.url, "--schedule", "constant", *_LOAD,
+            KUBECONFIG=str(locust.place / "none"),
+        )  # fmt: skip
+        wait_for(service.runs)
+        strike("headless", number, instant, lambda: process.pid)
+        finished = locust.finish(process)
+    rows = demand_each_acknowledged_run_once(finished, service)
+    if number == signal.SIGSTOP:
+        demand_every_arrival(rows)
+
+
+def test_whenever_the_platform_dies_each_run_that_it_acknowledged_is_recorded_once(locust, number, instant):
+    simulator, served = serve("--profile", QUICK, "--seed", "7")
+    with forwarding(served.url) as service:
+        process = locust.start(
+            "--headless", "--host", service.url, "--pipeline", str(ROOT / "harness/targets/training.yaml"),
+            "--schedule", "constant", "--for", "6s", "--rate", "20/s", "--drain", "1s",
+            KUBECONFIG=str(locust.place / "none"),
+        )  # fmt: skip
+        wait_for(service.runs)
+        strike("simulator", number, instant, lambda: simulator.pid)
+        finished = locust.finish(process)
+    simulator.kill()
+    simulator.wait()
+    demand_every_arrival(demand_each_acknowledged_run_once(finished, service), 120)

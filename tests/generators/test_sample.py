@@ -135,6 +135,7 @@ cells = st.one_of(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=40))
 @example([("x", "=-1")] * 3)
+@example([("x", "1"), ("x", "\0")])
 @example([("x", f"plant-{k:03d}/part-{k}") for k in range(40)])
 def test_any_sample_yields_a_spec_that_works(tmp_path_factory, rows):
     base = tmp_path_factory.mktemp("any")

@@ -221,7 +221,12 @@ from pathlib import Path
 from harness.store.folder import RunFolder
 folder = RunFolder(Path(sys.argv[1]))
 for k in range(int(sys.argv[3])):
-    folder.write_live(sys.argv[2], {"k": k})
+    while True:
+        try:
+            folder.write_live(sys.argv[2], {"k": k})
+            break
+        except TimeoutError:  # a busy machine held another writer for a second, with the lock
+            continue
     print(k, flush=True)
 """
 

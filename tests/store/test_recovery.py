@@ -158,6 +158,14 @@ def test_links_devices_and_endless_lines_are_refused(tmp_path, monkeypatch):
         list(read_spool(tmp_path / "x")[1])
 
 
+def test_records_are_not_compared_with_a_file_outside_the_folder(folder, tmp_path):
+    (tmp_path / "outside").write_bytes(row(0))
+    (folder.path / "submissions.jsonl").unlink(missing_ok=True)
+    (folder.path / "submissions.jsonl").symlink_to(tmp_path / "outside")
+    with pytest.raises(ConfigError, match="is a link"):
+        merge(folder, [row(0)], "worker 0")
+
+
 def test_a_spool_never_takes_over_a_file_that_exists(folder):
     path = spool_path(TEST, 0)
     path.symlink_to(folder.path / "stolen")

@@ -56,8 +56,7 @@ class Service:
 @contextmanager
 def answering(delay_s=0.02):
     """Run the service in a thread."""
-    service, ready, ids = Service(), threading.Event(), itertools.count()
-    loop = asyncio.new_event_loop()
+    service, ids = Service(), itertools.count()
 
     async def answer(reader, writer):
         runs = service.answered.setdefault(next(ids), [])
@@ -76,8 +75,17 @@ def answering(delay_s=0.02):
             runs.append(run)
         writer.close()
 
+    with serving(service, answer):
+        yield service
+
+
+@contextmanager
+def serving(service, converse):
+    """Let `converse` lead each connection, in a thread; the service gets its address."""
+    ready, loop = threading.Event(), asyncio.new_event_loop()
+
     async def serve():
-        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        server = await asyncio.start_server(converse, "127.0.0.1", 0)
         service.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         ready.set()
 
@@ -90,7 +98,7 @@ def answering(delay_s=0.02):
             task.cancel()
         loop.call_later(0.05, loop.stop)
 
-    yield service
+    yield
     loop.call_soon_threadsafe(stop)
     thread.join(10)
 

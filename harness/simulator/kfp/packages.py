@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import yaml
-
+from harness.model.errors import ConfigError
+from harness.reading import parse_yaml
 from harness.simulator.kfp.errors import Code, RpcError, internal, invalid
 from harness.simulator.kfp.records import Spec
 
@@ -21,8 +21,8 @@ def parse_package(package: bytes) -> tuple[Spec, Spec]:
     if not package:
         raise internal("Failed to create a pipeline and a pipeline version: the pipeline spec is empty")
     try:
-        documents = [each for each in yaml.load_all(package, Loader=yaml.CSafeLoader) if each]  # safe C loader
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        documents = [each for each in parse_yaml(package, "the package") if each]
+    except ConfigError as error:
         raise _no_spec(_UNKNOWN_FORMAT) from error
     if not documents or not isinstance(documents[0], dict):
         raise _no_spec(_UNKNOWN_FORMAT)
