@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from tests.support.punctuality import skip_if_the_machine_is_late
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 QUICK = str(ROOT / "tests/e2e/quick.yaml")
+PIPELINE = str(ROOT / "harness/targets/training.yaml")
+FEW = ("--scenarios", str(ROOT / "tests/e2e/few.csv"))  # where it doesn't matter, none are generated
 _CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("LOCUST_", "PIPESWARM_", "KF_"))}
 
 
@@ -148,9 +150,22 @@ def serve(*arguments: str):
     return process, Served(ready["url"], ready["kubeconfig"])
 
 
-@pytest.fixture
-def platform():
+@contextmanager
+def _quick_platform():
     process, served = serve("--profile", QUICK, "--seed", "7")
     yield served
     process.terminate()
     process.wait(20)
+
+
+@pytest.fixture
+def platform():
+    with _quick_platform() as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def shared_platform():
+    """One for all tests of a file that may find runs of others on it."""
+    with _quick_platform() as served:
+        yield served
