@@ -155,7 +155,7 @@ def _quick_platform():
     process, served = serve("--profile", QUICK, "--seed", "7")
     yield served
     process.terminate()
-    process.wait(20)
+    process.wait(60)
 
 
 @pytest.fixture
