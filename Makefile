@@ -1,6 +1,8 @@
 # Every target sets itself up: `make demo` on a fresh machine is enough.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
+# Container images like to set it; then each of the many processes compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

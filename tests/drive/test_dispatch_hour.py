@@ -1,4 +1,4 @@
-"""An hour at 50/s on a simulated clock: the real dispatcher and ledger, 180,000 arrivals, a platform that stalls."""
+"""An hour at 10/s on a simulated clock: the real dispatcher and ledger, 36,000 arrivals, a platform that stalls."""
 
 import random
 from array import array
@@ -18,7 +18,8 @@ from harness.plan.assignment import Assignment
 from harness.store import RunFolder
 
 T0_AT = 1_700_000_000 * 10**9
-RATE, HOUR_S = 50.0, 3600.0
+RATE, HOUR_S = 10.0, 3600.0
+ARRIVALS, STALLED = 36_000, 60
 
 
 @dataclass
@@ -100,14 +101,14 @@ def hour(tmp_path_factory):
 
 
 def test_every_arrival_of_the_hour_is_in_the_ledger_once(hour):
-    assert [row.seq for row in hour.rows] == list(range(180_000))
+    assert [row.seq for row in hour.rows] == list(range(ARRIVALS))
     assert {row.outcome for row in hour.rows} == {Outcome.ACCEPTED}
     counts = hour.ledger.counts
-    assert (counts.intended, counts.done, counts.in_flight) == (180_000, 180_000, 0)
+    assert (counts.intended, counts.done, counts.in_flight) == (ARRIVALS, ARRIVALS, 0)
 
 
 def test_an_hour_drifts_less_than_a_millisecond(hour):
-    """Each sleep is too long by up to 1.5 ms: a dispatcher that sleeps from arrival to arrival ends two minutes late."""
+    """Each sleep is too long by up to 1.5 ms: a dispatcher that sleeps from arrival to arrival ends half a minute late."""
     lags = hour.lags_ms()
     minute = round(60 * RATE)
     assert abs(lags[-minute:].mean() - lags[:minute].mean()) < 0.1
@@ -120,15 +121,15 @@ def test_an_hour_drifts_less_than_a_millisecond(hour):
 def test_a_stall_of_six_seconds_delays_no_arrival_and_latency_counts_from_the_due_time(hour):
     due = np.array([(row.due_at - T0_AT) / 1e9 - HOUR_S / 2 for row in hour.rows])
     inside = (due >= 0) & (due < 6)
-    assert inside.sum() == 300
+    assert inside.sum() == STALLED
     assert hour.lags_ms()[inside].max() < 3.0
-    assert hour.platform.waiting == pytest.approx(300, abs=1)
+    assert hour.platform.waiting == pytest.approx(STALLED, abs=1)
     latencies_s = np.array([(row.answered_at - row.due_at) / 1e9 for row in hour.rows])
-    np.testing.assert_allclose(latencies_s[inside], 6 - due[inside], atol=0.05)
+    np.testing.assert_allclose(latencies_s[inside], 6 - due[inside], atol=1.5 / RATE)
 
 
 def test_memory_does_not_grow_with_the_test(hour):
-    assert hour.most_in_flight == pytest.approx(301, abs=2), "the stall's, and nothing else"
+    assert hour.most_in_flight == pytest.approx(STALLED + 1, abs=2), "the stall's, and nothing else"
     assert not hour.ledger._open
     assert not hour.ledger._ended_first
 

@@ -1,3 +1,3 @@
-from tests.support.e2e import locust, platform
+from tests.support.e2e import locust, platform, shared_platform
 
-__all__ = ["locust", "platform"]
+__all__ = ["locust", "platform", "shared_platform"]

@@ -7,9 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.support.e2e import ROOT, free_port
+from tests.support.e2e import PIPELINE, free_port
 
-PIPELINE = str(ROOT / "harness/targets/training.yaml")
 NOWHERE = ("--host", "http://127.0.0.1:9", "--pipeline", PIPELINE)
 
 

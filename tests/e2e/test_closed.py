@@ -5,9 +5,7 @@ import json
 import pytest
 
 from harness.store import RunFolder
-from tests.support.e2e import QUICK, ROOT
-
-PIPELINE = str(ROOT / "harness/targets/training.yaml")
+from tests.support.e2e import FEW, PIPELINE, QUICK
 
 
 def most_in_flight(folder):
@@ -24,7 +22,9 @@ def most_in_flight(folder):
 
 
 def test_as_many_runs_are_in_flight_as_there_are_users(locust):
-    finished = locust.headless("--simulate", QUICK, "--schedule", "concurrency", "-u", "4", "-r", "2", "--runs", "12")
+    finished = locust.headless(
+        "--simulate", QUICK, *FEW, "--schedule", "concurrency", "-u", "4", "-r", "2", "--runs", "12"
+    )
     assert finished.code == 0, finished.err + finished.out
     rows = sorted(finished.rows(), key=lambda row: row["seq"])
     assert [row["seq"] for row in rows] == list(range(12))
@@ -39,7 +39,9 @@ def test_as_many_runs_are_in_flight_as_there_are_users(locust):
 
 
 def test_a_closed_test_with_a_duration_writes_its_due_times_at_its_end(locust):
-    finished = locust.headless("--simulate", QUICK, "--schedule", "concurrency", "-u", "3", "-r", "10", "--for", "8s")
+    finished = locust.headless(
+        "--simulate", QUICK, *FEW, "--schedule", "concurrency", "-u", "3", "-r", "10", "--for", "8s"
+    )
     assert finished.code == 0, finished.err + finished.out
     rows = finished.rows()
     assert len(rows) > 3, "slots were reused"
@@ -49,17 +51,11 @@ def test_a_closed_test_with_a_duration_writes_its_due_times_at_its_end(locust):
 
 def test_the_workers_of_a_closed_test_share_its_slots(locust, platform):
     finished = locust.headless(
-        "--processes", "2", "--host", platform.url, "--pipeline", PIPELINE, "--schedule", "concurrency", "-u", "4",
-        "-r", "4", "--runs", "14", KUBECONFIG=platform.kubeconfig,
+        "--processes", "2", "--host", platform.url, "--pipeline", PIPELINE, *FEW, "--schedule", "concurrency",
+        "-u", "4", "-r", "4", "--runs", "14", KUBECONFIG=platform.kubeconfig,
     )  # fmt: skip
     assert finished.code == 0, finished.err + finished.out
     rows = finished.rows()
     assert sorted(row["seq"] for row in rows) == list(range(14))
     assert {row["worker"] for row in rows} == {0, 1}
     assert most_in_flight(finished.folder) <= 4
-
-
-def test_with_an_open_schedule_a_note_says_that_users_are_ignored(locust):
-    finished = locust.headless("--simulate", QUICK, "-u", "50", "-r", "50", "--runs", "2", "--over", "1s")
-    assert finished.code in {0, 4}, finished.err  # two arrivals are too few to judge punctuality
-    assert finished.err.count("-u 50 is ignored by --schedule spread") == 1

@@ -10,9 +10,7 @@ import urllib.request
 
 import pytest
 
-from tests.support.e2e import ROOT
-
-PIPELINE = str(ROOT / "harness/targets/training.yaml")
+from tests.support.e2e import FEW, PIPELINE, ROOT, Locust
 
 
 def runs_on(platform):
@@ -28,7 +26,7 @@ def cleanup(*arguments):
 
 def test_an_abort_rule_ends_the_test(locust, platform):
     finished = locust.headless(
-        "--host", platform.url, "--pipeline", PIPELINE,
+        "--host", platform.url, "--pipeline", PIPELINE, *FEW,
         "--schedule", "constant", "--rate", "5/s", "--for", "10m", "--abort-on", "succeeded_ratio > 0 for 2s",
         "--max-runs", "3000", KUBECONFIG=platform.kubeconfig,
     )  # fmt: skip
@@ -42,7 +40,7 @@ def test_an_abort_rule_ends_the_test(locust, platform):
 @pytest.mark.parametrize(("hard", "enough"), [(256, False), (4096, True)])
 def test_a_burst_needs_an_open_file_per_request_and_is_refused_before_it_starts_without(locust, platform, hard, enough):
     finished = locust.headless(
-        "--host", platform.url, "--pipeline", PIPELINE, "--schedule", "burst", "--runs", "600", "--drain", "1s",
+        "--host", platform.url, "--pipeline", PIPELINE, *FEW, "--schedule", "burst", "--runs", "600", "--drain", "1s",
         within=("bash", "-c", f"ulimit -Sn 256 && ulimit -Hn {hard} && exec \"$@\"", "bash"),
     )  # fmt: skip
     if enough:
@@ -81,48 +79,57 @@ def test_nothing_more_is_sent_when_it_can_not_be_recorded(locust, platform):
         (("--schedule", "constant", "--rate", "10/s", "--for", "1m"), "600"),
     ],
 )
-def test_many_runs_on_a_real_platform_need_a_yes(locust, platform, load, count):
-    finished = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--max-runs", "20", *load)
+def test_many_runs_on_a_real_platform_need_a_yes(locust, shared_platform, load, count):
+    before = runs_on(shared_platform)
+    finished = locust.headless("--host", shared_platform.url, "--pipeline", PIPELINE, *FEW, "--max-runs", "20", *load)
     assert (finished.code, finished.folder) == (2, None), finished.err
-    assert f"{count} runs would be sent to {platform.url}, more than --max-runs 20" in finished.err
-    assert runs_on(platform) == {}
+    assert f"{count} runs would be sent to {shared_platform.url}, more than --max-runs 20" in finished.err
+    assert runs_on(shared_platform).keys() == before.keys()
 
 
-def test_with_a_yes_they_are_sent(locust, platform):
+@pytest.fixture(scope="module")
+def kept(shared_platform, tmp_path_factory):
+    """A test of three runs, which are still on the platform."""
+    return Locust(tmp_path_factory.mktemp("kept")).headless(
+        "--host", shared_platform.url, "--pipeline", PIPELINE, *FEW, "--max-runs", "2", "--runs", "3", "--over", "1s",
+        "--yes",
+    )  # fmt: skip
+
+
+def test_with_a_yes_they_are_sent(kept, shared_platform):
+    sent = {row["run"] for row in kept.rows()}
+    assert len(sent) == 3, kept.err
+    assert sent <= runs_on(shared_platform).keys()
+
+
+def test_cleanup_deletes_the_runs_of_the_test_and_no_others(locust, kept, shared_platform):
+    before = runs_on(shared_platform)
+    assert {row["run"] for row in kept.rows()} <= before.keys()
     finished = locust.headless(
-        "--host", platform.url, "--pipeline", PIPELINE, "--max-runs", "2", "--runs", "3", "--over", "1s", "--yes"
-    )
-    # A test that was late is repeated: its runs are on the platform, too.
-    sent = {row["run"] for row in finished.rows()}
-    assert len(sent) == 3, finished.err
-    assert sent <= runs_on(platform).keys()
-
-
-def test_cleanup_deletes_the_runs_of_the_test_and_no_others(locust, platform):
-    kept = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "2", "--over", "1s")
-    mine = {row["run"] for row in kept.rows()}
-    finished = locust.headless(
-        "--host",
-        platform.url,
-        "--pipeline",
-        PIPELINE,
-        "--runs",
-        "4",
-        "--over",
-        "1s",
-        "--cleanup",
-        "delete",
-        "--run-name",
-        "z",
-    )
+        "--host", shared_platform.url, "--pipeline", PIPELINE, *FEW, "--runs", "4", "--over", "1s",
+        "--cleanup", "delete",
+    )  # fmt: skip
     assert finished.code == 0, finished.err + finished.out
-    assert set(runs_on(platform)) == mine
+    assert len({row["run"] for row in finished.rows()}) == 4
+    assert runs_on(shared_platform).keys() == before.keys()
     assert "CleanedUp" in (finished.folder / "events.jsonl").read_text()
+
+
+def test_a_run_folder_is_enough_to_clean_up_later(kept, shared_platform):
+    before, mine = runs_on(shared_platform), {row["run"] for row in kept.rows()}
+    archived = cleanup(kept.folder, "--how", "archive", "--json")
+    assert archived.returncode == 0, archived.stderr
+    assert json.loads(archived.stdout) == {"runs": 3, "failed": 0, "error": ""}
+    found = runs_on(shared_platform)
+    assert {name for name, run in found.items() if run["storage_state"] == "ARCHIVED"} == mine
+    for _ in range(2):  # runs that are gone are no error
+        assert cleanup(kept.folder, "--how", "delete").stdout == "3 runs were cleaned up\n"
+    assert runs_on(shared_platform).keys() == before.keys() - mine
 
 
 def test_cleanup_terminates_the_runs_after_ctrl_c(locust, platform):
     process = locust.start(
-        "--headless", "--host", platform.url, "--pipeline", PIPELINE, "--schedule", "burst", "--runs", "60",
+        "--headless", "--host", platform.url, "--pipeline", PIPELINE, *FEW, "--schedule", "burst", "--runs", "60",
         "--cleanup", "terminate", "--cleanup-rate", "200/s", KUBECONFIG=platform.kubeconfig,
     )  # fmt: skip
     deadline = time.monotonic() + 60
@@ -135,20 +142,9 @@ def test_cleanup_terminates_the_runs_after_ctrl_c(locust, platform):
     assert {run["state"] for run in runs_on(platform).values()} <= over
 
 
-def test_a_run_folder_is_enough_to_clean_up_later(locust, platform):
-    finished = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "3", "--over", "1s")
-    archived = cleanup(finished.folder, "--how", "archive", "--json")
-    assert archived.returncode == 0, archived.stderr
-    assert json.loads(archived.stdout) == {"runs": 3, "failed": 0, "error": ""}
-    assert {run["storage_state"] for run in runs_on(platform).values()} == {"ARCHIVED"}
-    for _ in range(2):  # runs that are gone are no error
-        assert cleanup(finished.folder, "--how", "delete").stdout == "3 runs were cleaned up\n"
-    assert runs_on(platform) == {}
-
-
 def test_a_test_goes_on_when_its_output_is_closed(locust, platform):
     process = locust.start(
-        "--headless", "--host", platform.url, "--pipeline", PIPELINE, "--runs", "20", "--over", "4s",
+        "--headless", "--host", platform.url, "--pipeline", PIPELINE, *FEW, "--runs", "20", "--over", "4s",
         KUBECONFIG=platform.kubeconfig,
     )  # fmt: skip
     while "dispatching" not in process.stderr.readline():

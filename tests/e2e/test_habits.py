@@ -3,13 +3,13 @@
 import csv
 import hashlib
 import json
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from harness.targets.kfp.pipeline import read_pipeline
-from tests.support.e2e import QUICK, ROOT
-
-PIPELINE = str(ROOT / "harness/targets/training.yaml")
+from tests.support.e2e import FEW, PIPELINE, QUICK, ROOT, Finished, Locust
 
 LOCUSTFILE = """
 from harness.drive.user import PipelineUser
@@ -33,24 +33,53 @@ def trouble(**_):
 """
 
 
-def test_options_come_from_locust_conf_and_the_environment(locust, tmp_path):
-    conf = f"headless = true\nsimulate = {QUICK}\nruns = 7\nover = 1s\ntags = [of-my-users]\n"
-    (tmp_path / "locust.conf").write_text(conf + 'slo = ["failed_ratio < 0.5", "p95(run.duration) < 1m"]\n')
-    finished = locust.finish(locust.start("--run-name", "told", PIPESWARM_RUNS="4", LOCUST_CSV="figures"))
+@dataclass
+class Configured:
+    """A test of which a file and the environment say how it runs."""
+
+    finished: Finished
+    place: Path
+    summary: str
+
+
+@pytest.fixture(scope="module")
+def configured(tmp_path_factory):
+    locust = Locust(place := tmp_path_factory.mktemp("configured"))
+    conf = (
+        f"headless = true\nsimulate = {QUICK}\nruns = 7\nover = 1s\nusers = 50\nspawn-rate = 50\ntags = [of-my-users]\n"
+    )
+    (place / "locust.conf").write_text(conf + 'slo = ["failed_ratio < 0.5", "p95(run.duration) < 1m"]\n')
+    (place / "summary.md").write_text("before\n")
+    variables = {"PIPESWARM_RUNS": "4", "LOCUST_CSV": "figures", "GITHUB_STEP_SUMMARY": str(place / "summary.md")}
+    finished = locust.finish(locust.start("--run-name", "told", **variables))
+    return Configured(finished, place, (place / "summary.md").read_text())
+
+
+def test_options_come_from_locust_conf_and_the_environment(configured):
+    finished = configured.finished
     assert len(finished.rows()) in {4, 7}, finished.err
     assert len(finished.rows()) == 4, "the environment wins over the file, as in Locust"
     assert finished.folder.name == "told"
-    assert (tmp_path / "figures_stats.csv").is_file()
+    assert (configured.place / "figures_stats.csv").is_file()
     assert [slo["text"] for slo in finished.report()["slos"]] == ["failed_ratio < 0.5", "p95(run.duration) < 1m"]
     assert "tasks" not in finished.err, "tags select among the tasks of other users"
 
 
-def test_other_users_in_the_locustfile_run_beside_the_schedule(locust, platform, tmp_path):
+def test_with_an_open_schedule_a_note_says_that_users_are_ignored(configured):
+    assert configured.finished.err.count("-u 50 is ignored by --schedule spread") == 1
+
+
+def test_a_github_job_gets_the_report_as_its_summary(configured):
+    assert configured.summary == "before\n" + (configured.finished.folder / "report.md").read_text()
+
+
+def test_other_users_in_the_locustfile_run_beside_the_schedule(locust, shared_platform, tmp_path):
     mixed = tmp_path / "mixed.py"
     mixed.write_text(LOCUSTFILE)
     finished = locust.headless(
-        "-f", str(mixed), "--host", platform.url, "--pipeline", PIPELINE, "-u", "2", "-r", "2", "--runs", "4",
-        "--over", "4s", "--csv", "figures", "--html", "page.html", "--json", KUBECONFIG=platform.kubeconfig,
+        "-f", str(mixed), "--host", shared_platform.url, "--pipeline", PIPELINE, *FEW, "-u", "2", "-r", "2",
+        "--runs", "4", "--over", "4s", "--csv", "figures", "--html", "page.html", "--json",
+        KUBECONFIG=shared_platform.kubeconfig,
     )  # fmt: skip
     assert finished.code in {0, 4}, finished.err
     with (tmp_path / "figures_stats.csv").open() as text:
@@ -63,10 +92,13 @@ def test_other_users_in_the_locustfile_run_beside_the_schedule(locust, platform,
 
 
 @pytest.mark.parametrize("event", ["test_start", "request", "quitting"])
-def test_a_listener_that_raises_ends_with_1_and_the_locustfile_is_named(locust, tmp_path, event):
+def test_a_listener_that_raises_ends_with_1_and_the_locustfile_is_named(locust, shared_platform, tmp_path, event):
     troubled = tmp_path / "troubled.py"
     troubled.write_text(LOCUSTFILE.split("class Visitor", maxsplit=1)[0] + LISTENER.format(event=event))
-    finished = locust.headless("-f", str(troubled), "--simulate", QUICK, "--runs", "3", "--over", "1s")
+    finished = locust.headless(
+        "-f", str(troubled), "--host", shared_platform.url, "--pipeline", PIPELINE, *FEW, "--runs", "3", "--over", "1s",
+        KUBECONFIG=shared_platform.kubeconfig,
+    )  # fmt: skip
     assert finished.code == 1 or finished.was_late(), finished.err
     assert finished.was_late() or "exit code 1: code in the locustfile raised" in finished.out
     assert "trouble of the user's own" in finished.err
@@ -118,29 +150,3 @@ def test_redacted_values_are_in_no_file_of_the_run(locust, tmp_path):
         "data_multiplier": "***",
         "url": "***",
     }
-
-
-def test_redacted_values_of_a_wiring_are_in_no_file_of_the_run(locust, tmp_path):
-    exported = json.loads((ROOT / "harness/targets/anomaly_detection.json").read_text())
-    wired = exported["test_wiring"]["input_wirings"]
-    value = next(each["filters"]["value"] for each in wired if each["workflow_input_name"] == "threshold")
-    assert value
-    locust.locustfile = ROOT / "locustfiles/hetida.py"
-    finished = locust.headless("--runs", "3", "--over", "1s", "--redact", "threshold")
-    assert {row["outcome"] for row in finished.rows()} == {"accepted"}, finished.err
-    options = json.loads((finished.folder / "manifest.json").read_text())["target_options"]
-    for document in (
-        json.loads(options["wiring"]),
-        json.loads((finished.folder / "pipeline.yaml").read_text())["test_wiring"],
-    ):
-        (kept,) = (each for each in document["input_wirings"] if each["workflow_input_name"] == "threshold")
-        assert kept["filters"]["value"] == "***"
-
-
-def test_a_github_job_gets_the_report_as_its_summary(locust, tmp_path):
-    summary = tmp_path / "summary.md"
-    summary.write_text("before\n")
-    finished = locust.headless("--simulate", QUICK, "--runs", "3", "--over", "1s", GITHUB_STEP_SUMMARY=str(summary))
-    # A test that was late is repeated: its report comes first.
-    assert summary.read_text().startswith("before\n")
-    assert summary.read_text().endswith("\n" + (finished.folder / "report.md").read_text())

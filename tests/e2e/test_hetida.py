@@ -120,10 +120,17 @@ def test_executions_succeed_and_their_phases_add_up_to_the_whole(hetida, install
     assert RunFolder.open(finished.folder).read_plan().target_options["mode"] == mode
 
 
-def test_the_default_is_scaling_pattern_1(hetida):
-    finished = hetida.headless("--runs", "2", "--over", "1s")
+def test_the_default_is_scaling_pattern_1_and_redacted_values_of_a_wiring_are_in_no_file_of_the_run(hetida):
+    wired = json.loads(COMPONENT.read_text())["test_wiring"]["input_wirings"]
+    assert next(each["filters"]["value"] for each in wired if each["workflow_input_name"] == "threshold")
+    finished = hetida.headless("--runs", "2", "--over", "1s", "--redact", "threshold")
     assert finished.code == 0, finished.err
     assert "simulated platform 'hetida-pattern-1'" in finished.err
+    options = json.loads((finished.folder / "manifest.json").read_text())["target_options"]
+    exported = json.loads((finished.folder / "pipeline.yaml").read_text())
+    for wiring in (json.loads(options["wiring"]), exported["test_wiring"]):
+        (kept,) = (each for each in wiring["input_wirings"] if each["workflow_input_name"] == "threshold")
+        assert kept["filters"]["value"] == "***"
 
 
 def test_an_unexpected_output_fails_the_run_and_errors_are_grouped(hetida, installed):

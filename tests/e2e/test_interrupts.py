@@ -8,10 +8,8 @@ import sys
 
 import pytest
 
-from tests.support.e2e import QUICK, ROOT, free_port, wait_for
+from tests.support.e2e import FEW, PIPELINE, QUICK, free_port, wait_for
 from tests.support.web_ui import start_web_ui
-
-PIPELINE = str(ROOT / "harness/targets/training.yaml")
 
 
 def stage(place):
@@ -41,7 +39,7 @@ def test_while_a_test_is_prepared_nothing_is_left_behind(locust):
     ids=["SIGTERM while dispatching", "SIGINT while draining"],
 )
 def test_an_interrupted_test_is_sealed_as_interrupted(locust, number, moment, load):
-    process = locust.start("--headless", "--simulate", QUICK, *load)
+    process = locust.start("--headless", "--simulate", QUICK, *FEW, *load)
     wait_for(lambda: list(locust.place.glob("runs/*/live.json")) and stage(locust.place) == moment)
     process.send_signal(number)
     finished = locust.finish(process)
@@ -55,7 +53,7 @@ def test_an_interrupted_test_is_sealed_as_interrupted(locust, number, moment, lo
 
 
 def test_while_the_report_is_written_it_is_completed(locust):
-    process = locust.start("--headless", "--simulate", QUICK, "--runs", "3", "--over", "1s")
+    process = locust.start("--headless", "--simulate", QUICK, *FEW, "--runs", "3", "--over", "1s")
     wait_for(lambda: list(locust.place.glob("runs/*/tables")))
     process.send_signal(signal.SIGINT)
     finished = locust.finish(process)
@@ -67,7 +65,7 @@ def test_while_the_report_is_written_it_is_completed(locust):
 def test_the_web_ui_of_a_master_with_a_running_test(locust, platform):
     bus = str(free_port())
     ui = start_web_ui(
-        locust, "--master", "--master-bind-port", bus, "--host", platform.url, "--pipeline", PIPELINE,
+        locust, "--master", "--master-bind-port", bus, "--host", platform.url, "--pipeline", PIPELINE, *FEW,
         "--schedule", "constant", "--rate", "2/s", "--for", "10m",
     )  # fmt: skip
     worker = locust.start("--worker", "--master-port", bus)

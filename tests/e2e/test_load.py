@@ -3,10 +3,10 @@
 import json
 import subprocess
 
-from harness.store import RunFolder
-from tests.support.e2e import BIN, QUICK, ROOT
+import pytest
 
-PIPELINE = str(ROOT / "harness/targets/training.yaml")
+from harness.store import RunFolder
+from tests.support.e2e import BIN, FEW, PIPELINE, QUICK, Locust
 
 
 def pipeswarm(*arguments):
@@ -20,31 +20,35 @@ def documents(folder):
     return {name: (folder / name).read_bytes() for name in names}
 
 
-def test_a_burst_against_a_served_platform_is_valid_and_reported(locust, platform):
-    finished = locust.headless(
-        "--host", platform.url, "--pipeline", PIPELINE, "--schedule", "burst", "--runs", "20",
-        "--slo", "failed_ratio < 0.01", KUBECONFIG=platform.kubeconfig,
+@pytest.fixture(scope="module")
+def burst(shared_platform, tmp_path_factory):
+    """A finished load test, whose scenarios were generated."""
+    return Locust(tmp_path_factory.mktemp("burst")).headless(
+        "--host", shared_platform.url, "--pipeline", PIPELINE, "--schedule", "burst", "--runs", "20",
+        "--slo", "failed_ratio < 0.01", KUBECONFIG=shared_platform.kubeconfig,
     )  # fmt: skip
-    assert finished.code == 0, finished.err + finished.out
-    report = finished.report()
+
+
+def test_a_burst_against_a_served_platform_is_valid_and_reported(burst):
+    assert burst.code == 0, burst.err + burst.out
+    report = burst.report()
     assert report["validity"] == {**report["validity"], "verdict": "VALID", "reasons": []}
     assert report["ledger"]["intended"] == report["ledger"]["succeeded"] == 20
-    assert sorted(row["seq"] for row in finished.rows()) == list(range(20))
-    assert "exit code 0" in finished.out
-    assert str(finished.folder / "report.html") in finished.out
-    frames = RunFolder.open(finished.folder)
+    assert sorted(row["seq"] for row in burst.rows()) == list(range(20))
+    assert "exit code 0" in burst.out
+    assert str(burst.folder / "report.html") in burst.out
+    frames = RunFolder.open(burst.folder)
     assert frames.read_plan().digests.keys() == {"schedule", "scenarios", "pipeline"}
 
 
-def test_a_sealed_run_is_reported_again_byte_for_byte_without_a_platform(locust, platform):
-    finished = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "5", "--over", "2s")
-    first = documents(finished.folder)
-    again = pipeswarm("report", finished.folder)
-    assert again.returncode == finished.code == 0, again.stderr
-    assert documents(finished.folder) == first
-    told = pipeswarm("report", finished.folder, "--json")
+def test_a_sealed_run_is_reported_again_byte_for_byte_without_a_platform(burst):
+    first = documents(burst.folder)
+    again = pipeswarm("report", burst.folder)
+    assert again.returncode == burst.code == 0, again.stderr
+    assert documents(burst.folder) == first
+    told = pipeswarm("report", burst.folder, "--json")
     assert json.loads(told.stdout) == json.loads(first["report.json"])
-    assert pipeswarm("report", finished.folder, "--quiet").stdout == ""
+    assert pipeswarm("report", burst.folder, "--quiet").stdout == ""
 
 
 def test_the_pipeline_is_uploaded_only_once_for_several_tests(locust, platform):
@@ -55,46 +59,49 @@ def test_the_pipeline_is_uploaded_only_once_for_several_tests(locust, platform):
     assert len({plan.target_options["version_id"] for plan in plans}) == 1
 
 
-def test_an_existing_pipeline_is_run_by_its_id_and_scenarios_are_checked_against_its_inputs(locust, platform, tmp_path):
-    first = locust.headless("--host", platform.url, "--pipeline", PIPELINE, "--runs", "1")
-    pipeline_id = RunFolder.open(first.folder).read_plan().target_options["pipeline_id"]
+@pytest.fixture(scope="module")
+def known(burst, shared_platform):
+    """Options for the pipeline that the burst has uploaded."""
+    pipeline_id = RunFolder.open(burst.folder).read_plan().target_options["pipeline_id"]
+    return ("--host", shared_platform.url, "--pipeline-id", pipeline_id)
+
+
+def test_scenarios_are_checked_against_the_inputs_of_an_existing_pipeline(locust, known, tmp_path):
     (tmp_path / "bad.csv").write_text("id,scenario_name,colour\n1,a,red\n")
-    refused = locust.headless(
-        "--host", platform.url, "--pipeline-id", pipeline_id, "--scenarios", str(tmp_path / "bad.csv")
-    )
+    refused = locust.headless(*known, "--scenarios", str(tmp_path / "bad.csv"))
     assert refused.code == 2
     assert "column colour" in refused.err
-    (tmp_path / "good.csv").write_text("id,scenario_name,data_multiplier\n1,a,4000\n2,b,6000\n")
-    finished = locust.headless(
-        "--host", platform.url, "--pipeline-id", pipeline_id, "--scenarios", str(tmp_path / "good.csv"), "--over", "1s"
-    )
-    assert finished.code == 0, finished.err
-    assert [row["run_name"] for row in finished.rows()] == ["1-a", "2-b"]
 
 
-def test_without_kubernetes_start_and_report_say_what_can_not_be_judged(locust, platform, tmp_path):
-    load = ("--host", platform.url, "--pipeline", PIPELINE, "--runs", "3", "--over", "1s")
-    refused = locust.headless(*load, "--require-cluster", KUBECONFIG=str(tmp_path / "none"))
+def test_where_the_cluster_is_required_nothing_is_sent_without_it(locust, known, tmp_path):
+    refused = locust.headless(*known, "--runs", "1", "--require-cluster", KUBECONFIG=str(tmp_path / "none"))
     assert (refused.code, refused.folder) == (2, None), refused.err
     assert "--require-cluster: the cluster can't be observed" in refused.err
-    finished = locust.headless(*load, KUBECONFIG=str(tmp_path / "none"))
+
+
+def test_an_existing_pipeline_is_run_by_its_id_and_without_kubernetes_not_everything_is_judged(locust, known, tmp_path):
+    (tmp_path / "good.csv").write_text("id,scenario_name,data_multiplier\n1,a,4000\n2,b,6000\n")
+    finished = locust.headless(
+        *known, "--scenarios", str(tmp_path / "good.csv"), "--over", "1s", KUBECONFIG=str(tmp_path / "none")
+    )
     assert finished.code == 0, finished.err + finished.out
+    assert [row["run_name"] for row in finished.rows()] == ["1-a", "2-b"]
     assert "warning: the cluster can't be observed" in finished.err
     assert finished.report()["not_judged"]
 
 
 def test_locusts_time_limit_does_not_drain(locust):
     finished = locust.headless(
-        "--simulate", QUICK, "--schedule", "constant", "--rate", "2/s", "--for", "10m", "-t", "6s", timeout=90
+        "--simulate", QUICK, *FEW, "--schedule", "constant", "--rate", "2/s", "--for", "10m", "-t", "6s", timeout=90
     )
     assert finished.code == 4, finished.err
     assert len(finished.rows()) == 1200
 
 
-def test_two_processes_send_every_arrival_exactly_once(locust, platform):
+def test_two_processes_send_every_arrival_exactly_once(locust, shared_platform):
     finished = locust.headless(
-        "--processes", "2", "--host", platform.url, "--pipeline", PIPELINE, "--schedule", "spread", "--runs", "40", "--over", "4s",
-        KUBECONFIG=platform.kubeconfig,
+        "--processes", "2", "--host", shared_platform.url, "--pipeline", PIPELINE, *FEW, "--schedule", "spread",
+        "--runs", "40", "--over", "4s", KUBECONFIG=shared_platform.kubeconfig,
     )  # fmt: skip
     assert finished.code == 0, finished.err + finished.out
     rows = finished.rows()

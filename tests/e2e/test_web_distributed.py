@@ -2,10 +2,8 @@
 
 import json
 
-from tests.support.e2e import ROOT, free_port, wait_for
+from tests.support.e2e import PIPELINE, free_port, wait_for
 from tests.support.web_ui import start_web_ui
-
-PIPELINE = str(ROOT / "harness/targets/training.yaml")
 
 
 def test_the_tab_shows_the_workers_arrivals_and_the_report_at_the_end(locust, platform):

@@ -8,18 +8,21 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.support import forked_locust
 from tests.support.punctuality import skip_if_the_machine_is_late
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 QUICK = str(ROOT / "tests/e2e/quick.yaml")
+PIPELINE = str(ROOT / "harness/targets/training.yaml")
+FEW = ("--scenarios", str(ROOT / "tests/e2e/few.csv"))  # where it doesn't matter, none are generated
 _CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("LOCUST_", "PIPESWARM_", "KF_"))}
 
 
@@ -72,11 +75,8 @@ class Locust:
 
     def start(self, *arguments: str, within: Sequence[str] = (), **environment: str) -> subprocess.Popen:
         """Start Locust; `within` is a command that gets Locust's as its arguments, as `env` or a shell."""
-        command = [*within, BIN / "locust", "-f", self.locustfile, "--only-summary", *arguments]
-        if "--worker" not in arguments:
-            command += ["--runs-dir", self.place / "runs"]
         process = subprocess.Popen(
-            list(map(str, command)),
+            [*within, BIN / "locust", *self._all(arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -87,10 +87,20 @@ class Locust:
         self.processes.append(process)
         return process
 
+    def _all(self, arguments: Sequence[str]) -> list[str]:
+        runs = () if "--worker" in arguments else ("--runs-dir", self.place / "runs")
+        return list(map(str, ("-f", self.locustfile, "--only-summary", *arguments, *runs)))
+
     def finish(self, process: subprocess.Popen, timeout: float = 120) -> Finished:
         out, err = process.communicate(timeout=timeout)
+        return self._finished(process.returncode, out, err)
+
+    def _finished(self, code: int, out: str, err: str) -> Finished:
         folders = sorted((self.place / "runs").glob("*")) if (self.place / "runs").is_dir() else []
-        return Finished(process.returncode, out, err, folders[-1] if folders else None)
+        return Finished(code, out, err, folders[-1] if folders else None)
+
+    def _run(self, arguments: Sequence[str], timeout: float, environment: Mapping[str, str]) -> Finished:
+        return self._finished(*forked_locust.run(self._all(arguments), self.place, {**_CLEAN, **environment}, timeout))
 
     def headless(
         self, *arguments: str, timeout: float = 120, within: Sequence[str] = (), **environment: str
@@ -104,7 +114,11 @@ class Locust:
             if "--processes" in arguments:
                 port = str(free_port())
                 ports = ("--master-bind-port", port, "--master-port", port)
-            finished = self.finish(self.start("--headless", *arguments, *ports, within=within, **environment), timeout)
+            command = ("--headless", *arguments, *ports)
+            if within:
+                finished = self.finish(self.start(*command, within=within, **environment), timeout)
+            else:
+                finished = self._run(command, timeout, environment)
             if not finished.was_late():
                 break
             if left < 2:
@@ -136,9 +150,22 @@ def serve(*arguments: str):
     return process, Served(ready["url"], ready["kubeconfig"])
 
 
-@pytest.fixture
-def platform():
+@contextmanager
+def _quick_platform():
     process, served = serve("--profile", QUICK, "--seed", "7")
     yield served
     process.terminate()
-    process.wait(20)
+    process.wait(60)
+
+
+@pytest.fixture
+def platform():
+    with _quick_platform() as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def shared_platform():
+    """One for all tests of a file that may find runs of others on it."""
+    with _quick_platform() as served:
+        yield served

@@ -35,6 +35,7 @@ class PollState:
         awaited_s: seconds for which an end has been awaited; none while nobody waits.
         left_s: estimated seconds until the last end, at the present rate of ends; none while unknown.
         going: runs that have not ended.
+        pages: requests of the latest sweep: from the newest run that has not ended to the oldest.
     """
 
     own: int
@@ -44,11 +45,12 @@ class PollState:
     awaited_s: float | None = None
     left_s: float | None = None
     going: int = 0
+    pages: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class PollPolicy:
-    """When the next request may be made: never more than ``budget + floor`` requests.
+    """When the next request may be made: never more than ``budget + floor · pages of a sweep`` requests.
 
     The budget is a share of what load and observer send; the floor is what it takes to notice an end without a hint.
 
@@ -65,7 +67,7 @@ class PollPolicy:
     max_s: float
 
     def floor(self, awaited_s: float) -> int:
-        """Requests allowed beyond the budget once an end has been awaited for `awaited_s`.
+        """Sweeps allowed beyond the budget once an end has been awaited for `awaited_s`.
 
         One each time the wait has grown by half, and later one every `max_s`: an end is seen late by at most half of
         the wait, and by no more than `max_s`.
@@ -78,7 +80,8 @@ class PollPolicy:
 
     def affords(self, state: PollState) -> bool:
         """Whether one more request is within budget and floor."""
-        return state.own + 1 <= max(self._polling_budget(state.sent), 0.0) + self.floor(state.awaited_s or 0.0)
+        floor = self.floor(state.awaited_s or 0.0) * state.pages
+        return state.own + 1 <= max(self._polling_budget(state.sent), 0.0) + floor
 
     def affords_tasks(self, *, own: int, sent: int, read: int) -> bool:
         """Whether the tasks of one more run may be read, after `read`: a quarter of the budget, but at least one."""

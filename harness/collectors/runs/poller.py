@@ -109,10 +109,8 @@ class RunPoller:
 
     def next_page(self) -> AskPage:
         """Poll: the sweep's next page, or the first one of a new sweep."""
-        if not self._sweep.token:
-            self._sweep.begin()
         self._requests += 1
-        return AskPage(self._sweep.token)
+        return AskPage(self._sweep.next_page(overlooks=self._overlooks))
 
     # --- when to poll -------------------------------------------------------------------------------------------
 
@@ -144,6 +142,7 @@ class RunPoller:
             awaited_s=now_s - self._awaited_from_s if awaited else None,
             left_s=self._forecast.left_s if load is Load.ARRIVED else None,
             going=len(going),
+            pages=self._sweep.pages,
         )
 
     @property

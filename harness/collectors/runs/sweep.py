@@ -10,21 +10,35 @@ _LATE_NS = 90 * 10**9
 
 
 class Sweep:
-    """Goes through the listing, newest first, down to the oldest run that is still open.
+    """Goes through the listing, newest first, from the newest run that is still open to the oldest.
 
     Attributes:
         token: of the next page; "" when the next page is the first one of a new sweep.
+        pages: requests that the latest complete sweep has taken, and at least 1.
     """
 
     def __init__(self, known: KnownRuns) -> None:
         self._known = known
         self._missing: set[str] = set()  # open runs that this sweep has not come across
         self._newest = self._complete_to = 0  # every run created before `_complete_to` is known
+        self._asked = ""  # the token of the page that was requested last
+        self._opening: str | None = None  # the token of this sweep's first page with an open run
+        self._read = 0  # pages of this sweep
         self.token = ""
+        self.pages = 1
 
-    def begin(self) -> None:
-        """Note what is open, as the first page is about to be requested."""
-        self._missing = set(self._known.open)
+    def next_page(self, *, overlooks: bool) -> str:
+        """The token of the page to request; "" is the listing's first one.
+
+        A new sweep begins where the one before found the first open run: tokens stay valid, because a run keeps its
+        place in the listing. With runs that may have been overlooked it begins with the newest.
+        """
+        if self.token:
+            self._asked = self.token
+        else:
+            self._asked = "" if overlooks else self._opening or ""
+            self._missing, self._opening, self._read = set(self._known.open), None, 0
+        return self._asked
 
     def turn(self, page: RunPage, *, overlooks: bool) -> bool:
         """A page was read into the known runs; whether the sweep goes on, because further pages hold open runs.
@@ -33,7 +47,10 @@ class Sweep:
             page: what was listed.
             overlooks: some runs may not have been listed yet, so that further pages may hold unknown ones.
         """
+        self._read += 1
         self._missing.difference_update(run.id for run in page.runs)
+        if self._opening is None and any(run.id in self._known.open for run in page.runs):
+            self._opening = self._asked
         self._newest = max((self._newest, *(run.created_at for run in page.runs)))
         wanted = [self._known.open[run].created_at for run in self._missing if run in self._known.open]
         if overlooks:
@@ -41,6 +58,7 @@ class Sweep:
         further = page.next_page and page.runs and page.runs[-1].created_at >= min(wanted, default=math.inf)
         self.token = page.next_page if further else ""
         if not further:
+            self.pages = self._read
             self._complete_to = max(self._complete_to, self._newest - _LATE_NS)
         return bool(further)
 
@@ -50,7 +68,7 @@ class Sweep:
 
     def restart(self, *, whole: bool = False) -> None:
         """Start again with the first page; `whole`: go through the listing to its end."""
-        self.token = ""
+        self.token, self._opening = "", None
         if whole:
             self._complete_to = 0
 
