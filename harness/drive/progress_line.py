@@ -61,7 +61,12 @@ def line(load: LiveLoad, observed: Mapping[str, Any], found: Mapping[str, Any]) 
         f"in flight {counts.in_flight + load.awaited}",
         f"done {counts.done}",
     ]
-    bad = {"failed": counts.failed, "rejected": counts.rejected, "missed": counts.missed}
+    bad = {
+        "failed": counts.failed,
+        "repeated ids": counts.repeated,
+        "rejected": counts.rejected,
+        "missed": counts.missed,
+    }
     words += [f"{name} {count}" for name, count in bad.items() if count]
     if load.runs_per_min:
         words.append(f"{load.runs_per_min:.0f} runs/min")

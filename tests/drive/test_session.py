@@ -224,8 +224,8 @@ def test_an_internal_error_while_closing_ends_the_test():
 
 
 def test_an_abort_rule_cuts_the_test():
-    course, _ = session(*DISPATCHING, terms=Terms(3, 60.0, abort_on=(parse_abort("failed_ratio > 0.5"),)))
-    why = "aborted by failed_ratio > 0.5: it was 1"
+    course, _ = session(*DISPATCHING, terms=Terms(3, 60.0, abort_on=(parse_abort("failed_ratio > 0.5 after 1"),)))
+    why = "aborted by failed_ratio > 0.5 after 1: it was 1"
     assert course.on(tick(1.0, accepted=1, failed=1)) == (Note("Aborted", why), StopGenerator(why))
     assert course.on(tick(2.0, accepted=3, failed=1, finished=True)) == (
         ENDED, in_flight("Aborted", 2), Close(clean_up=False),
@@ -233,7 +233,7 @@ def test_an_abort_rule_cuts_the_test():
 
 
 def test_an_abort_rule_is_checked_before_the_dispatch_is_found_finished():
-    rules = (parse_abort("failed_ratio > 0.5"),)
+    rules = (parse_abort("failed_ratio > 0.5 after 1"),)
     _, commands = session(*DISPATCHING, tick(failed=3, finished=True), terms=Terms(3, 60.0, abort_on=rules))
     assert [type(command) for command in commands] == [Note, StopGenerator, Note, Note, Close]
 
