@@ -154,7 +154,9 @@ class Result:
     @property
     def headline(self) -> str:
         """One sentence for a manager."""
-        counts = self.ledger
+        counts, ambiguous = self.ledger, self.diagnosis.validity.ambiguous
+        if ambiguous:
+            return f"Invalid test: {ambiguous}"
         if self.diagnosis.findings:
             return self.diagnosis.findings[0].title
         if not self.valid:
