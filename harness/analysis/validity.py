@@ -79,12 +79,13 @@ def _ambiguous(timeline: Timeline) -> list[str]:
         found.append(f"{len(accepted):,} accepted submissions were answered with only {ids:,} different run ids")
     if timeline.twins:
         found.append(
-            f"{counted(timeline.twins, 'more run')} with names of this test's runs appeared on the platform: submissions "
-            "were doubled on their way or by the platform, or another test sends the same scenarios"
+            f"{counted(timeline.twins, 'more run')} with names of this test's runs appeared on the platform: "
+            "submissions were doubled on their way or by the platform, or another test sends the same scenarios"
         )
     nameless = int((accepted["status"].notna() & (accepted["error"] != "")).sum())
     if nameless:
-        found.append(f"{counted(nameless, 'submission')} had an answer without a run id: the runs were found by name only")
+        told = counted(nameless, "submission")
+        found.append(f"{told} had an answer without a run id: the runs were found by name only")
     return found
 
 

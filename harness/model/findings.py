@@ -40,7 +40,7 @@ class NotJudged:
 class Validity:
     """Did the test really apply the load it promised? Without `reasons` it did.
 
-    `ambiguous` is the reason, if there is one, why records can't be attributed to runs: then findings are doubtful, too.
+    `ambiguous` is the reason, if there is one, why records can't be attributed to runs: then findings are doubtful.
     """
 
     reasons: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from harness.model.run_name import run_name
 from harness.model.scenario import Scenario
 from harness.model.schedules import Concurrency, Schedule, due_times, to_mapping
 from harness.plan.validate import Checked, guard, scenarios_for, versions
-from harness.store.folder import schedule_digest
+from harness.store.csv_files import schedule_digest
 from harness.targets.scenarios import Input, as_cell
 
 _EVERYTHING = {"experiment": "", "experiment_id": "", "namespace": ""}
