@@ -110,6 +110,8 @@ def _slo(slo: SloResult) -> dict[str, Any]:
     return {
         "text": slo.slo.text,
         "met": slo.met,
+        "state": slo.state.value.lower(),
+        "runs_needed": slo.runs_needed,
         "value": slo.value,
         "limit": slo.slo.limit,
         "unit": slo.slo.unit,

@@ -26,7 +26,7 @@ from harness.analysis.services.database import database_work
 from harness.analysis.services.own_requests import OwnRequests, own_requests
 from harness.analysis.services.volumes import volumes
 from harness.analysis.services.workers import Workers, workers
-from harness.analysis.slo import SloResult, judge
+from harness.analysis.slo import SloResult, State, judge, passed
 from harness.analysis.stats.quantiles import Summary
 from harness.analysis.stats.trend import Trend, degradation
 from harness.analysis.throughput import Throughput, throughput
@@ -43,7 +43,7 @@ from harness.model.run_name import run_name
 
 __all__ = [
     "Cost", "Floats", "HostWork", "Interval", "Ints", "LostPods", "PhaseSummary", "Placement", "Points", "Regression",
-    "Result", "Scaling", "SloResult", "Summary", "analyse",
+    "Result", "Scaling", "SloResult", "State", "Summary", "analyse",
 ]  # fmt: skip
 
 
@@ -142,14 +142,15 @@ class Result:
     def exit_code(self) -> ExitCode:
         """Interrupted beats invalid, invalid beats a failed SLO and a regression, which count the same.
 
-        An SLO that can't be judged is not met.
+        An SLO that is inconclusive is not met; of those that are met and not proven, the plan decides.
         """
         if self.interrupted:
             return ExitCode.INTERRUPTED
         if not self.valid:
             return ExitCode.INVALID
         worse = self.regression is not None and self.regression.reasons
-        return ExitCode.OK if all(result.met for result in self.slos) and not worse else ExitCode.SLO_FAILED
+        met = passed(self.slos, undecided=not self.plan.limits.fail_undecided)
+        return ExitCode.OK if met and not worse else ExitCode.SLO_FAILED
 
     @property
     def headline(self) -> str:

@@ -30,7 +30,7 @@ SIMULATED_TIME = "simulated:"  # prefix of the host of a test in simulated time
 _CHUNK = 2_000  # records per write
 
 # The options of a load test that mean something in simulated time.
-_LOAD = ("scenarios", "param-mode", "seed", "slo", "runs-dir", "run-name")
+_LOAD = ("scenarios", "param-mode", "seed", "slo", "undecided", "runs-dir", "run-name")
 _DRAIN = "24h"
 
 

@@ -46,6 +46,10 @@ LOAD: tuple[Option, ...] = (
     Option("seed", "7", "seed of the schedule, the generated scenarios and the simulated platform", int),
     Option("slo", "", "objective, as 'p95(run.duration) < 20m'; repeatable", parse_slo, repeatable=True),
     Option(
+        "undecided", "pass", "what an objective counts as that is met, but not proven by its interval",
+        choices=("pass", "fail"),
+    ),
+    Option(
         "max-error-ratio", "5%", "share of rejected submissions above which the test fails, with or without an --slo",
         parse_share,
     ),
@@ -245,6 +249,7 @@ def settings(options: argparse.Namespace, host: str, platform: Platform) -> Sett
             max_in_flight=given["max-in-flight"],
             answer_timeout_s=given["answer-timeout"],
             max_error_ratio=given["max-error-ratio"],
+            fail_undecided=given["undecided"] == "fail",
         ),
         most_runs=None if given["yes"] or not host else given["max-runs"],
         verify_tls=not given["insecure"],
