@@ -3,7 +3,8 @@
 import numpy as np
 
 from harness.analysis.ledger import in_words, ledger, missing
-from harness.analysis.timeline import TEST_STARTED, WORKER_LOST, Floats, Timeline, floats
+from harness.analysis.timeline import CLOCK_STEPPED, TEST_STARTED, WORKER_LOST, Floats, Timeline, floats
+from harness.analysis.timeline.clocks import step
 from harness.analysis.waits.cached import runs_with_cached_tasks
 from harness.model.findings import Validity
 from harness.model.phases import SKIPPED
@@ -48,6 +49,7 @@ def validity(timeline: Timeline) -> Validity:
             f"{counts.in_flight:,} accepted runs ({censored:.1%}) had not finished when the observation ended, "
             f"limit {CENSORED_RATIO:.0%}"
         )
+    reasons += _clock_steps(timeline)
     if timeline.interrupted:
         reasons.append("the test was interrupted")
     figures = {"lag_p50_s": p50, "lag_p99_s": p99, "lag_max_s": most, "censored_ratio": censored}
@@ -68,6 +70,18 @@ def lateness(timeline: Timeline) -> Floats:
     rank = np.empty(order.size)
     rank[order] = np.arange(order.size) - starts
     return np.asarray(np.maximum(floats(runs, "sent_s") - due - rank / SENDING_RATE, 0.0), dtype=np.float64)
+
+
+def _clock_steps(timeline: Timeline) -> list[str]:
+    """Clocks that were set during the test: durations between timestamps of two clocks are wrong from then on."""
+    runs = timeline.runs
+    found = [f"{told}: durations are wrong" for told in timeline.test_events(CLOCK_STEPPED)["message"]]
+    by_s = step(*(floats(runs, name) for name in ("sent_s", "answered_s", "created_s")))
+    if by_s:
+        found.append(
+            f"the platform's clock stepped by about {by_s:+.0f} s against the load generator's: durations are wrong"
+        )
+    return found
 
 
 def _ambiguous(timeline: Timeline) -> list[str]:

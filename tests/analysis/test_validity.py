@@ -102,6 +102,16 @@ def test_nothing_at_all_is_not_valid(tmp_path):
     assert "nothing was submitted" in reasons(Story(), tmp_path)
 
 
+def test_a_step_of_a_clock_is_a_reason_and_named(tmp_path):
+    story = clean(40)
+    story.event(3.0, "Test", "test", "ClockStepped", "the load generator's clock stepped by -30.0 s")
+    assert "generator's clock stepped by -30.0 s: durations are wrong" in reasons(story, tmp_path / "a")
+    story = Story(intended=40)
+    for seq in range(40):
+        story.run(story.submit(seq, due=float(seq)), float(seq + 30 * (seq >= 20)), 90.0)
+    assert "the platform's clock stepped by about +30 s against" in reasons(story, tmp_path / "b")
+
+
 def answered(count, ids, **changes):
     """A story in which `count` submissions are answered with `ids` different run ids."""
     story = Story(intended=count)

@@ -5,7 +5,9 @@ import pytest
 from harness.drive.session import Session
 from harness.drive.session_messages import (
     INTERRUPTED,
+    NO_WORKER,
     STOPPED,
+    WORKERS_LOST,
     Close,
     Closed,
     Cut,
@@ -93,6 +95,12 @@ def test_runs_that_have_all_ended_at_the_last_answer_need_no_drain():
     [
         (DISPATCHING, Stop(), (Note("Stopped", STOP_NOTE), StopGenerator(STOPPED)), Stage.DISPATCHING),
         (DISPATCHING, Cut("TimeLimit"), (Note("TimeLimit", STOP_NOTE), StopGenerator(STOPPED)), Stage.DISPATCHING),
+        (
+            DISPATCHING,
+            Cut(WORKERS_LOST, NO_WORKER),
+            (Note("WorkersLost", NO_WORKER), StopGenerator(NO_WORKER)),
+            Stage.DISPATCHING,
+        ),
         (DISPATCHING, INTERRUPT, (Note("Interrupted", STOP_NOTE), StopGenerator(STOPPED)), Stage.DISPATCHING),
         ((*DISPATCHING, Stop()), Cut("Stopped"), (StopGenerator(STOPPED),), Stage.DISPATCHING),
         (DISPATCHING, WorkerLost(1, "b", 0), (Note("WorkerLost", "worker 1 (b) disconnected"),), Stage.DISPATCHING),
@@ -216,6 +224,13 @@ def test_a_failure_closes_the_test_without_a_report(stage, event, finish):
 def test_where_preparing_fails_there_is_nothing_to_close(code):
     course = Session()
     assert course.on(Failed(code, "error: no")) == (Finish(code, "error: no"),)
+
+
+def test_a_test_that_loses_its_last_worker_while_preparing_ends_with_that_reason():
+    course = Session()
+    (finish,) = course.on(Cut(WORKERS_LOST, NO_WORKER))
+    assert (finish.exit_code, course.stage) == (ExitCode.INVALID, Stage.OVER)
+    assert finish.verdict.startswith("error: the last worker went missing before the first arrival")
 
 
 def test_an_internal_error_while_closing_ends_the_test():

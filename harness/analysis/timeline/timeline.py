@@ -26,6 +26,7 @@ __all__ = ["Bools", "Floats", "Ints", "Timeline", "beginnings", "distinct", "flo
 TEST_STARTED = "Started"
 TEST_INTERRUPTED = "Interrupted"
 WORKER_LOST = "WorkerLost"
+CLOCK_STEPPED = "ClockStepped"
 LATE_ROWS = "LateRows"
 RECOVERED = "Recovered"
 
