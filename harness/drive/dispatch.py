@@ -43,7 +43,7 @@ class Clock:
 
     def __init__(self, ahead_ns: int = 0) -> None:
         self._offset = time.time_ns() - time.monotonic_ns() - ahead_ns
-        self._wall_ahead_s = -ahead_ns / 1e9
+        self._wall_ahead_s = ahead_ns / 1e9
 
     def now(self) -> int:
         """The current time in UTC nanoseconds."""
