@@ -4,7 +4,6 @@ from time import gmtime, strftime
 from xml.etree import ElementTree as ET
 
 from harness.analysis.result import Regression, Result, SloResult, State
-from harness.analysis.slo import passed
 from harness.model.inert import visible
 from reports.summary import measured_text, summary
 
@@ -43,7 +42,7 @@ def _case(suite: ET.Element, name: str, result: Result) -> ET.Element:
 def _judge(case: ET.Element, slo: SloResult, result: Result) -> None:
     if not result.valid:
         ET.SubElement(case, "skipped", message=_NO_VERDICT)
-    elif not passed((slo,), undecided=not result.plan.limits.fail_undecided):
+    elif not result.passes(slo):
         measured = measured_text(slo) or "not measured"
         failure = ET.SubElement(
             case, "failure", type=_FAILURES[slo.state], message=visible(f"{slo.state.value.lower()}: {measured}")

@@ -26,7 +26,7 @@ from harness.analysis.services.database import database_work
 from harness.analysis.services.own_requests import OwnRequests, own_requests
 from harness.analysis.services.volumes import volumes
 from harness.analysis.services.workers import Workers, workers
-from harness.analysis.slo import SloResult, State, judge, passed
+from harness.analysis.slo import SloResult, State, judge
 from harness.analysis.stats.quantiles import Summary
 from harness.analysis.stats.trend import Trend, degradation
 from harness.analysis.throughput import Throughput, throughput
@@ -149,8 +149,12 @@ class Result:
         if not self.valid:
             return ExitCode.INVALID
         worse = self.regression is not None and self.regression.reasons
-        met = passed(self.slos, undecided=not self.plan.limits.fail_undecided)
+        met = all(map(self.passes, self.slos))
         return ExitCode.OK if met and not worse else ExitCode.SLO_FAILED
+
+    def passes(self, slo: SloResult) -> bool:
+        """Whether an SLO counts as met: one that is not proven does unless the plan says otherwise."""
+        return slo.state is State.MET or (slo.state is State.UNPROVEN and not self.plan.limits.fail_undecided)
 
     @property
     def headline(self) -> str:

@@ -72,11 +72,6 @@ class SloResult:
         return State.MET if not self.bounded or (end is not None and self.slo.holds(end)) else State.UNPROVEN
 
 
-def passed(results: tuple[SloResult, ...], *, undecided: bool) -> bool:
-    """Whether all were met; `undecided`: those that are met and not proven pass, too."""
-    return all(each.state is State.MET or (undecided and each.state is State.UNPROVEN) for each in results)
-
-
 def judge(timeline: Timeline) -> tuple[SloResult, ...]:
     """Judge every SLO of the plan, and the plan's limit on rejected submissions where it is exceeded.
 

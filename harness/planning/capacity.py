@@ -67,7 +67,10 @@ def answer_from(
 
     cells = _cells(question, grid=grid)
     source = read(sources)
-    model = fit(source.observations, np.random.default_rng(_SEED), jobs_per_node=jobs_per_node)
+    model = fit(
+        source.observations, np.random.default_rng(_SEED),
+        jobs_per_node=jobs_per_node, caps=source.caps, unit=source.unit,
+    )  # fmt: skip
     warnings = source.warnings
     if evictions:
         factor, warning = _eviction_factor(evictions, source)

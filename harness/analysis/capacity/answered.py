@@ -44,15 +44,17 @@ class Answered:
 
     def binding(self, found: Answer) -> str:
         """What takes most of the time, with the resource that nodes lack: ``nodes (cpu)``."""
-        return f"nodes ({self.lacks})" if found.binding == "nodes" and self.lacks else found.binding
+        if found.binding != "nodes":
+            return found.binding
+        return f"{found.unit}s ({self.lacks})" if self.lacks else f"{found.unit}s"
 
 
 def sentence(found: Answer) -> str:
     """Question and answer: ``400 runs in 15 min: 12 nodes.``."""
-    runs, nodes = counted(found.runs or 0, "run"), counted(found.nodes or 0, "node")
+    runs, nodes = counted(found.runs or 0, "run"), counted(found.nodes or 0, found.unit)
     took = format_duration(found.within_s or 0)
     if found.value is None:
-        return f"{runs} in {took}: no number of nodes is enough."
+        return f"{runs} in {took}: no number of {found.unit}s is enough."
     match found.asked:
         case "nodes":
             return f"{runs} in {took}: {nodes}."

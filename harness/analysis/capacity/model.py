@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from harness.analysis.capacity.caps import Cap
 from harness.analysis.timeline import Floats
 
 SERVICE = "service"
@@ -101,6 +102,7 @@ class Range:
     nodes: tuple[float, float]
     duration_s: tuple[float, float]
     observations: int
+    unit: str = "node"  # of what there are more or fewer: "replica" of a service
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,12 +114,14 @@ class CapacityModel:
         weights: each law's posterior probability.
         fitted_on: the range of the observations.
         noise: typical relative deviation between equal tests.
+        caps: known caps, which no number of nodes exceeds.
     """
 
     draws: tuple[Draws, ...]
     weights: dict[Law, float]
     fitted_on: Range
     noise: float
+    caps: tuple[Cap, ...] = ()
 
     @property
     def law(self) -> Law:
@@ -127,11 +131,27 @@ class CapacityModel:
     def durations(self, runs: Floats | float, nodes: Floats | float, levels: Sequence[float]) -> Floats:
         """Quantiles of the next test's duration in seconds, shape (levels, points)."""
         runs, nodes = np.broadcast_arrays(np.atleast_1d(runs).astype(float), np.atleast_1d(nodes).astype(float))
+        free = self.without_caps(runs, nodes, levels)
+        least_s = np.max([3600 * runs / cap.per_hour for cap in self.caps], axis=0, initial=0.0)
+        return np.asarray(np.maximum(free, least_s), dtype=np.float64)
+
+    def without_caps(self, runs: Floats, nodes: Floats, levels: Sequence[float]) -> Floats:
+        """The same as if nothing but the fitted laws held runs back."""
         every = np.concatenate([drawn.durations(runs, nodes) for drawn in self.draws])
         return np.asarray(np.quantile(every, levels, axis=0), dtype=np.float64)
 
+    def binding_cap(self, runs: float, nodes: float) -> Cap | None:
+        """The cap that decides the time of this test; none where the nodes, or what was fitted, do."""
+        if not self.caps:
+            return None
+        slowest = max(self.caps, key=lambda cap: cap.least_s(runs))
+        free = float(self.without_caps(np.array([runs]), np.array([nodes]), (0.5,))[0, 0])
+        return slowest if slowest.least_s(runs) > free else None
+
     def chance(self, runs: float, nodes: float, within_s: float) -> float:
         """The probability that the next test ends in time."""
+        if any(cap.least_s(runs) > within_s for cap in self.caps):
+            return 0.0
         at = np.array([runs]), np.array([nodes])
         return float(np.mean(np.concatenate([drawn.durations(*at)[:, 0] for drawn in self.draws]) <= within_s))
 
