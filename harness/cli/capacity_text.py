@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Answer
-from harness.analysis.capacity.answered import Answered, amount, interval, sentence
+from harness.analysis.capacity.answered import Answered, amount, interval, proposal, sentence
 from harness.cli import printing
 from harness.model.units import counted, format_duration
 
@@ -34,6 +35,8 @@ def as_json(answered: Answered) -> str:
         document["leave_one_out"] = {
             "sizes": check.sizes, "in_interval": check.coverage, "median_error": check.error,
         }  # fmt: skip
+    if answered.next_test:
+        document["next_test"] = asdict(answered.next_test)
     if answered.grid:
         document["grid"] = [_row(answered, cell) | {"warnings": list(cell.warnings)} for cell in answered.grid]
     return json.dumps(document, indent=2, ensure_ascii=False)
@@ -54,6 +57,7 @@ def as_text(answered: Answered) -> str:
         ("leave-one-out", answered.check.sentence if answered.check else ""),
         ("binding", answered.binding(first)),
         ("cost", "" if cost is None else f"{cost:,.2f} (at {answered.price:g} per node and hour)"),
+        ("next test", proposal(answered.next_test, fitted.unit) if answered.next_test else ""),
         *(("warning", warning) for warning in (*first.warnings, *answered.warnings)),
     ]
     lines = [sentence(first)]

@@ -213,6 +213,11 @@ def _warnings(
             f"fitted on {counted(seen.observations, 'observation')}: the interval assumes the usual variation between "
             "tests (10%); test more sizes, and repeat a size, to narrow it"
         )
+    if seen.one_load and known[RUNS] and known[RUNS] != seen.runs[0]:
+        found.append(
+            f"all observations have {counted(seen.runs[0], 'run')}: whether more runs take longer at what all "
+            f"{seen.unit}s share is unknown, and the interval holds both; --next names the test that tells"
+        )
     if seen.nodes[0] == seen.nodes[1] and known[NODES] != seen.nodes[0]:
         found.append(f"all observations are on {counted(seen.nodes[0], seen.unit)}: the effect of more is a guess")
     return tuple(found)

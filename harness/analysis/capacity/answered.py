@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from harness.analysis.capacity.answer import WITHIN, Answer, Ask
 from harness.analysis.capacity.check import Check
 from harness.analysis.capacity.model import CapacityModel, Observation
+from harness.analysis.capacity.next_test import NextTest
 from harness.model.units import counted, format_duration
 
 
@@ -23,6 +24,7 @@ class Answered:
         price: of one node, per hour; none when unknown.
         check: leave-one-out check of the model; none with a single size, or for a simulator.
         ask: what answers instead of the model; none is the model itself.
+        next_test: the test to run next; none when it was not asked for.
     """
 
     model: CapacityModel
@@ -35,6 +37,7 @@ class Answered:
     price: float | None
     check: Check | None
     ask: Ask | None = None
+    next_test: NextTest | None = None
 
     def cost(self, found: Answer) -> float | None:
         """Nodes × hours × price; none when one of them is unknown."""
@@ -62,6 +65,15 @@ def sentence(found: Answer) -> str:
             return f"{nodes} for {took}: {runs}."
         case _:
             return f"{runs} on {nodes}: {took}."
+
+
+def proposal(test: NextTest, unit: str) -> str:
+    """The test to run next, also as the lines of an experiment."""
+    size = f"{counted(test.runs, 'run')} on {counted(test.nodes, unit)}"
+    return (
+        f"{size}, about {format_duration(test.takes_s)}: the answer would be known to {test.then:.0%} instead of "
+        f"{test.now:.0%} (one standard deviation); as an experiment: loads: [{test.runs}], nodes: [{test.nodes}]"
+    )
 
 
 def amount(quantity: str, value: float | None) -> str:

@@ -154,4 +154,4 @@ def _pending_phase(timeline: Timeline, mine: Bools) -> tuple[Floats, Bools]:
     end = floats(pods, "end_s")
     length = np.where(before, np.where(np.isfinite(end), end, timeline.end_s) - floats(pods, "start_s"), 0.0)[mine]
     waits = np.bincount(number, weights=(before & ~np.isfinite(end))[mine], minlength=there.size) > 0
-    return np.bincount(number, weights=length, minlength=there.size), ~waits
+    return np.asarray(np.bincount(number, weights=length, minlength=there.size), dtype=np.float64), ~waits
