@@ -44,10 +44,10 @@ def _page(answered: Answered, svg: str) -> bytes:
     rows = [
         (*(amount(name, getattr(c, name)) for name in names),
          *(amount(asked, value) or "none" for value in (c.value, c.low, c.high)),
-         c.binding, "; ".join(c.warnings))
+         answered.binding(c), "; ".join(c.warnings))
         for c in cells
     ]  # fmt: skip
-    titles = {RUNS: "Runs", NODES: "Nodes", WITHIN: "Time"}
+    titles = {RUNS: "Runs", NODES: f"{cells[0].unit.capitalize()}s", WITHIN: "Time"}
     heads = (*(titles[name] for name in names), titles[asked], "At least", "At most", "Binding", "Warnings")
     return offline_page(
         "capacity.html.j2", {}, headline=sentence(answered.first), answered=answered, heads=heads, rows=rows,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from harness.analysis.result import Cost, Result
+from harness.analysis.result import Cost, Result, Summary
 from reports.tables import Column, Table, amount_text, numbers, seconds_text
 
 
@@ -27,7 +27,8 @@ def _charges(result: Result) -> Iterable[tuple[str, str, str]]:
     yield held[0], amount_text(paid.held_gpu_hours), held[1]
     if paid.overhead is not None:
         waste = "" if paid.wasted is None else f"; it cost {amount_text(paid.wasted)}"
-        yield "Overhead", f"{paid.overhead:.0%}", f"charged beyond the requests, as a share of them{waste}"
+        yield "Overhead", f"{paid.overhead:.0%}", f"1 − requested / charged{waste}"
+        yield "Charged beyond the requests", f"{paid.surplus:.0%}", "charged / requested − 1"
     if paid.cost is None:
         yield "Cost", "unknown", "set node prices: pipeswarm report RUN --price POOL=0.19"
     else:
@@ -50,14 +51,18 @@ def _virtual(result: Result) -> Iterable[tuple[str, str, str]]:
 def _waiting(result: Result) -> Iterable[tuple[str, str, str]]:
     if result.pending is None:
         return
-    waited = result.pending.waited
-    yield "Pod pending time, mean", seconds_text(waited.mean), "of all pods"
-    for name, level in (("median", 0.5), ("p99", 0.99)):
-        found = waited.at(level)
-        text = seconds_text(found.value) or f"> {seconds_text(found.at_least)}"
-        yield f"Pod pending time, {name}", text, "of all pods"
-    for bound, share in result.pending.within.items():
+    found, phase = result.pending, "of all pods, the whole phase Pending: from creation until a container runs"
+    yield from _times("Pod pending time", found.phase, phase)
+    for bound, share in found.within.items():
         yield f"Pods pending less than {bound:g} s", f"{share:.1%}", ""
+    yield from _times("Pod wait for a node", found.waited, "of all pods, unschedulable: a part of the pending time")
+
+
+def _times(name: str, waited: Summary, what: str) -> Iterable[tuple[str, str, str]]:
+    yield f"{name}, mean", seconds_text(waited.mean), what
+    for word, level in (("median", 0.5), ("p99", 0.99)):
+        found = waited.at(level)
+        yield f"{name}, {word}", seconds_text(found.value) or f"> {seconds_text(found.at_least)}", ""
 
 
 def _advice(result: Result) -> Iterable[tuple[str, str, str]]:

@@ -122,6 +122,8 @@ def _slo(slo: SloResult) -> dict[str, Any]:
     return {
         "text": slo.slo.text,
         "met": slo.met,
+        "state": slo.state.value.lower(),
+        "runs_needed": slo.runs_needed,
         "value": slo.value,
         "limit": slo.slo.limit,
         "unit": slo.slo.unit,
@@ -219,7 +221,9 @@ def _scaling(result: Result) -> dict[str, Any] | None:
 
 def _charges(result: Result) -> dict[str, Any] | None:
     paid = result.cost
-    return None if paid is None else asdict(paid) | {"overhead": paid.overhead, "wasted": paid.wasted}
+    if paid is None:
+        return None
+    return asdict(paid) | {"overhead": paid.overhead, "surplus": paid.surplus, "wasted": paid.wasted}
 
 
 def _wasted_work(result: Result) -> dict[str, Any] | None:
@@ -232,6 +236,7 @@ def _pending(result: Result) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
+        "phase_s": _summary(found.phase),
         "waited_s": _summary(found.waited),
         "within": {f"{bound:g}s": share for bound, share in found.within.items()},
     }

@@ -3,10 +3,11 @@
 from time import gmtime, strftime
 from xml.etree import ElementTree as ET
 
-from harness.analysis.result import Regression, Result, SloResult
+from harness.analysis.result import Regression, Result, SloResult, State
 from harness.model.inert import visible
 from reports.summary import measured_text, summary
 
+_FAILURES = {State.FAILED: "missed", State.INCONCLUSIVE: "unknown", State.UNPROVEN: "unproven"}
 _NO_VERDICT = "the test is invalid: no verdict on the platform"
 
 
@@ -19,7 +20,7 @@ def render(result: Result) -> bytes:
         reasons = result.diagnosis.validity.reasons
         ET.SubElement(case, "error", type="invalid", message=visible(reasons[0])).text = visible("\n".join(reasons))
     for slo in result.slos:
-        _judge(_case(suite, slo.slo.text, result), slo, valid=valid)
+        _judge(_case(suite, slo.slo.text, result), slo, result)
     if result.regression is not None:
         _compare(_case(suite, f"baseline {result.regression.baseline}", result), result.regression, valid=valid)
     ET.SubElement(suite, "system-out").text = visible(summary(result))
@@ -38,13 +39,14 @@ def _case(suite: ET.Element, name: str, result: Result) -> ET.Element:
     return ET.SubElement(suite, "testcase", name=visible(name), classname=visible(f"pipeswarm.{result.plan.target}"))
 
 
-def _judge(case: ET.Element, slo: SloResult, *, valid: bool) -> None:
-    if not valid:
+def _judge(case: ET.Element, slo: SloResult, result: Result) -> None:
+    if not result.valid:
         ET.SubElement(case, "skipped", message=_NO_VERDICT)
-    elif not slo.met:
+    elif not result.passes(slo):
         measured = measured_text(slo) or "not measured"
-        kind, word = ("missed", "failed") if slo.met is False else ("unknown", "can't be judged")
-        failure = ET.SubElement(case, "failure", type=kind, message=visible(f"{word}: {measured}"))
+        failure = ET.SubElement(
+            case, "failure", type=_FAILURES[slo.state], message=visible(f"{slo.state.value.lower()}: {measured}")
+        )
         failure.text = visible(f"{slo.slo.text}: {measured}")
 
 

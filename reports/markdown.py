@@ -10,7 +10,7 @@ from reports.not_judged import lacked_text
 from reports.summary import baseline_word, ledger_line, measured_text, slo_word
 from reports.tables import hosts_text, seconds_text
 
-_SIGNS = {"met": "✅", "FAILED": "❌", "not judged": "❔", "no verdict": "⛔"}
+_SIGNS = {"met": "✅", "met, not proven": "⚠️", "inconclusive": "❔", "FAILED": "❌", "no verdict": "⛔"}
 
 
 def render(result: Result) -> bytes:

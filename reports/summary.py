@@ -1,6 +1,6 @@
 """The verdict for a terminal."""
 
-from harness.analysis.result import Regression, Result, SloResult
+from harness.analysis.result import Regression, Result, SloResult, State
 from harness.model.units import format_duration
 from reports.not_judged import lines
 from reports.tables import hosts_text
@@ -17,9 +17,7 @@ def summary(result: Result) -> str:
 
 def slo_word(result: Result, slo: SloResult) -> str:
     """An SLO's outcome in a word or two; an invalid test meets and misses none."""
-    if not result.valid:
-        return "no verdict"
-    return {True: "met", False: "FAILED", None: "not judged"}[slo.met]
+    return slo.state.value if result.valid else "no verdict"
 
 
 def measured_text(slo: SloResult) -> str:
@@ -27,7 +25,9 @@ def measured_text(slo: SloResult) -> str:
     if slo.value is None or slo.met is None:
         return slo.why
     text = _in_unit(slo, slo.value) + _interval(slo)
-    return text if slo.decided else f"{text}; inconclusive: the interval contains the limit"
+    if slo.state is not State.UNPROVEN or slo.runs_needed is None:
+        return text
+    return f"{text}; about {slo.runs_needed:,} such runs would prove it"
 
 
 def _interval(slo: SloResult) -> str:

@@ -27,7 +27,7 @@ from harness.analysis.services.database import database_work
 from harness.analysis.services.own_requests import OwnRequests, own_requests
 from harness.analysis.services.volumes import volumes
 from harness.analysis.services.workers import Workers, workers
-from harness.analysis.slo import SloResult, judge
+from harness.analysis.slo import SloResult, State, judge
 from harness.analysis.stats.quantiles import Summary
 from harness.analysis.stats.trend import Trend, degradation
 from harness.analysis.throughput import Throughput, throughput
@@ -44,7 +44,7 @@ from harness.model.run_name import run_name
 
 __all__ = [
     "Cost", "Floats", "HostWork", "Interval", "Ints", "LostPods", "PhaseSummary", "Placement", "Points", "Regression",
-    "Result", "Scaling", "SloResult", "Summary", "analyse",
+    "Result", "Scaling", "SloResult", "State", "Summary", "analyse",
 ]  # fmt: skip
 
 
@@ -145,19 +145,26 @@ class Result:
     def exit_code(self) -> ExitCode:
         """Interrupted beats invalid, invalid beats a failed SLO and a regression, which count the same.
 
-        An SLO that can't be judged is not met.
+        An SLO that is inconclusive is not met; of those that are met and not proven, the plan decides.
         """
         if self.interrupted:
             return ExitCode.INTERRUPTED
         if not self.valid:
             return ExitCode.INVALID
         worse = self.regression is not None and self.regression.reasons
-        return ExitCode.OK if all(result.met for result in self.slos) and not worse else ExitCode.SLO_FAILED
+        met = all(map(self.passes, self.slos))
+        return ExitCode.OK if met and not worse else ExitCode.SLO_FAILED
+
+    def passes(self, slo: SloResult) -> bool:
+        """Whether an SLO counts as met: one that is not proven does unless the plan says otherwise."""
+        return slo.state is State.MET or (slo.state is State.UNPROVEN and not self.plan.limits.fail_undecided)
 
     @property
     def headline(self) -> str:
         """One sentence for a manager."""
-        counts = self.ledger
+        counts, ambiguous = self.ledger, self.diagnosis.validity.ambiguous
+        if ambiguous:
+            return f"Invalid test: {ambiguous}"
         if self.diagnosis.findings:
             return self.diagnosis.findings[0].title
         if not self.valid:

@@ -1,12 +1,15 @@
-"""Were the SLOs met? Grammar and parsing: `harness.model.slo`."""
+"""Were the SLOs met, and is that proven? Grammar and parsing: `harness.model.slo`."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 
 from harness.analysis.latency import duration
 from harness.analysis.ledger import ledger
-from harness.analysis.stats.quantiles import quantile, share_interval
+from harness.analysis.stats.quantiles import mean_interval, quantile, share_interval, spread_of_ranks
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Bools, Floats, Timeline, floats
 from harness.analysis.waits.waits import waits
@@ -23,10 +26,31 @@ from harness.model.slo import (
     parse_slo,
 )
 
+_MOST_RUNS = 10_000_000  # a larger number of runs that would prove an SLO is not worth saying
+
+
+class State(StrEnum):
+    """What is known of an SLO; the values are shown to people.
+
+    An estimate that fails its limit is FAILED, however wide its interval is. One that meets it is only UNPROVEN while
+    its interval contains the limit. Without an estimate the SLO is INCONCLUSIVE.
+    """
+
+    MET = "met"
+    UNPROVEN = "met, not proven"
+    INCONCLUSIVE = "inconclusive"
+    FAILED = "FAILED"
+
 
 @dataclass(frozen=True, slots=True)
 class SloResult:
-    """`met` is none when the SLO can't be judged; `why` gives the reason. `low` and `high` are a 95 % interval."""
+    """`met` is none when there is no estimate; `why` gives the reason. `low` and `high` are a 95 % interval.
+
+    Attributes:
+        bounded: the estimate is one of several possible, so that it needs its interval; false for what this test's
+            runs did as a whole, such as the longest of them.
+        runs_needed: about how many runs would prove what is met, if they were like these; none where that is unknown.
+    """
 
     slo: Slo
     value: float | None
@@ -34,11 +58,18 @@ class SloResult:
     low: float | None = None
     high: float | None = None
     why: str = ""
+    bounded: bool = True
+    runs_needed: int | None = None
 
     @property
-    def decided(self) -> bool:
-        """The whole interval is on one side of the limit; without an interval the value decides."""
-        return all(self.slo.holds(end) == self.met for end in (self.low, self.high) if end is not None)
+    def state(self) -> State:
+        """What is known of it."""
+        if self.met is None:
+            return State.INCONCLUSIVE
+        if not self.met:
+            return State.FAILED
+        end = self.high if self.slo.is_upper else self.low
+        return State.MET if not self.bounded or (end is not None and self.slo.holds(end)) else State.UNPROVEN
 
 
 def judge(timeline: Timeline) -> tuple[SloResult, ...]:
@@ -70,7 +101,7 @@ def _judge(timeline: Timeline, slo: Slo) -> SloResult:
         return _statistic(slo, values, over)
     if slo.measure == THROUGHPUT:
         value = throughput(timeline).per_hour / 3600
-        return SloResult(slo, value, slo.holds(value))
+        return SloResult(slo, value, slo.holds(value), bounded=False)
     counts = ledger(timeline)
     count = {
         "failed_ratio": counts.lost,
@@ -79,8 +110,19 @@ def _judge(timeline: Timeline, slo: Slo) -> SloResult:
         "censored_ratio": counts.in_flight,
         "succeeded_ratio": counts.succeeded,
     }[slo.measure]
-    low, high = share_interval(count, counts.intended) if counts.intended else (None, None)
-    return SloResult(slo, counts.share(count), slo.holds(counts.share(count)), low, high)
+    return _share(slo, count, counts.intended)
+
+
+def _share(slo: Slo, count: int, total: int) -> SloResult:
+    if not total:
+        return SloResult(slo, 0.0, slo.holds(0.0), bounded=False)
+    share = count / total
+    low, high = share_interval(count, total)
+
+    def proven(runs: int) -> bool:
+        return all(slo.holds(end) for end in share_interval(round(share * runs), runs))
+
+    return _with_need(SloResult(slo, share, slo.holds(share), low, high), total, proven)
 
 
 def _sample(timeline: Timeline, quantity: str) -> tuple[Floats, Bools]:
@@ -110,27 +152,70 @@ def _statistic(slo: Slo, values: Floats, over: Bools) -> SloResult:
         return SloResult(slo, None, None, why=f"no {slo.quantity} was observed")
     unfinished = int(np.count_nonzero(~over))
     if slo.percentile is not None:
-        found = quantile(values, slo.percentile / 100, over)
-        if found.value is not None:
-            return SloResult(slo, found.value, slo.holds(found.value), found.low, found.high)
-        return _bounded(slo, found.at_least, unfinished)
-    match slo.measure:
-        case "mean":
-            value = float(values.mean())
-        case "min":
-            value = float(values.min())
-        case _:
-            value = float(values.max())
+        return _quantile(slo, slo.percentile / 100, values, over)
+    if slo.measure != "mean":
+        value = float(values.min() if slo.measure == "min" else values.max())
+        return (
+            _bounded(slo, value, unfinished) if unfinished else SloResult(slo, value, slo.holds(value), bounded=False)
+        )
+    value = float(values.mean())
     if unfinished:
         return _bounded(slo, value, unfinished)
-    return SloResult(slo, value, slo.holds(value))
+    low, high = mean_interval(values)
+    found = SloResult(slo, value, slo.holds(value), low, high)
+    return _with_need(found, values.size, lambda runs: _mean_proven(slo, values, runs))
+
+
+def _mean_proven(slo: Slo, values: Floats, runs: int) -> bool:
+    """Whether `runs` runs with the mean and the spread of these would prove it."""
+    low, high = mean_interval(values, runs)
+    return low is not None and high is not None and slo.holds(low) and slo.holds(high)
+
+
+def _quantile(slo: Slo, level: float, values: Floats, over: Bools) -> SloResult:
+    found = quantile(values, level, over)
+    least = math.ceil(round(1 / min(level, 1 - level), 6))
+    if values.size < least:
+        # The estimate is the longest or the shortest run. It may still be certain that the limit is missed.
+        end = found.low if slo.is_upper else found.high
+        if end is None or slo.holds(end):
+            why = f"{values.size:,} values are too few for this quantile, it takes {least:,} or more"
+            return SloResult(slo, found.value, None, found.low, found.high, why)
+    if found.value is None:
+        return _bounded(slo, found.at_least, int(np.count_nonzero(~over)))
+    judged = SloResult(slo, found.value, slo.holds(found.value), found.low, found.high)
+    if not over.all():
+        return judged
+    holding = float(np.mean([slo.holds(each) for each in values]))
+    wanted = level if slo.is_upper else 1 - level
+
+    def proven(runs: int) -> bool:
+        return math.ceil(runs * wanted + spread_of_ranks(runs, wanted)) < math.floor(runs * holding)
+
+    return _with_need(judged, values.size, proven)
+
+
+def _with_need(found: SloResult, runs: int, proven: Callable[[int], bool]) -> SloResult:
+    """Say how many runs would prove what is met: the least number of which `proven` holds, to two digits."""
+    if found.state is not State.UNPROVEN:
+        return found
+    enough = runs
+    while not proven(enough):
+        enough *= 2
+        if enough > _MOST_RUNS:
+            return found
+    too_few = max(enough // 2, 1)
+    while enough - too_few > max(1, enough // 100):
+        middle = (too_few + enough) // 2
+        too_few, enough = (too_few, middle) if proven(middle) else (middle, enough)
+    digits = max(0, len(str(enough)) - 2)
+    return replace(found, runs_needed=-(-enough // 10**digits) * 10**digits)
 
 
 def _bounded(slo: Slo, at_least: float, unfinished: int) -> SloResult:
     """Only a lower bound is known: enough to miss an upper limit, or to meet a lower one."""
     why = f"{unfinished:,} runs had not finished: the value is at least {at_least:.6g} s"
-    upper = slo.operator in {"<", "<="}
-    if slo.measure == "min":
+    known = slo.measure != "min" and slo.holds(at_least) != slo.is_upper
+    if not known:
         return SloResult(slo, None, None, why=why)
-    known = slo.holds(at_least) != upper
-    return SloResult(slo, at_least, (not upper) if known else None, low=at_least, why=why)
+    return SloResult(slo, at_least, not slo.is_upper, low=at_least, why=why)

@@ -3,11 +3,13 @@
 import numpy as np
 
 from harness.analysis.ledger import in_words, ledger, missing
-from harness.analysis.timeline import TEST_STARTED, WORKER_LOST, Floats, Timeline, floats
+from harness.analysis.timeline import CLOCK_STEPPED, TEST_STARTED, WORKER_LOST, Floats, Timeline, floats
+from harness.analysis.timeline.clocks import step
 from harness.analysis.waits.cached import runs_with_cached_tasks
 from harness.model.findings import Validity
 from harness.model.phases import SKIPPED
-from harness.model.units import format_duration
+from harness.model.records import Outcome
+from harness.model.units import counted, format_duration
 
 LAG_P50_S = 0.005
 LAG_P99_S = 0.050
@@ -27,7 +29,8 @@ def validity(timeline: Timeline) -> Validity:
     lost = timeline.test_events(WORKER_LOST)
     cached = int((timeline.runs["state"] == SKIPPED).sum()) + runs_with_cached_tasks(timeline).size
     censored = counts.in_flight / counts.accepted if counts.accepted else 0.0
-    reasons: list[str] = []
+    ambiguous = _ambiguous(timeline)
+    reasons = [*ambiguous]
     if not len(timeline.runs):
         reasons.append("nothing was submitted and no run was observed")
     if counts.unaccounted:
@@ -46,10 +49,11 @@ def validity(timeline: Timeline) -> Validity:
             f"{counts.in_flight:,} accepted runs ({censored:.1%}) had not finished when the observation ended, "
             f"limit {CENSORED_RATIO:.0%}"
         )
+    reasons += _clock_steps(timeline)
     if timeline.interrupted:
         reasons.append("the test was interrupted")
     figures = {"lag_p50_s": p50, "lag_p99_s": p99, "lag_max_s": most, "censored_ratio": censored}
-    return Validity(tuple(reasons), figures)
+    return Validity(tuple(reasons), figures, "".join(ambiguous[:1]))
 
 
 def lateness(timeline: Timeline) -> Floats:
@@ -66,6 +70,37 @@ def lateness(timeline: Timeline) -> Floats:
     rank = np.empty(order.size)
     rank[order] = np.arange(order.size) - starts
     return np.asarray(np.maximum(floats(runs, "sent_s") - due - rank / SENDING_RATE, 0.0), dtype=np.float64)
+
+
+def _clock_steps(timeline: Timeline) -> list[str]:
+    """Clocks that were set during the test: durations between timestamps of two clocks are wrong from then on."""
+    runs = timeline.runs
+    found = [f"{told}: durations are wrong" for told in timeline.test_events(CLOCK_STEPPED)["message"]]
+    by_s = step(*(floats(runs, name) for name in ("sent_s", "answered_s", "created_s")))
+    if by_s:
+        found.append(
+            f"the platform's clock stepped by about {by_s:+.0f} s against the load generator's: durations are wrong"
+        )
+    return found
+
+
+def _ambiguous(timeline: Timeline) -> list[str]:
+    """Why it is unknown which run belongs to which arrival. A sound platform gives each its own id."""
+    runs, found = timeline.runs, []
+    accepted = runs[runs["outcome"] == Outcome.ACCEPTED.value]
+    ids = accepted["run"].nunique()
+    if ids < len(accepted):
+        found.append(f"{len(accepted):,} accepted submissions were answered with only {ids:,} different run ids")
+    if timeline.twins:
+        found.append(
+            f"{counted(timeline.twins, 'more run')} with names of this test's runs appeared on the platform: "
+            "submissions were doubled on their way or by the platform, or another test sends the same scenarios"
+        )
+    nameless = int((accepted["status"].notna() & (accepted["error"] != "")).sum())
+    if nameless:
+        told = counted(nameless, "submission")
+        found.append(f"{told} had an answer without a run id: the runs were found by name only")
+    return found
 
 
 def _unaccounted(timeline: Timeline, count: int) -> str:

@@ -23,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nodes", metavar="M", help="number of nodes")
     parser.add_argument("--grid", action="store_true", help="add a table around the given sizes, or over lists")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="plot answers and tests: .svg, .png or .html")
+    parser.add_argument("--next", action="store_true", help="say which test to run next, so that the answer is surer")
     parser.add_argument("--jobs-per-node", type=count, metavar="J", help="runs that fit one node, if known")
     parser.add_argument(
         "--simulator", metavar="PROFILE", help="answer by this simulated platform, calibrated on the given run folder"
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     evictions = Evictions(arguments.spot, arguments.step_time, arguments.replacement_time) if arguments.spot else None
     answered = answer_from(
         arguments.sources, question, grid=arguments.grid, jobs_per_node=arguments.jobs_per_node,
-        simulator=arguments.simulator or "", price=arguments.price, evictions=evictions,
+        simulator=arguments.simulator or "", price=arguments.price, evictions=evictions, propose=arguments.next,
     )  # fmt: skip
     if write is not None:
         write(answered)

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from harness.analysis.capacity.answer import NODES, RUNS, WITHIN, Answer
-from harness.analysis.capacity.answered import Answered, amount, interval, sentence
+from harness.analysis.capacity.answered import Answered, amount, interval, proposal, sentence
 from harness.cli import printing
 from harness.model.units import counted, format_duration
 
@@ -17,6 +18,11 @@ def as_json(answered: Answered) -> str:
     fitted, check = answered.model.fitted_on, answered.check
     document = _row(answered, answered.first) | {
         "model": answered.name,
+        "unit": fitted.unit,
+        "caps": [
+            {"name": cap.name, "per_hour": _finite(cap.per_hour), "nodes": _finite(cap.nodes), "how": cap.how}
+            for cap in answered.model.caps
+        ],
         "fitted_on": {
             "runs": list(fitted.runs),
             "nodes": list(fitted.nodes),
@@ -29,6 +35,8 @@ def as_json(answered: Answered) -> str:
         document["leave_one_out"] = {
             "sizes": check.sizes, "in_interval": check.coverage, "median_error": check.error,
         }  # fmt: skip
+    if answered.next_test:
+        document["next_test"] = asdict(answered.next_test)
     if answered.grid:
         document["grid"] = [_row(answered, cell) | {"warnings": list(cell.warnings)} for cell in answered.grid]
     return json.dumps(document, indent=2, ensure_ascii=False)
@@ -40,7 +48,7 @@ def as_text(answered: Answered) -> str:
     likely = sorted(model.weights.items(), key=lambda item: -item[1])[:3]
     weights = ", ".join(f"{law.name} {weight:.0%}" for law, weight in likely)
     laws = f" (weights: {weights})" if answered.name == model.law.name else ""
-    ranges = (_span(fitted.runs, "run"), _span(fitted.nodes, "node"), _times(*fitted.duration_s))
+    ranges = (_span(fitted.runs, "run"), _span(fitted.nodes, fitted.unit), _times(*fitted.duration_s))
     cost = answered.cost(first)
     rows = [
         ("90% interval", interval(first)),
@@ -49,6 +57,7 @@ def as_text(answered: Answered) -> str:
         ("leave-one-out", answered.check.sentence if answered.check else ""),
         ("binding", answered.binding(first)),
         ("cost", "" if cost is None else f"{cost:,.2f} (at {answered.price:g} per node and hour)"),
+        ("next test", proposal(answered.next_test, fitted.unit) if answered.next_test else ""),
         *(("warning", warning) for warning in (*first.warnings, *answered.warnings)),
     ]
     lines = [sentence(first)]
@@ -71,6 +80,10 @@ def _row(answered: Answered, found: Answer) -> dict[str, Any]:
     return row if cost is None else row | {"cost": cost}
 
 
+def _finite(value: float) -> float | None:
+    return value if value < float("inf") else None
+
+
 def _whole(value: float | None) -> float | None:
     """Counts as counts: 40, not 40.0."""
     return int(value) if value is not None and value == int(value) else value
@@ -89,7 +102,8 @@ def _table(grid: Sequence[Answer]) -> list[str]:
     """A line per cell: the sizes given, the answer, its interval; a star where it is far extrapolated."""
     asked = grid[0].asked
     names = [name for name in _TITLES if name != asked]
-    rows = [[*(_TITLES[name] for name in names), _TITLES[asked], "90% interval", ""]]
+    titles = _TITLES | {NODES: f"{grid[0].unit}s"}
+    rows = [[*(titles[name] for name in names), titles[asked], "90% interval", ""]]
     for cell in grid:
         given = (amount(name, getattr(cell, name)) for name in names)
         far = "*" if any("observed" in warning for warning in cell.warnings) else ""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.store.folder import RunFolder
     from harness.targets.target import Target
 
-_OF_FOLDERS = ("namespace", "slo", "runs-dir", "run-name")
+_OF_FOLDERS = ("namespace", "slo", "undecided", "runs-dir", "run-name")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -158,7 +158,8 @@ def plan_of(arguments: argparse.Namespace, host: str, started_at: int) -> "Plan"
         raise ConfigError(f"--option: {error.message}", error.hint) from error
     return plan_observation(
         arguments.target, host.rstrip("/"), options, started_at, slos=[slo.text for slo in given["slo"]],
-        verify_tls=not given["insecure"], redact=given["redact"], observer=observer_plan(given),
+        fail_undecided=given["undecided"] == "fail", verify_tls=not given["insecure"], redact=given["redact"],
+        observer=observer_plan(given),
     )  # fmt: skip
 
 

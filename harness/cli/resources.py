@@ -56,14 +56,16 @@ def _json(needs: "tuple[StepNeed, ...]", before: "tuple[Fit, ...]", after: "tupl
 def _text(needs: "tuple[StepNeed, ...]", before: "tuple[Fit, ...]", after: "tuple[Fit, ...]") -> str:
     from harness.analysis.cost.resources import as_cores, as_memory
 
-    rows = [["step", "pods", "CPU p95", "max", "request", "memory p95", "max", "request"]]
+    rows = [["step", "pods", "CPU p95", "max", "request", "memory p95", "max", "request", "advice", "OOM"]]
     for need in needs:
         cpu_now = "–" if need.now.cpu_request is None else as_cores(need.now.cpu_request)
         memory_now = "–" if need.now.memory_request is None else as_memory(need.now.memory_request)
         cpu = as_cores(need.cpu_p95), as_cores(need.cpu_most), cpu_now
         memory = as_memory(need.memory_p95), as_memory(need.memory_most), memory_now
-        rows.append([need.task, f"{need.pods}", *cpu, *memory])
+        oom = "–" if need.oom_share is None else "<0.1%" if need.oom_share < 0.001 else f"{need.oom_share:.1%}"
+        rows.append([need.task, f"{need.pods}", *cpu, *memory, as_memory(need.advice.memory_request or 0), oom])
     lines = printing.table(rows)
+    lines += ["OOM: share of pods expected to need more memory than the advice"]
     lines += ["", *(need.line for need in needs), ""]
     lines += [f"{fit.pool}, now: {fit.sentence}" for fit in before]
     lines += [f"{fit.pool}, with this advice: {fit.sentence}" for fit in after]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli import printing, report
 from harness.model.errors import ConfigError, ExitCode
-from harness.model.schedules import Concurrency
+from harness.model.schedules import Concurrency, Replay
 from harness.simulator import commands
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ SIMULATED_TIME = "simulated:"  # prefix of the host of a test in simulated time
 _CHUNK = 2_000  # records per write
 
 # The options of a load test that mean something in simulated time.
-_LOAD = ("scenarios", "param-mode", "seed", "slo", "runs-dir", "run-name", "overwrite")
+_LOAD = ("scenarios", "param-mode", "seed", "slo", "undecided", "runs-dir", "run-name", "overwrite")
 _DRAIN = "24h"
 
 
@@ -126,7 +126,8 @@ def _folder(arguments: argparse.Namespace, checked: "Checked", test: "PlannedTes
     kind = f"{test.schedule.name}-simulated"
     name = given.run_name or run_name(checked.target, kind, len(test.offsets), time.time_ns())
     folder = RunFolder.create(given.runs_dir, name, exactly=bool(given.run_name), overwrite=given.overwrite)
-    _, digest = folder.write_schedule(test.offsets)
+    ids = test.schedule.scenarios if isinstance(test.schedule, Replay) else ()
+    _, digest = folder.write_schedule(test.offsets, ids)
     digests = {"schedule": digest, "scenarios": folder.keep(SCENARIOS, test.table)}
     if package is not None:
         digests["pipeline"] = folder.keep(PIPELINE, package)

@@ -19,7 +19,7 @@ from harness.drive.local_simulator import LocalSimulator
 from harness.drive.locust_statistics import Statistics
 from harness.drive.run_setup import LoadTest, Ready, RunContext, get_ready
 from harness.drive.runner import SessionRunner
-from harness.drive.session_messages import INTERRUPTED, Cut, Stop
+from harness.drive.session_messages import INTERRUPTED, NO_WORKER, WORKERS_LOST, Cut, Stop
 from harness.drive.status_reporter import StatusReporter
 from harness.model.errors import PipeswarmError
 from harness.model.inert import one_line
@@ -92,6 +92,8 @@ class Coordinator:
             return
         if self._interrupted:
             runner.tell(Cut(INTERRUPTED))
+        elif self._without_workers:  # Locust stops the test
+            runner.tell(Cut(WORKERS_LOST, NO_WORKER))
         elif self._environment.parsed_options.headless:
             runner.tell(Cut("TimeLimit"))
         else:
@@ -110,6 +112,11 @@ class Coordinator:
     def quit(self, exit_code: int) -> None:
         """Locust has printed its tables and exits."""
         self._conclusion.quit(exit_code)
+
+    @property
+    def _without_workers(self) -> bool:
+        runner = self._environment.runner
+        return isinstance(runner, MasterRunner) and runner.worker_count <= 0
 
     def _on_interrupt(self) -> None:
         self._interrupted = True

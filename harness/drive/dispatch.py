@@ -25,6 +25,7 @@ _STOP_CHECK_S = 0.1
 # An idle core wakes late and starts slowly: after a longer wait the generator spins for the last moment.
 _LONG_WAIT_S = 0.02
 _SPIN_S = 0.002
+_STEP_S = 0.5  # corrections of a clock by less don't count
 # Yield after so many arrivals without a pause, so that the first requests of a burst leave while it is being created.
 _BURST_SLICE = 16
 
@@ -42,10 +43,20 @@ class Clock:
 
     def __init__(self, ahead_ns: int = 0) -> None:
         self._offset = time.time_ns() - time.monotonic_ns() - ahead_ns
+        self._wall_ahead_s = ahead_ns / 1e9
 
     def now(self) -> int:
         """The current time in UTC nanoseconds."""
         return self._offset + time.monotonic_ns()
+
+    def stepped_s(self) -> float:
+        """By how many seconds the wall clock was set since the last call; 0.0 for slow corrections."""
+        ahead_s = (time.time_ns() - self.now()) / 1e9
+        by_s = ahead_s - self._wall_ahead_s
+        if abs(by_s) < _STEP_S:
+            return 0.0
+        self._wall_ahead_s = ahead_s
+        return by_s
 
     def sleep(self, seconds: float) -> None:
         """Yield to other greenlets for `seconds`, up to about a millisecond longer."""

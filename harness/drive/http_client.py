@@ -68,9 +68,11 @@ class HttpClient:
         connection = None
         try:
             connection = self._idle_connection() or self._connect()
-            connection.sendall(message)
-            response = HTTPSocketResponse(connection, _CHUNK, method=request.method)
-            body = response.read()
+            # A timeout of the socket would begin anew with each byte of a response that trickles in.
+            with gevent.Timeout(self._limits.answer_timeout_s, TimeoutError("timed out")):
+                connection.sendall(message)
+                response = HTTPSocketResponse(connection, _CHUNK, method=request.method)
+                body = response.read()
         except (OSError, HTTPParseError) as error:
             if connection is not None:
                 connection.close()
@@ -143,7 +145,7 @@ class HttpClient:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # the end of a long body is sent at once
         if self._tls is not None:
             connection = self._tls.wrap_socket(connection, server_hostname=self._address[0])
-        connection.settimeout(self._limits.answer_timeout_s)
+        connection.settimeout(None)
         return connection
 
 

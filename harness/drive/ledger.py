@@ -1,5 +1,7 @@
 """The ledger of a running test: every arrival once, with the state of its run."""
 
+from array import array
+from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,6 +38,9 @@ class Ledger:
         self._outcomes: Counter[Outcome] = Counter()
         self._ends: Counter[bool] = Counter()
         self._open: dict[str, tuple[str, int]] = {}  # run -> (its name, when it was due)
+        self._repeated = 0  # accepted with the id of a run that was open already
+        self._rejected_due: array[int] = array("q")  # when rejected arrivals were due, ascending
+        self._latest_due = self._comparable_until = -1  # of booked arrivals; of those whose fate can be compared
         self.lags = LatencyHistogram()
         self._ended_first: dict[str, Event] = {}  # ends that the observer saw before the answer was booked
         self._held: list[tuple[type, bytes]] = []
@@ -52,6 +57,8 @@ class Ledger:
             self._outcomes[Outcome.MISSED],
             self._ends[True],
             self._ends[False],
+            self._repeated,
+            bisect_right(self._rejected_due, self._comparable_until),
         )
 
     def book(self, row: Submission | Span | Event | Sample) -> Finished | None:
@@ -105,6 +112,7 @@ class Ledger:
         name, due_at = self._open.pop(event.object)
         succeeded = event.reason == SUCCEEDED
         self._ends[succeeded] += 1
+        self._compare_until(due_at)
         return Finished(name, (event.at - due_at) / 1e9, None if succeeded else event.message or event.reason)
 
     def open(self, run: str) -> bool:
@@ -113,10 +121,21 @@ class Ledger:
 
     def _count(self, outcome: Outcome, run: str | None, name: str, due_at: int, sent_at: int | None) -> Finished | None:
         self._outcomes[outcome] += 1
+        self._latest_due = max(self._latest_due, due_at)
         if sent_at is not None:
             self.lags.add((sent_at - due_at) / 1e9)
+        if outcome is Outcome.REJECTED:
+            insort(self._rejected_due, due_at)
+            self._compare_until(-1)
         if run is None:
+            return None
+        if run in self._open:
+            self._repeated += 1
             return None
         self._open[run] = (name, due_at)
         early = self._ended_first.pop(run, None)
         return self.end(early) if early else None
+
+    def _compare_until(self, due_at: int) -> None:
+        """See `Counts.rejected_with_ended`: a run that was due then has ended; while none is open, all have."""
+        self._comparable_until = max(self._comparable_until, due_at if self._open else self._latest_due)

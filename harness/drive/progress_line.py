@@ -13,7 +13,20 @@ from harness.model.units import format_duration
 from harness.plan.environment import can_redraw
 
 _BAR_WIDTH, _SHORT_BAR_WIDTH = 24, 10
-_IMPORTANCE = ("stage", "failed", "rejected", "missed", "finding", "ETA", "in flight", "nodes", "rate", "lag", "done")
+_IMPORTANCE = (
+    "stage",
+    "failed",
+    "repeated ids",
+    "rejected",
+    "missed",
+    "finding",
+    "ETA",
+    "in flight",
+    "nodes",
+    "rate",
+    "lag",
+    "done",
+)
 _PRINT_EVERY_S = 10.0
 
 
@@ -87,7 +100,12 @@ def _parts(load: LiveLoad, counts: Counts, observed: Mapping[str, Any], found: M
         "in flight": f"in flight {counts.in_flight + load.awaited}",
         "done": f"done {counts.done}",
     }
-    bad = {"failed": counts.failed, "rejected": counts.rejected, "missed": counts.missed}
+    bad = {
+        "failed": counts.failed,
+        "repeated ids": counts.repeated,
+        "rejected": counts.rejected,
+        "missed": counts.missed,
+    }
     parts |= {name: f"{name} {count}" for name, count in bad.items() if count}
     if load.runs_per_min:
         parts["rate"] = f"{load.runs_per_min:.0f} runs/min"

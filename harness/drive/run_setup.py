@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.drive import descriptors, processes
@@ -17,7 +18,7 @@ from harness.model.plan import Plan
 from harness.model.records import Event
 from harness.model.redaction import Redaction, column_of, hide_columns
 from harness.model.scenario import Scenario
-from harness.model.schedules import Concurrency, Schedule
+from harness.model.schedules import Concurrency, Replay, Schedule
 from harness.plan.assignment import Assignment
 from harness.plan.environment import python_path
 from harness.plan.plans import PlannedTest, plan_arrivals, plan_load
@@ -166,7 +167,8 @@ def _keep_inputs(folder: RunFolder, ready: Ready) -> Plan:
         name: _redacted(ready, value.encode()).decode() if isinstance(value, str) and value.startswith("{") else value
         for name, value in plan.target_options.items()
     }
-    shown = _write_plan(folder, replace(plan, target_options=options), test.offsets)
+    ids = test.schedule.scenarios if isinstance(test.schedule, Replay) else ()
+    shown = _write_plan(folder, replace(plan, target_options=options), test.offsets, ids)
     return replace(plan, digests=shown.digests)
 
 
@@ -180,8 +182,8 @@ def _redacted(ready: Ready, document: bytes) -> bytes:
     return str(redaction.clean_tree(document.decode(errors="replace"))).encode()
 
 
-def _write_plan(folder: RunFolder, plan: Plan, offsets: "array[float]") -> Plan:
-    _, digest = folder.write_schedule(offsets)
+def _write_plan(folder: RunFolder, plan: Plan, offsets: "array[float]", scenarios: Sequence[str] = ()) -> Plan:
+    _, digest = folder.write_schedule(offsets, scenarios)
     plan = replace(plan, digests={**plan.digests, "schedule": digest})
     folder.write_plan(plan)
     return plan

@@ -10,7 +10,7 @@ import gevent.queue
 from harness.drive import processes
 from harness.drive import session_messages as messages
 from harness.drive.background import LiveDiagnosis
-from harness.drive.dispatch import Record
+from harness.drive.dispatch import Clock, Record
 from harness.drive.http_client import HttpClient
 from harness.drive.live_load import live_load
 from harness.drive.load_generator import LedgerClosedError, LoadGenerator, UnwritableError, lead_s
@@ -55,6 +55,7 @@ class SessionRunner:
         self._ready: Ready | None = None
         self._generator: LoadGenerator | None = None
         self._diagnosis: LiveDiagnosis | None = None
+        self._clock = Clock()
         self._t0_at = 0
         self._defect: Exception | None = None
         self.test: LoadTest | None = None
@@ -174,7 +175,10 @@ class SessionRunner:
         finished = self.stage is Stage.DISPATCHING and self._generator.finished()
         self._book_ends(self.test)
         self.test.observer.restart_if_dead()
-        elapsed_s = (time.time_ns() - self._t0_at) / 1e9
+        if stepped_s := self._clock.stepped_s():
+            with self._recording():
+                self.test.note("ClockStepped", f"the load generator's clock stepped by {stepped_s:+.1f} s")
+        elapsed_s = (self._clock.now() - self._t0_at) / 1e9
         self.tell(messages.Tick(time.monotonic(), elapsed_s, self.test.ledger.counts, finished))
 
     def _book_ends(self, test: LoadTest) -> None:
@@ -240,7 +244,7 @@ class SessionRunner:
         self.test = open_test(self._ready)
         self._diagnosis = LiveDiagnosis(self.test.folder)
         self._generator = self._generator_for(self.test, self)
-        self._t0_at = time.time_ns() + round(lead_s(self.test.offsets) * 1e9)
+        self._t0_at = self._clock.now() + round(lead_s(self.test.offsets) * 1e9)
         self.tell(messages.Opened(self._t0_at))
 
     def _settle(self, test: LoadTest, missed: int, why: str) -> None:

@@ -10,6 +10,7 @@ from harness.drive.concurrency_limiter import ConcurrencyLimiter
 from harness.drive.session_messages import (
     INTERRUPTED,
     STOPPED,
+    WORKERS_LOST,
     Close,
     Closed,
     Command,
@@ -44,6 +45,7 @@ _CLOSED_TICK_S = 0.02
 _AHEAD_S = 0.1
 _REJECTED_S = 1.0  # a slot rests after a rejection: a broken platform must not be asked faster and faster
 _UNRECORDED = "Unrecorded"  # the reason of a cut because the run folder can't be written
+_WORKERS = "  → the workers' logs say why; start them and the test again"
 _FAREWELL_S = 5.0  # after a cut, open requests get this long to be answered
 _BOOKING_S = 3.0  # then they are booked as unanswered, for which workers get this long
 
@@ -189,7 +191,12 @@ class Session:
 
     def _end_early(self, cut: Cut) -> tuple[Command, ...]:
         self._cut = self._cut or cut.reason
-        if cut.reason == INTERRUPTED and self._terms is None:
+        if self._terms is None and cut.reason in {INTERRUPTED, WORKERS_LOST}:
+            if cut.reason == WORKERS_LOST:
+                self._exit_code, self._verdict = (
+                    ExitCode.INVALID,
+                    f"error: {cut.why} before the first arrival\n{_WORKERS}",
+                )
             return self._finish()
         return self._stop(cut.reason, cut.why)
 

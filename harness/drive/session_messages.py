@@ -10,6 +10,8 @@ from harness.model.schedules import Concurrency
 # Why an arrival was missed, unless a more specific reason is known.
 STOPPED = "the test was stopped before it was due"
 INTERRUPTED = "Interrupted"  # reason of a cut by Ctrl-C or SIGTERM
+WORKERS_LOST = "WorkersLost"  # reason of a cut because no worker is left
+NO_WORKER = "the last worker went missing"
 
 # An arrival of a closed schedule: its seq, and when it is due in seconds after t0.
 Due = tuple[int, float]

@@ -1,9 +1,11 @@
 """When to abort a test: ``failed_ratio > 0.2 for 1m``.
 
-rule = ratio ("<" | "<=" | ">" | ">=") limit ["for" duration], with the ratios of `harness.model.slo`. With ``for`` the
-rule applies to a sliding window of that length, once the test is that old; without, to the whole test so far.
+rule = ratio ("<" | "<=" | ">" | ">=") limit ["for" duration] ["after" number], with the ratios of `harness.model.slo`.
+With ``for`` the rule applies to a sliding window of that length, once the test is that old; without, to the whole test
+so far. It applies from ``after`` runs on: 20 by default, with ``for`` 1.
 """
 
+import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,11 +14,15 @@ from harness.model.errors import ConfigError
 from harness.model.slo import RATIOS, Slo, parse_slo
 from harness.model.units import format_duration, parse_duration
 
+_HINT = "write it as 'failed_ratio > 0.2 for 1m' or 'failed_ratio > 0.2 after 50'"
+_LEAST = 20  # one failed run of one is no ratio
+_RULE = re.compile(r"(?P<condition>.*?)(?:\s+for\s+(?P<window>.*?))?(?:\s+after\s+(?P<least>\d+)(?:\s+runs)?)?\s*")
 # Numerator and denominator of each ratio: the latter are ended runs (a rejected one has failed, as in objectives), or
-# arrivals whose outcome is known.
-_ENDED, _ARRIVED = ("done", "failed", "rejected"), ("accepted", "rejected", "missed")
+# arrivals whose outcome is known. A rejection is known long before the ends of runs that were due at the same time:
+# it counts when runs that were due later have ended.
+_ENDED, _ARRIVED = ("done", "failed", "rejected_with_ended"), ("accepted", "rejected", "missed")
 _PARTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "failed_ratio": (("failed", "rejected"), _ENDED),
+    "failed_ratio": (("failed", "rejected_with_ended"), _ENDED),
     "succeeded_ratio": (("done",), _ENDED),
     "rejected_ratio": (("rejected",), _ARRIVED),
     "missed_ratio": (("missed",), _ARRIVED),
@@ -25,11 +31,12 @@ _PARTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class AbortRule:
-    """`condition` over the last `window_s` seconds; None is the whole test."""
+    """`condition` over the last `window_s` seconds, None is the whole test; of `least` runs or more."""
 
     text: str
     condition: Slo
     window_s: float | None
+    least: int
 
 
 def parse_abort(text: str) -> AbortRule:
@@ -38,18 +45,19 @@ def parse_abort(text: str) -> AbortRule:
     Raises:
         ConfigError: it does not follow the grammar above.
     """
-    condition, _, window = text.partition(" for ")
+    parts = _RULE.fullmatch(text)
+    assert parts is not None, "the condition may be any text"
+    window = parts["window"]
     try:
-        parsed = parse_slo(condition)
-        window_s = parse_duration(window) if window.strip() else None
+        parsed = parse_slo(parts["condition"])
+        window_s = None if window is None else parse_duration(window)
     except ConfigError as error:
-        raise ConfigError(f"the rule '{text}': {error.message}", "write it as 'failed_ratio > 0.2 for 1m'") from error
-    if parsed.measure not in _PARTS or (window_s is not None and window_s <= 0):
+        raise ConfigError(f"the rule '{text}': {error.message}", _HINT) from error
+    least = int(parts["least"] or (_LEAST if window_s is None else 1))
+    if parsed.measure not in _PARTS or (window_s is not None and window_s <= 0) or least < 1:
         known = ", ".join(name for name in RATIOS if name in _PARTS)
-        raise ConfigError(
-            f"the rule '{text}' can't be evaluated during a test", f"use {known}, as 'failed_ratio > 0.2 for 1m'"
-        )
-    return AbortRule(text.strip(), parsed, window_s)
+        raise ConfigError(f"the rule '{text}' can't be evaluated during a test", f"{_HINT}; ratios: {known}")
+    return AbortRule(text.strip(), parsed, window_s, least)
 
 
 class Watch:
@@ -75,7 +83,7 @@ class Watch:
         return None
 
     def _value(self, rule: AbortRule, now_s: float, counts: Mapping[str, int]) -> float | None:
-        """The ratio in the rule's window; None if the test is younger than the window, or nothing happened in it."""
+        """The ratio in the rule's window; None if the test is younger than the window, or too little happened in it."""
         before: Mapping[str, int] = {}
         if rule.window_s is not None:
             older = [seen for at_s, seen in self._seen if at_s <= now_s - rule.window_s]
@@ -85,4 +93,4 @@ class Watch:
         part, whole = (
             sum(counts[name] - before.get(name, 0) for name in names) for names in _PARTS[rule.condition.measure]
         )
-        return part / whole if whole else None
+        return part / whole if whole >= rule.least else None

@@ -64,10 +64,14 @@ def by_sources(judgements: Iterable[NotJudged | JudgedWithLess]) -> dict[str, li
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """Did the test really apply the load it promised? Without `reasons` it did."""
+    """Did the test really apply the load it promised? Without `reasons` it did.
+
+    `ambiguous` is the reason, if there is one, why records can't be attributed to runs: then findings are doubtful.
+    """
 
     reasons: tuple[str, ...] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
+    ambiguous: str = ""
 
     @property
     def valid(self) -> bool:

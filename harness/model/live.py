@@ -19,7 +19,13 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Arrivals by state: ``intended = unsent + done + failed + in_flight + missed + rejected``."""
+    """Arrivals by state: ``intended = unsent + done + failed + in_flight + repeated + missed + rejected``.
+
+    Attributes:
+        repeated: accepted with the id of another run that has not ended: what becomes of them can't be known.
+        rejected_with_ended: of the rejected ones, those due no later than a run that has ended; all while no run is in
+            flight.
+    """
 
     intended: int = 0
     accepted: int = 0
@@ -27,6 +33,8 @@ class Counts:
     missed: int = 0
     done: int = 0
     failed: int = 0
+    repeated: int = 0
+    rejected_with_ended: int = 0
 
     @property
     def recorded(self) -> int:
@@ -41,12 +49,12 @@ class Counts:
     @property
     def ended(self) -> int:
         """Arrivals that will not change any more."""
-        return self.done + self.failed + self.rejected + self.missed
+        return self.done + self.failed + self.repeated + self.rejected + self.missed
 
     @property
     def in_flight(self) -> int:
         """Accepted runs that have not ended."""
-        return self.accepted - self.done - self.failed
+        return self.accepted - self.done - self.failed - self.repeated
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ class Limits:
     connect_timeout_s: float = 10.0
     answer_timeout_s: float = 60.0
     max_error_ratio: float = 0.05  # of the submissions; with more rejected ones no test counts as passed
+    fail_undecided: bool = False  # a test whose SLOs are met and not proven does not count as passed
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,11 @@ class Slo:
             return "s"
         return "/s" if self.measure == THROUGHPUT else ""
 
+    @property
+    def is_upper(self) -> bool:
+        """The limit is one from above."""
+        return self.operator in {"<", "<="}
+
     def holds(self, value: float) -> bool:
         """Whether `value` meets the objective."""
         match self.operator:

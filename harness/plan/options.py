@@ -16,11 +16,11 @@ from harness.model.errors import ConfigError
 from harness.model.options import Option, parse_pair, with_defaults
 from harness.model.plan import Limits, ObserverPlan
 from harness.model.redaction import without_credentials
-from harness.model.schedules import Concurrency, Schedule, due_times, find_kind, kinds, schedule_options
+from harness.model.schedules import Concurrency, Replay, Schedule, due_times, find_kind, kinds, schedule_options
 from harness.model.schedules.schedule import DEFAULT, RUNS
 from harness.model.slo import parse_share, parse_slo
 from harness.model.units import parse_duration
-from harness.plan.schedule_files import read_document
+from harness.plan.schedule_files import read_document, scenarios_of
 from harness.targets.scenarios import ParamMode
 from harness.targets.target import Cleanup, Platform
 
@@ -45,6 +45,10 @@ LOAD: tuple[Option, ...] = (
     ),
     Option("seed", "7", "seed of the schedule, the generated scenarios and the simulated platform", int),
     Option("slo", "", "objective, as 'p95(run.duration) < 20m'; repeatable", parse_slo, repeatable=True),
+    Option(
+        "undecided", "pass", "what an objective counts as that is met, but not proven by its interval",
+        choices=("pass", "fail"),
+    ),
     Option(
         "max-error-ratio", "5%", "share of rejected submissions above which the test fails, with or without an --slo",
         parse_share,
@@ -238,15 +242,19 @@ def settings(options: argparse.Namespace, host: str, platform: Platform) -> Sett
         "spawn-rate": float(getattr(options, "spawn_rate", None) or 1),
         "scenarios": _DEFAULT_RUNS,
     }
+    schedule = _schedule(given["schedule"], values)
+    if isinstance(schedule, Replay) and given["scenarios"] is None:
+        given["scenarios"] = scenarios_of(Path(schedule.source))
     idle = {each.name for each in schedule_options()} - {each.name for each in own}
     return Settings(
         host=host,
-        schedule=_schedule(given["schedule"], values),
+        schedule=schedule,
         limits=Limits(
             drain_s=given["drain"],
             max_in_flight=given["max-in-flight"],
             answer_timeout_s=given["answer-timeout"],
             max_error_ratio=given["max-error-ratio"],
+            fail_undecided=given["undecided"] == "fail",
         ),
         most_runs=None if given["yes"] or not host else given["max-runs"],
         verify_tls=not given["insecure"],

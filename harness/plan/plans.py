@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.model.errors import ConfigError
-from harness.model.plan import ObserverPlan, Plan
+from harness.model.plan import Limits, ObserverPlan, Plan
 from harness.model.redaction import values_of, without_credentials
 from harness.model.run_name import run_name
 from harness.model.scenario import Scenario
 from harness.model.schedules import Concurrency, Schedule, due_times, to_mapping
 from harness.plan.validate import Checked, guard, scenarios_for, versions
-from harness.store.folder import schedule_digest
+from harness.store.csv_files import schedule_digest
 from harness.targets.scenarios import Input, as_cell
 
 _EVERYTHING = {"experiment": "", "experiment_id": "", "namespace": ""}
@@ -96,6 +96,7 @@ def plan_observation(
     started_at: int,
     *,
     slos: Sequence[str] = (),
+    fail_undecided: bool = False,
     verify_tls: bool = True,
     redact: Sequence[str] = (),
     observer: ObserverPlan | None = None,
@@ -108,6 +109,7 @@ def plan_observation(
         options: what narrows its listing down, such as KFP's ``namespace`` and ``experiment_id``.
         started_at: UTC ns; earlier runs and events are left out. 0 leaves nothing out.
         slos: objectives.
+        fail_undecided: whether those that are met, but not proven, count as missed.
         verify_tls: whether certificates are checked.
         redact: parameters whose values are hidden.
         observer: what to observe; none is the defaults.
@@ -115,6 +117,7 @@ def plan_observation(
     return Plan(
         target=target, host=host, schedule={}, intended=0, seed=0, simulated=False,
         target_options={**_EVERYTHING, **options}, slos=tuple(slos), started_at=started_at,
+        limits=Limits(fail_undecided=fail_undecided),
         verify_tls=verify_tls, redact=tuple(redact), observer=observer or ObserverPlan(),
     )  # fmt: skip
 

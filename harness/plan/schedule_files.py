@@ -1,11 +1,12 @@
 """Reads the files that schedules come in: YAML, the CSV of a replay, or an earlier run's folder."""
 
+from itertools import zip_longest
 from pathlib import Path
 
 from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.schedules import Concurrency, Document, Schedule, find_kind
-from harness.store.folder import RunFolder
+from harness.store.folder import SCENARIOS, RunFolder
 from harness.targets.table import named_rows_of
 
 _OPTION = "schedule-file"
@@ -32,6 +33,24 @@ def read_document(path: Path, file: str) -> Document:
     return Document(str(path), _read_yaml(path) if file == "yaml" else _read_arrivals(path))
 
 
+def scenarios_of(path: Path) -> Path | None:
+    """The scenarios of the earlier run at `path`; None where `path` is no run folder, or the run had none.
+
+    Raises:
+        ConfigError: their values were hidden when they were recorded.
+    """
+    if not path.is_dir():
+        return None
+    folder = RunFolder.open(path)
+    if not folder.has(SCENARIOS):
+        return None
+    if SCENARIOS in folder.read_plan().redacted:
+        raise ConfigError(
+            f"the scenarios of {path} can't be replayed: values in them are hidden", "give them with --scenarios"
+        )
+    return path / SCENARIOS
+
+
 def _read_yaml(path: Path) -> object:
     try:
         documents = reading.parse_yaml(reading.read_text(path), path)
@@ -44,5 +63,10 @@ def _read_yaml(path: Path) -> object:
 
 def _read_arrivals(path: Path) -> object:
     if path.is_dir():
-        return [(line, {"due_s": due_s}) for line, due_s in enumerate(RunFolder.open(path).read_schedule(), 2)]
+        folder = RunFolder.open(path)
+        due_s, ids = folder.read_schedule(), folder.read_scenario_ids()
+        return [
+            (line, {"due_s": at_s, "scenario_id": id_})
+            for line, (at_s, id_) in enumerate(zip_longest(due_s, ids[: len(due_s)], fillvalue=""), 2)
+        ]
     return list(named_rows_of(path, ("due_s",), _HINT))

@@ -103,7 +103,8 @@ def in_order(scenarios: list[Scenario], ids: Sequence[str], source: str) -> list
         if id_ not in known:
             raise ConfigError(
                 f"{source}, row {row}, column scenario_id: there is no scenario '{id_}'",
-                "give the scenarios that the schedule was made for with --scenarios",
+                "give the scenarios that the schedule was made for with --scenarios; of an earlier run, leave it out, "
+                "or give its schedule.csv for the due times alone",
             )
         turns[id_] += 1
         scenario = known[id_]

@@ -43,6 +43,7 @@ def answer_from(
     simulator: str = "",
     price: float | None = None,
     evictions: Evictions | None = None,
+    propose: bool = False,
 ) -> "Answered":
     """Answer a question, from run folders and tables.
 
@@ -54,6 +55,7 @@ def answer_from(
         simulator: the profile of a simulated platform that answers instead of the fitted model.
         price: of one node, per hour; none is the recorded price.
         evictions: none for nodes that stay.
+        propose: say which test to run next.
 
     Raises:
         ConfigError: the sources or the options can't answer it.
@@ -64,10 +66,14 @@ def answer_from(
     from harness.analysis.capacity.answered import Answered
     from harness.analysis.capacity.check import leave_one_out
     from harness.analysis.capacity.fit import fit
+    from harness.analysis.capacity.next_test import next_test
 
     cells = _cells(question, grid=grid)
     source = read(sources)
-    model = fit(source.observations, np.random.default_rng(_SEED), jobs_per_node=jobs_per_node)
+    model = fit(
+        source.observations, np.random.default_rng(_SEED),
+        jobs_per_node=jobs_per_node, caps=source.caps, unit=source.unit,
+    )  # fmt: skip
     warnings = source.warnings
     if evictions:
         factor, warning = _eviction_factor(evictions, source)
@@ -75,10 +81,12 @@ def answer_from(
     if simulator and evictions:
         raise ConfigError("--simulator has its own evictions", "give a profile with spot nodes instead of --spot")
     ask = _simulator(sources, simulator).ask if simulator else None
+    first = answer(model, Question(**{quantity: values[0] for quantity, values in question.items()}), ask)
+    largest = model.fitted_on
     return Answered(
         model,
         f"calibrated simulator ({simulator})" if ask else model.law.name,
-        answer(model, Question(**{quantity: values[0] for quantity, values in question.items()}), ask),
+        first,
         tuple(answer(model, Question(**cell), ask) for cell in cells),
         source.observations,
         source.lacks,
@@ -86,6 +94,7 @@ def answer_from(
         source.price if price is None else price,
         None if ask else leave_one_out(source.observations, np.random.default_rng(_SEED)),
         ask,
+        next_test(model, first.runs or largest.runs[1], first.nodes or largest.nodes[1]) if propose else None,
     )
 
 

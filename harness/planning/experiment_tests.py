@@ -66,7 +66,8 @@ def _platform(plan: ExperimentFile, variant: str) -> "tuple[Profile, bytes]":
     fault = parse_fault(str(options.get("fault") or "none"))
     if fault is not None:
         profile = replace(profile, faults=(*profile.faults, fault))
-    return profile, simulated_burst.package(Path(str(options["pipeline"])) if "pipeline" in options else plan.pipeline)
+    pipeline = Path(str(options["pipeline"])) if "pipeline" in options else plan.pipeline
+    return profile, simulated_burst.package(pipeline, profile)
 
 
 def _simulate(platform: "tuple[Profile, bytes]", slos: Sequence[Slo], base_seed: int, point: Point) -> Result:

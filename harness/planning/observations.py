@@ -10,6 +10,7 @@ from harness.model.units import parse_duration
 from harness.targets.table import named_rows_of
 
 if TYPE_CHECKING:
+    from harness.analysis.capacity.caps import Cap
     from harness.analysis.capacity.model import Observation
     from harness.analysis.capacity.recorded import Recorded
     from harness.analysis.timeline import Timeline
@@ -47,6 +48,18 @@ class Source:
         return sum(prices) / len(prices) if prices and len(prices) == len(self.recorded) else None
 
     @property
+    def caps(self) -> "tuple[Cap, ...]":
+        """What the tests showed to be limited, however many nodes there are."""
+        from harness.analysis.capacity.caps import widest
+
+        return widest(cap for test in self.recorded for cap in test.caps)
+
+    @property
+    def unit(self) -> str:
+        """What the observations count as nodes."""
+        return "replica" if self.recorded and all(r.unit == "replica" for r in self.recorded) else "node"
+
+    @property
     def lacks(self) -> str:
         """The resource that nodes lacked most often; "" when unknown."""
         found = [r.lacks for r in self.recorded if r.lacks]
@@ -70,6 +83,8 @@ def read(paths: Iterable[Path]) -> Source:
             warnings.extend(f"{path.name}: {warning}" for warning in test.warnings)
         else:
             observations.extend(read_observations(path))
+    if len({test.unit for test in tests}) > 1:
+        raise ConfigError("the sources count nodes and replicas", "give tests of one kind of platform")
     if not observations:
         raise ConfigError(
             "the sources contain no observation of capacity", "; ".join(warnings) or "give a burst's run folder"

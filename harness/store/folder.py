@@ -7,10 +7,10 @@ survives ``kill -9``, and two processes may append to the same file. Every reade
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import Enum
-from io import TextIOWrapper
+from itertools import cycle, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Generic, Self, TypeVar, get_origin, get_type_hints
@@ -21,7 +21,7 @@ from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.plan import Plan
 from harness.model.records import Event, Node, Sample, Span, Submission
-from harness.store import checks, files, manifest, names
+from harness.store import checks, csv_files, files, manifest, names
 
 # The kinds of records and the file of each.
 KINDS: Mapping[type, str] = {
@@ -127,16 +127,13 @@ class RunFolder:
         except OSError as error:
             raise ConfigError(f"{file} can't be read: {error.strerror}", "the folder may be damaged") from error
 
-    def write_schedule(self, offsets: Iterable[float]) -> tuple[int, str]:
-        """Write ``seq,due_s`` and return the count of arrivals and the file's SHA-256."""
-        digest = hashlib.sha256()
-        count = -1  # the first line is the header
+    def write_schedule(self, offsets: Iterable[float], scenarios: Sequence[str] = ()) -> tuple[int, str]:
+        """Write ``seq,due_s``; return the count of arrivals and the SHA-256 of that, see `harness.store.csv_files`.
+
+        `scenarios` are the scenarios' ids by arrival where they are not taken in turn: a third column.
+        """
         with files.replacing(self.path, SCHEDULE) as out:
-            for line in _schedule_lines(offsets):
-                digest.update(line)
-                out.write(line)
-                count += 1
-        return count, digest.hexdigest()
+            return csv_files.write_schedule(out, offsets, scenarios)
 
     def read_schedule(self) -> list[float]:
         """The due times, seconds after t0, by seq.
@@ -145,13 +142,23 @@ class RunFolder:
             OSError: there is no schedule.
             ConfigError: it is damaged.
         """
-        with (
-            reading.structured(self.path / SCHEDULE),
-            TextIOWrapper(self.open_file(SCHEDULE, MOST_RECORDS), encoding="ascii", newline="") as text,
-        ):
-            lines = iter(text)
-            next(lines, None)
-            return [float(due_s) for _, due_s in (line.split(",") for line in lines)]
+        with reading.structured(self.path / SCHEDULE), self.open_file(SCHEDULE, MOST_RECORDS) as file:
+            return [float(due_s) for due_s in csv_files.column(file, "due_s")]
+
+    def read_scenario_ids(self) -> tuple[str, ...]:
+        """The scenarios' ids by arrival, as the schedule names them or in turn; none where scenarios are unknown.
+
+        Raises:
+            OSError: there is no schedule.
+            ConfigError: schedule or scenarios are damaged.
+        """
+        with reading.structured(self.path / SCHEDULE), self.open_file(SCHEDULE, MOST_RECORDS) as file:
+            named = tuple(csv_files.column(file, "scenario_id"))
+        if named or not self.has(SCENARIOS):
+            return named
+        with reading.structured(self.path / SCENARIOS), self.open_file(SCENARIOS, MOST_RECORDS) as file:
+            ids = tuple(csv_files.column(file, "id"))
+        return tuple(islice(cycle(ids), self.count_arrivals()))
 
     def count_arrivals(self) -> int | None:
         """How many arrivals the schedule has; None where there is no schedule."""
@@ -314,17 +321,3 @@ def decode(kind: type[R], raw: Mapping[str, Any]) -> R:
     values |= {name: enum(values[name]) for name, enum in _ENUMS[kind].items()}
     values |= {name: orjson.loads(values[name]) for name in _MAPPINGS[kind] if name in values}
     return kind(**values)
-
-
-def schedule_digest(offsets: Iterable[float]) -> str:
-    """The SHA-256 of the file that `RunFolder.write_schedule` writes."""
-    digest = hashlib.sha256()
-    for line in _schedule_lines(offsets):
-        digest.update(line)
-    return digest.hexdigest()
-
-
-def _schedule_lines(offsets: Iterable[float]) -> Iterator[bytes]:
-    yield b"seq,due_s\n"
-    for seq, due_s in enumerate(offsets):
-        yield f"{seq},{due_s!r}\n".encode()

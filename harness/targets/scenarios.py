@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+import orjson
+
 from harness.model.errors import ConfigError
 from harness.model.scenario import Scenario
 from harness.targets.table import rows_of
@@ -43,12 +45,20 @@ _WORDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One parameter of a pipeline. If not `required`, an empty or missing cell leaves the platform's `default`."""
+    """One parameter of a pipeline. If not `required`, an empty or missing cell leaves the platform's `default`.
+
+    With `as_double` the platform reads every number as a double: larger integers than 2^53 would become others.
+    """
 
     name: str
     type: InputType
     required: bool
     default: object = None  # None if unknown
+    as_double: bool = False
+
+
+class InexactError(ValueError):
+    """A value of the right type that would arrive as another one, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,23 +160,26 @@ def _values(
         if cell is None or (cell == "" and not wanted.required):
             continue
         try:
-            values[wanted.name] = typed(cell, wanted.type)
+            values[wanted.name] = typed(cell, wanted.type, as_double=wanted.as_double)
+        except InexactError as error:
+            errors.append((wanted.name, f"'{_short(cell)}' can't be sent exactly: {error}"))
         except ValueError:
             errors.append((wanted.name, f"'{_short(cell)}' is not {wanted.type.wording}"))
     return values, errors
 
 
-def typed(cell: str, wanted: InputType) -> object:
+def typed(cell: str, wanted: InputType, *, as_double: bool = False) -> object:
     """A cell converted to the input's type; lists and structs are JSON, booleans true/false or 1/0.
 
     Raises:
+        InexactError: it would not arrive as it is; `as_double`: see `Input`.
         ValueError: the cell is not a value of this type.
     """
     match wanted:
         case InputType.STRING:
             return cell
         case InputType.INTEGER:
-            return int(cell)
+            return _sendable(int(cell), as_double=as_double)
         case InputType.DOUBLE:
             value = float(cell)
             if value - value != 0:  # JSON has neither infinities nor NaN
@@ -177,10 +190,28 @@ def typed(cell: str, wanted: InputType) -> object:
                 raise ValueError(cell)
             return _BOOLEANS[cell.strip().lower()]
         case InputType.LIST | InputType.STRUCT:
-            parsed = json.loads(cell)
+            try:
+                parsed = json.loads(cell)
+            except RecursionError:
+                raise InexactError("it is nested too deeply") from None
             if not isinstance(parsed, list if wanted is InputType.LIST else dict):
                 raise ValueError(cell)  # noqa: TRY004  # the cell is wrong, not its Python type
-            return parsed
+            return _sendable(parsed, as_double=as_double)
+
+
+def _sendable(value: object, *, as_double: bool) -> object:
+    """The value itself, as submissions encode it without a change.
+
+    Raises:
+        InexactError: they can't.
+    """
+    try:
+        sent = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER if as_double else None)
+    except TypeError as error:  # orjson's JSONEncodeError
+        raise InexactError(str(error)) from None
+    if orjson.loads(sent) != value:
+        raise InexactError("JSON has neither NaN nor Infinity")
+    return value
 
 
 def as_cell(value: object) -> str:

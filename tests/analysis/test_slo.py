@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.result import analyse
-from harness.analysis.slo import judge
+from harness.analysis.slo import State, judge
 from harness.detectors import diagnose
 from harness.model import ConfigError, Outcome
 from harness.model.errors import ExitCode
@@ -148,9 +148,64 @@ def test_a_test_whose_only_submission_was_rejected_does_not_pass(tmp_path):
     assert analyse(timeline, diagnose(timeline)).exit_code == ExitCode.SLO_FAILED
 
 
+def lasting(*durations, slo):
+    """Runs of these seconds; a negative one had not finished after so many."""
+    story = Story(intended=len(durations), slos=(slo,))
+    for seq, seconds in enumerate(durations):
+        story.run(story.submit(seq, lag=0.0), 0.0, seconds if seconds > 0 else None)
+    story.event(max(map(abs, durations)), "Test", "test", "DrainTimedOut")
+    return story
+
+
+@pytest.mark.parametrize(
+    ("durations", "slo", "state", "needed"),
+    [
+        ([13.0] * 3, "p95(run.duration) < 20m", State.INCONCLUSIVE, None),
+        ([13.0] * 19, "p95(run.duration) < 20m", State.INCONCLUSIVE, None),
+        ([13.0] * 20, "p95(run.duration) < 20m", State.UNPROVEN, 110),
+        ([13.0] * 110, "p95(run.duration) < 20m", State.MET, None),
+        ([13.0] * 3, "p95(run.duration) < 5s", State.FAILED, None),
+        ([1.0, 2.0, 13.0], "p95(run.duration) < 5s", State.INCONCLUSIVE, None),
+        ([13.0] * 19, "p5(run.duration) > 5s", State.INCONCLUSIVE, None),
+        ([13.0] * 110, "p5(run.duration) > 5s", State.MET, None),
+        ([13.0], "p50(run.duration) < 20s", State.INCONCLUSIVE, None),
+        ([1.0, 2.0, 3.0, 4.0], "p50(run.duration) < 2.5s", State.UNPROVEN, None),
+        ([1.0, 2.0, 3.0, 90.0], "mean(run.duration) < 50s", State.UNPROVEN, 14),
+        ([1.0, 2.0, 3.0], "mean(run.duration) < 100s", State.MET, None),
+        ([1.0], "mean(run.duration) < 100s", State.UNPROVEN, None),
+        ([1.0, 2.0, 300.0], "mean(run.duration) < 100s", State.FAILED, None),
+        ([1.0], "max(run.duration) < 2s", State.MET, None),
+        ([1.0] * 3, "failed_ratio < 1%", State.UNPROVEN, 390),
+        ([1.0] * 3, "throughput > 1/h", State.MET, None),
+        ([1.0] * 39 + [-100.0], "p50(run.duration) < 2s", State.MET, None),
+        ([1.0] * 3 + [-100.0], "p75(run.duration) < 2s", State.UNPROVEN, None),
+    ],
+)  # fmt: skip
+def test_an_slo_is_proven_by_its_whole_interval_and_else_only_met(tmp_path, durations, slo, state, needed):
+    (result,) = judge(lasting(*durations, slo=slo).timeline(tmp_path))
+    assert (result.state, result.runs_needed) == (state, needed)
+
+
+@pytest.mark.parametrize("slo", ["failed_ratio < 2%", "p90(run.duration) < 50s", "mean(run.duration) < 8s"])
+def test_as_many_runs_as_are_said_to_prove_an_slo_do(tmp_path, slo):
+    durations = [1.0] * 19 + [99.0]
+    (few,) = judge(lasting(*durations, slo=slo).timeline(tmp_path / "few"))
+    assert few.state is State.UNPROVEN
+    (many,) = judge(lasting(*durations * -(-few.runs_needed // 20), slo=slo).timeline(tmp_path / "many"))
+    assert many.state is State.MET
+
+
+@pytest.mark.parametrize(("undecided", "code"), [(False, ExitCode.OK), (True, ExitCode.SLO_FAILED)])
+def test_what_is_not_proven_passes_unless_the_user_says_otherwise(tmp_path, undecided, code):
+    story = lasting(*[1.0] * 30, slo="failed_ratio < 1%")
+    story.limits = Limits(fail_undecided=undecided)
+    timeline = story.timeline(tmp_path)
+    assert analyse(timeline, diagnose(timeline)).exit_code == code
+
+
 def test_a_ratio_has_a_binomial_interval_and_may_be_undecided(tmp_path):
     clear, close = judge(hundred("failed_ratio < 0.5", "failed_ratio < 0.06").timeline(tmp_path))
-    assert (clear.met, clear.decided) == (True, True)
-    assert (close.met, close.decided) == (True, False)
+    assert (clear.met, clear.state) == (True, State.MET)
+    assert (close.met, close.state) == (True, State.UNPROVEN)
     assert close.low < 0.05
     assert close.high > 0.06

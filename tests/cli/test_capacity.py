@@ -60,6 +60,18 @@ def test_a_run_folder_answers_too(tmp_path, capsys):
     assert found["interval"][0] <= found["answer"] <= found["interval"][1]
 
 
+def test_the_test_to_run_next_is_proposed(tmp_path, capsys):
+    path = tmp_path / "one-load.csv"
+    path.write_text("runs,nodes,duration\n100,2,150\n100,5,90\n100,20,60\n")
+    question = ("--from", path, "--runs", "400", "--nodes", "20")
+    assert "next_test" not in asked(capsys, *question)
+    found = asked(capsys, *question, "--next")["next_test"]
+    assert found["then"] < found["now"]
+    assert main(["capacity", *map(str, question), "--next"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"as an experiment: loads: [{found['runs']}], nodes: [{found['nodes']}]" in told
+
+
 def test_lists_make_a_grid(table, capsys):
     found = asked(capsys, "--from", table, "--runs", "100,200", "--nodes", "5,10,20")
     assert [(cell["runs"], cell["nodes"]) for cell in found["grid"]] == [

@@ -18,7 +18,10 @@ def test_a_run_gets_advice_and_the_runs_per_node(tmp_path, capsys):
     assert found["fit_now"][0]["jobs"] == 4  # of 4 cores
     assert found["fit_then"][0]["jobs"] == 1  # train asks for 2.1 cores, watch for 50m
     assert main(["resources", str(folder.path)]) == 0
-    assert 'train.set_cpu_request("2100m")' in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert 'train.set_cpu_request("2100m")' in told
+    assert "OOM: share of pods expected to need more memory than the advice" in told
+    assert found["steps"][1]["oom_share"] < 0.001
 
 
 def test_without_measurements_the_error_names_what_is_missing(tmp_path, capsys):

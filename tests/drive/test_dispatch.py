@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import gevent
 import gevent.event
 import pytest
@@ -209,3 +211,17 @@ def test_a_run_that_ends_with_its_response_is_booked_with_its_phases_and_end():
     assert {span.phase for span in spans} >= {RUN, COMPUTING}
     assert min(span.started_at for span in spans) == row.sent_at
     assert max(span.ended_at for span in spans) == row.answered_at
+
+
+def test_a_clock_runs_on_where_the_wall_clock_steps_and_tells_each_step_once(monkeypatch):
+    wall = SimpleNamespace(time_ns=lambda: wall.at, monotonic_ns=lambda: wall.ticks, at=10**18, ticks=5 * 10**9)
+    monkeypatch.setattr("harness.drive.dispatch.time", wall)
+    clock = Clock(ahead_ns=2 * 10**9)
+    assert (clock.now(), clock.stepped_s()) == (10**18 - 2 * 10**9, 0.0)
+    wall.at, wall.ticks = wall.at + 31 * 10**9, wall.ticks + 10**9
+    assert clock.now() == 10**18 - 10**9
+    assert [clock.stepped_s(), clock.stepped_s()] == [pytest.approx(30.0), 0.0]
+    wall.at -= 30 * 10**9
+    assert clock.stepped_s() == pytest.approx(-30.0)
+    wall.at += 4 * 10**8
+    assert clock.stepped_s() == 0.0

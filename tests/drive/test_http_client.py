@@ -199,6 +199,23 @@ def test_a_response_that_never_ends_times_out(serve):
         HttpClient(server.url, "", Limits(answer_timeout_s=0.2))(POST)
 
 
+def test_the_timeout_is_for_the_whole_response_however_often_a_part_of_it_comes(serve):
+    server = serve()
+
+    def trickle(connection, _):
+        server.connections.append(connection)
+        server.read(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+        for _ in range(100):
+            gevent.sleep(0.02)
+            connection.sendall(b"x")
+
+    server.serve = trickle
+    server._server.set_handle(trickle)
+    with pytest.raises(TargetUnreachableError, match="timed out"):
+        HttpClient(server.url, "", Limits(answer_timeout_s=0.2))(POST)
+
+
 def test_a_refused_connection_is_unreachable(serve):
     server = serve()
     server.stop()

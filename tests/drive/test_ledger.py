@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +54,33 @@ def test_an_end_has_its_duration_since_the_due_time_and_its_error(folder):
     failed = ledger.end(end(1, "FAILED", message="disk full"))
     assert (failed.name, failed.error) == ("1-s", "disk full")
     assert (ledger.counts.done, ledger.counts.failed, ledger.counts.in_flight) == (1, 1, 0)
+
+
+def test_a_rejection_is_compared_once_a_run_has_ended_that_was_due_with_it_or_later(folder):
+    ledger = Ledger(folder.recorder(), 9)
+
+    def book(seq, outcome):
+        ledger.book(replace(row(seq, outcome), due_at=seq))
+        return ledger.counts.rejected_with_ended
+
+    assert book(0, Outcome.REJECTED) == 1, "nothing else is under way"
+    assert [book(1, Outcome.ACCEPTED), book(3, Outcome.REJECTED), book(2, Outcome.REJECTED)] == [1, 1, 1]
+    assert [book(4, Outcome.ACCEPTED), book(5, Outcome.REJECTED), book(6, Outcome.ACCEPTED)] == [1, 1, 1]
+    ledger.end(end(1))
+    assert ledger.counts.rejected_with_ended == 1
+    ledger.end(end(4))
+    assert ledger.counts.rejected_with_ended == 3
+    ledger.end(end(6))
+    assert ledger.counts.rejected_with_ended == ledger.counts.rejected == 4
+
+
+def test_a_run_id_that_another_open_run_has_is_not_waited_for(folder):
+    ledger = Ledger(folder.recorder(), 3)
+    for seq in range(3):
+        ledger.book(replace(row(seq), run="r0"))
+    assert (ledger.counts.repeated, ledger.counts.in_flight) == (2, 1)
+    ledger.end(end(0))
+    assert (ledger.counts.done, ledger.counts.in_flight, ledger.counts.ended) == (1, 0, 3)
 
 
 def test_ends_of_other_tests_and_other_events_are_ignored(folder):

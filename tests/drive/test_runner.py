@@ -128,6 +128,15 @@ def test_a_test_runs_from_its_preparation_to_its_report(tests):
     assert runner.live().counts.done == 2
 
 
+def test_a_step_of_the_clock_is_noted(tests, monkeypatch):
+    steps = iter([-30.0])
+    monkeypatch.setattr(module.Clock, "stepped_s", lambda _: next(steps, 0.0))
+    runner, _, _ = tests()
+    runner.run()
+    (told,) = [event.message for event in runner.folder.records(Event) if event.reason == "ClockStepped"]
+    assert told == "the load generator's clock stepped by -30.0 s"
+
+
 def test_an_interrupt_does_not_wait_for_a_preparation_that_hangs(tests):
     runner, made, _ = tests(prepare=lambda: gevent.sleep(1000))
     gevent.spawn_later(0.05, runner.tell, Cut(INTERRUPTED))

@@ -5,7 +5,9 @@ import pytest
 from harness.drive.session import Session
 from harness.drive.session_messages import (
     INTERRUPTED,
+    NO_WORKER,
     STOPPED,
+    WORKERS_LOST,
     Close,
     Closed,
     Cut,
@@ -93,6 +95,12 @@ def test_runs_that_have_all_ended_at_the_last_answer_need_no_drain():
     [
         (DISPATCHING, Stop(), (Note("Stopped", STOP_NOTE), StopGenerator(STOPPED)), Stage.DISPATCHING),
         (DISPATCHING, Cut("TimeLimit"), (Note("TimeLimit", STOP_NOTE), StopGenerator(STOPPED)), Stage.DISPATCHING),
+        (
+            DISPATCHING,
+            Cut(WORKERS_LOST, NO_WORKER),
+            (Note("WorkersLost", NO_WORKER), StopGenerator(NO_WORKER)),
+            Stage.DISPATCHING,
+        ),
         (DISPATCHING, INTERRUPT, (Note("Interrupted", STOP_NOTE), StopGenerator(STOPPED)), Stage.DISPATCHING),
         ((*DISPATCHING, Stop()), Cut("Stopped"), (StopGenerator(STOPPED),), Stage.DISPATCHING),
         (DISPATCHING, WorkerLost(1, "b", 0), (Note("WorkerLost", "worker 1 (b) disconnected"),), Stage.DISPATCHING),
@@ -218,14 +226,21 @@ def test_where_preparing_fails_there_is_nothing_to_close(code):
     assert course.on(Failed(code, "error: no")) == (Finish(code, "error: no"),)
 
 
+def test_a_test_that_loses_its_last_worker_while_preparing_ends_with_that_reason():
+    course = Session()
+    (finish,) = course.on(Cut(WORKERS_LOST, NO_WORKER))
+    assert (finish.exit_code, course.stage) == (ExitCode.INVALID, Stage.OVER)
+    assert finish.verdict.startswith("error: the last worker went missing before the first arrival")
+
+
 def test_an_internal_error_while_closing_ends_the_test():
     _, commands = session(*DRAINING, tick(done=3), Failed(ExitCode.BUG, ""))
     assert commands == (Finish(ExitCode.BUG, ""),)
 
 
 def test_an_abort_rule_cuts_the_test():
-    course, _ = session(*DISPATCHING, terms=Terms(3, 60.0, abort_on=(parse_abort("failed_ratio > 0.5"),)))
-    why = "aborted by failed_ratio > 0.5: it was 1"
+    course, _ = session(*DISPATCHING, terms=Terms(3, 60.0, abort_on=(parse_abort("failed_ratio > 0.5 after 1"),)))
+    why = "aborted by failed_ratio > 0.5 after 1: it was 1"
     assert course.on(tick(1.0, accepted=1, failed=1)) == (Note("Aborted", why), StopGenerator(why))
     assert course.on(tick(2.0, accepted=3, failed=1, finished=True)) == (
         ENDED, in_flight("Aborted", 2), Close(clean_up=False),
@@ -233,7 +248,7 @@ def test_an_abort_rule_cuts_the_test():
 
 
 def test_an_abort_rule_is_checked_before_the_dispatch_is_found_finished():
-    rules = (parse_abort("failed_ratio > 0.5"),)
+    rules = (parse_abort("failed_ratio > 0.5 after 1"),)
     _, commands = session(*DISPATCHING, tick(failed=3, finished=True), terms=Terms(3, 60.0, abort_on=rules))
     assert [type(command) for command in commands] == [Note, StopGenerator, Note, Note, Close]
 

@@ -4,8 +4,9 @@ from harness.model import ConfigError
 from harness.model.abort import Watch, parse_abort
 
 
-def counts(done=0, failed=0, accepted=0, rejected=0, missed=0):
-    return {"done": done, "failed": failed, "accepted": accepted, "rejected": rejected, "missed": missed}
+def counts(done=0, failed=0, accepted=0, rejected=0, missed=0, compared=0):
+    told = {"done": done, "failed": failed, "accepted": accepted, "rejected": rejected, "missed": missed}
+    return {**told, "rejected_with_ended": compared}
 
 
 def watch(*rules):
@@ -15,8 +16,20 @@ def watch(*rules):
 def test_a_rule_without_a_window_applies_to_the_whole_test():
     watching = watch("failed_ratio > 0.2")
     assert watching.broken(0.0, counts()) is None, "nothing has ended"
-    assert watching.broken(1.0, counts(done=8, failed=2)) is None
-    assert watching.broken(2.0, counts(done=8, failed=3)) == "failed_ratio > 0.2: it was 0.273"
+    assert watching.broken(1.0, counts(done=16, failed=4)) is None
+    assert watching.broken(2.0, counts(done=16, failed=6)) == "failed_ratio > 0.2: it was 0.273"
+
+
+@pytest.mark.parametrize(
+    ("rule", "least"),
+    [("failed_ratio > 0.2", 20), ("failed_ratio > 0.2 after 5", 5), ("failed_ratio > 0.2 after 1 runs", 1),
+     ("failed_ratio > 0.2 for 1s", 1), ("failed_ratio > 0.2 for 1s after 7", 7)],
+)  # fmt: skip
+def test_a_rule_needs_a_least_number_of_ended_runs(rule, least):
+    watching = watch(rule)
+    watching.broken(0.0, counts())
+    assert watching.broken(1.0, counts(failed=least - 1)) is None
+    assert watching.broken(1.0, counts(failed=least)) is not None
 
 
 def test_a_rule_with_a_window_applies_once_the_test_is_that_old():
@@ -40,20 +53,28 @@ def test_events_before_the_window_do_not_count():
 
 
 def test_a_rejected_run_has_failed_as_in_objectives():
-    reason = watch("failed_ratio > 0.5").broken(0.0, counts(done=4, failed=2, accepted=6, rejected=4))
+    reason = watch("failed_ratio > 0.5").broken(0.0, counts(done=8, failed=4, accepted=12, rejected=8, compared=8))
     assert reason == "failed_ratio > 0.5: it was 0.6"
-    assert watch("succeeded_ratio < 0.5").broken(0.0, counts(done=4, failed=2, rejected=4)) is not None
+    assert watch("succeeded_ratio < 0.5").broken(0.0, counts(done=8, failed=4, compared=8)) is not None
+
+
+def test_rejections_wait_for_the_ends_of_the_runs_that_were_due_with_them():
+    """Of 100 arrivals 10 are rejected at once; that is 10 % of them, not 10 of the first 20 that are over."""
+    watching = watch("failed_ratio > 0.2")
+    assert watching.broken(0.0, counts(done=10, accepted=90, rejected=10, compared=1)) is None
+    assert watch("rejected_ratio > 0.05").broken(0.0, counts(accepted=90, rejected=10)) is not None
 
 
 def test_any_of_several_rules_is_enough():
     watching = watch("failed_ratio > 0.9", "missed_ratio > 0")
-    assert watching.broken(0.0, counts(done=1, accepted=9, missed=1)).startswith("missed_ratio")
+    assert watching.broken(0.0, counts(done=1, accepted=19, missed=1)).startswith("missed_ratio")
 
 
 @pytest.mark.parametrize(
     "text",
-    ["often", "failed_ratio > 0.2 for long", "throughput > 3/s", "p95(run.duration) > 3s", "failed_ratio > 1 for 0s"],
-)
+    ["often", "failed_ratio > 0.2 for long", "throughput > 3/s", "p95(run.duration) > 3s", "failed_ratio > 1 for 0s",
+     "failed_ratio > 0.2 after 0", "failed_ratio > 0.2 after few", "failed_ratio > 0.2 for", ""],
+)  # fmt: skip
 def test_a_rule_that_cannot_be_evaluated_is_refused(text):
     with pytest.raises(ConfigError, match="the rule"):
         parse_abort(text)

@@ -95,3 +95,42 @@ def test_values_of_redacted_parameters_and_their_defaults_are_hidden(tmp_path):
 def test_an_impossible_test_is_refused(given, message):
     with pytest.raises(ConfigError, match=message):
         planned(**given)
+
+
+def replayed(folder, **given):
+    return planned(**{"schedule": "replay", "schedule_file": str(folder), **given})
+
+
+def test_the_replay_of_a_run_sends_its_scenarios_again(tmp_path):
+    """Also of a replay that named its scenarios, whose order is then not that of their file."""
+    table = b'id,scenario_name,url\n"a, b",x,5\n2,y,6\n'
+    folder = RunFolder.create(tmp_path, "first")
+    folder.write_plan(Plan("kfp", "http://x", {}, 3, 7, False))
+    folder.write_schedule([0.0, 1.0, 2.0])
+    folder.keep("scenarios.csv", table)
+    test = replayed(folder.path)
+    assert [(each.id, each.name, each.values["url"]) for each in test.scenarios] == [
+        ("a, b", "x", "5"), ("2", "y", "6"), ("a, b", "x-2", "5"),
+    ]  # fmt: skip
+    assert test.table == table
+
+    second = RunFolder.create(tmp_path, "second")
+    second.write_plan(Plan("kfp", "http://x", {}, 3, 7, False))
+    second.write_schedule([0.0, 0.5, 1.0], ("2", "a, b", "a, b"))
+    second.keep("scenarios.csv", table)
+    assert [each.id for each in replayed(second.path).scenarios] == ["2", "a, b", "a, b"]
+    assert second.read_schedule() == [0.0, 0.5, 1.0]
+
+
+def test_equal_due_times_are_one_schedule_whichever_scenarios_they_name(tmp_path):
+    folder = RunFolder.create(tmp_path, "run")
+    assert folder.write_schedule([0.0, 1.0], ("a", "b")) == folder.write_schedule([0.0, 1.0])
+
+
+def test_hidden_scenarios_can_not_be_replayed(tmp_path):
+    folder = RunFolder.create(tmp_path, "run")
+    folder.write_plan(Plan("kfp", "http://x", {}, 1, 7, False, redacted=("scenarios.csv",)))
+    folder.write_schedule([0.0])
+    folder.keep("scenarios.csv", b"id,scenario_name,rows\n1,a,***\n")
+    with pytest.raises(ConfigError, match="values in them are hidden"):
+        replayed(folder.path)

@@ -18,6 +18,7 @@ from harness.cli.report import rebuild
 from harness.detectors import diagnose
 from harness.model import Event, ExitCode, Outcome
 from harness.model.phases import CANCELED, COMPUTING, FAILED, POD_PHASES, REQUESTED_CPU_CORES, SKIPPED, SUCCEEDED
+from harness.model.plan import Limits
 from harness.store import RunFolder
 from harness.store.folder import JUNIT, REPORT, REPORT_HTML, REPORT_MARKDOWN
 from harness.store.tables import load
@@ -58,6 +59,7 @@ def test_the_json_fits_its_schema_and_names_the_fault(full_store):
     assert document["validity"]["verdict"] == "VALID"
     assert document["findings"][0]["name"] == "store-full"
     assert [slo["met"] for slo in document["slos"]] == [True, False, True]
+    assert [slo["state"] for slo in document["slos"]] == ["met", "failed", "met"]
     assert document["exit_code"] == 3
     ledger = document["ledger"]
     assert ledger["intended"] == ledger["terminal"] + ledger["in_flight"] + ledger["missed"] + ledger["rejected"] == 200
@@ -160,6 +162,29 @@ def test_junit_has_the_shape_that_ci_servers_know(tmp_path, valid):
     kinds = [(each.tag, each.get("type")) for each in document.iter() if each.tag in {"error", "failure", "skipped"}]
     assert kinds == ([("failure", "missed")] if valid else [("error", "invalid"), *[("skipped", None)] * 3])
     datetime.fromisoformat(document[0].attrib["timestamp"])
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_slo_that_is_met_but_not_proven_is_amber_and_fails_strict_gates_only(tmp_path, strict):
+    story = burst(30)
+    story.slos, story.limits = ("p95(run.duration) < 1h", "p99(run.duration) < 1h"), Limits(fail_undecided=strict)
+    folder = story.write(tmp_path)
+    report = rebuild(folder)
+    told = "about 110 such runs would prove it"
+    assert "SLO met, not proven: p95(run.duration) < 1h (37 s, 95% interval from " in summary(report)
+    assert "SLO inconclusive: p99(run.duration) < 1h (30 values are too few for this quantile" in summary(report)
+    assert told in summary(report)
+    page, markdown = ((folder.path / name).read_text() for name in (REPORT_HTML, REPORT_MARKDOWN))
+    assert f'<li class="badge warn">{story.slos[0].replace("<", "&lt;")}: met, not proven <small>' in page
+    assert "⚠️ met, not proven | " in markdown
+    assert "❔ inconclusive | " in markdown
+    assert told in page
+    document = checked(documented(folder))
+    assert [(each["state"], each["runs_needed"]) for each in document["slos"]] == [
+        ("met, not proven", 110), ("inconclusive", None),
+    ]  # fmt: skip
+    failures = ET.fromstring((folder.path / JUNIT).read_bytes()).iter("failure")
+    assert [each.get("type") for each in failures] == (["unproven", "unknown"] if strict else ["unknown"])
 
 
 def test_an_invalid_test_meets_and_misses_no_slo(tmp_path):

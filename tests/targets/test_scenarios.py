@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model import ConfigError
-from harness.targets.scenarios import Input, InputType, ParamMode, read_scenarios, rows_of, typed
+from harness.targets.scenarios import InexactError, Input, InputType, ParamMode, read_scenarios, rows_of, typed
 
 INPUTS = (
     Input("url", InputType.STRING, required=True),
@@ -99,7 +99,48 @@ def test_json_mode_needs_a_string_or_list_parameter(tmp_path):
             read(tmp_path, "id,scenario_name\n1,a\n", mode, INPUTS[1:])
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5))
+DEEP = "[" * 300 + "]" * 300
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind", "why"),
+    [
+        (str(2**64), InputType.INTEGER, "64-bit"),
+        (str(-(2**63) - 1), InputType.INTEGER, "64-bit"),
+        ("[18446744073709551616]", InputType.LIST, "64-bit"),
+        ("[1, NaN]", InputType.LIST, "NaN"),
+        ('{"a": -Infinity}', InputType.STRUCT, "Infinity"),
+        ("[1e400]", InputType.LIST, "Infinity"),
+        ('["\\ud800"]', InputType.LIST, "surrogates"),
+        (DEEP, InputType.LIST, "[Rr]ecursion"),
+        ("[" * 100_000 + "]" * 100_000, InputType.LIST, "deep"),
+    ],
+)  # fmt: skip
+def test_a_cell_that_would_arrive_as_another_value_is_refused(cell, kind, why):
+    with pytest.raises(InexactError, match=why):
+        typed(cell, kind)
+
+
+@pytest.mark.parametrize("kind", [InputType.INTEGER, InputType.LIST])
+def test_a_platform_that_reads_numbers_as_doubles_gets_no_integer_beyond_them(kind):
+    def cell(number):
+        return f"[{number}]" if kind is InputType.LIST else str(number)
+
+    typed(cell(2**53 - 1), kind, as_double=True)
+    typed(cell(2**63), kind)
+    with pytest.raises(InexactError, match="53-bit"):
+        typed(cell(2**53 + 1), kind, as_double=True)
+
+
+def test_a_refused_value_is_named_with_its_place(tmp_path):
+    with pytest.raises(ConfigError, match=r"row 2, column tags: '\[NaN\]' can't be sent exactly: JSON has neither NaN"):
+        read(tmp_path, "id,scenario_name,url,tags\n1,a,x,[NaN]\n")
+
+
+in_64_bits = st.integers(-(2**63), 2**64 - 1)
+
+
+@given(st.recursive(st.none() | st.booleans() | in_64_bits | st.text(), st.lists, max_leaves=5))
 def test_lists_come_back_from_their_json(value):
     assert typed(json.dumps([value]), InputType.LIST) == [value]
 

@@ -49,8 +49,9 @@ class Answer:
         value: the answer in its unit: runs, nodes, or seconds.
         low: lower end of the 90 % interval.
         high: upper end; none when the data do not bound it.
-        binding: the term that takes most of the time at this size, one of TERMS.
+        binding: the term that takes most of the time at this size, one of TERMS, or the part of a cap that binds.
         warnings: the limits of the answer, as text.
+        unit: what `nodes` counts.
     """
 
     runs: float | None
@@ -62,6 +63,7 @@ class Answer:
     high: float | None
     binding: str
     warnings: tuple[str, ...]
+    unit: str = "node"
 
 
 Interval = tuple[float | None, float | None, float | None]  # low, value, high
@@ -79,9 +81,6 @@ def answer(model: CapacityModel, question: Question, ask: Ask | None = None) -> 
         raise ValueError("runs, nodes and time must be above 0")
     low, value, high = ask(question) if ask else _ASK[asked](model, question)
     known = {name: getattr(question, name) for name in QUANTITIES} | {asked: value}
-    shares = {}
-    if known[RUNS] and known[NODES]:
-        shares = model.shares(known[RUNS], known[NODES])
     return Answer(
         known[RUNS],
         known[NODES],
@@ -90,9 +89,42 @@ def answer(model: CapacityModel, question: Question, ask: Ask | None = None) -> 
         value,
         low,
         high,
-        max(TERMS, key=lambda name: shares[name]) if shares else _unreachable(model, question),
-        _warnings(model, known, low, high),
+        _binding(model, question, known, modelled=ask is None),
+        (*_warnings(model, known, low, high), *(_caps(model, question, known) if ask is None else ())),
+        model.fitted_on.unit,
     )
+
+
+def _binding(model: CapacityModel, question: Question, known: dict[str, float | None], *, modelled: bool) -> str:
+    runs, nodes = known[RUNS], known[NODES]
+    if modelled and (cap := model.binding_cap(runs or question.runs or 1.0, nodes or _MOST_NODES)):
+        return cap.part
+    if not (runs and nodes):
+        return _unreachable(model, question)
+    shares = model.shares(runs, nodes)
+    return max(TERMS, key=lambda name: shares[name])
+
+
+def _caps(model: CapacityModel, question: Question, known: dict[str, float | None]) -> list[str]:
+    """From which number of runs on which cap decides, and what nodes can't be had."""
+    nodes = known[NODES]
+    found = [
+        f"{counted(nodes, model.fitted_on.unit)} can't be had: {cap.name} ({cap.how})"
+        for cap in model.caps
+        if nodes and nodes > cap.nodes
+    ]
+    at = nodes or question.nodes or float(_MOST_NODES)
+    low, high = 0, 1
+    while high < _MOST_RUNS and model.binding_cap(float(high), at) is None:
+        low, high = high, 2 * high
+    cap = model.binding_cap(float(high), at)
+    if cap is None:
+        return found
+    while high - low > max(1, high // 1000):
+        middle = (low + high) // 2
+        low, high = (middle, high) if model.binding_cap(float(middle), at) is None else (low, middle)
+    where = f" on {counted(nodes, model.fitted_on.unit)}" if nodes else ", on any number of nodes,"
+    return [*found, f"above {counted(float(low), 'run')}{where} {cap.name} binds: {cap.how}"]
 
 
 def _within(model: CapacityModel, question: Question) -> tuple[float, float, float]:
@@ -164,7 +196,7 @@ def _warnings(
 ) -> tuple[str, ...]:
     seen = model.fitted_on
     found = []
-    for name, value, (least, most) in (("run", known[RUNS], seen.runs), ("node", known[NODES], seen.nodes)):
+    for name, value, (least, most) in (("run", known[RUNS], seen.runs), (seen.unit, known[NODES], seen.nodes)):
         if value and value > _FAR * most:
             times = f"{value / most:,.0f}" if value > 10 * most else f"{value / most:.1f}"
             found.append(f"extrapolated: {counted(value, name)}, {times} times the observed maximum ({most:,.4g})")
@@ -181,6 +213,11 @@ def _warnings(
             f"fitted on {counted(seen.observations, 'observation')}: the interval assumes the usual variation between "
             "tests (10%); test more sizes, and repeat a size, to narrow it"
         )
+    if seen.one_load and known[RUNS] and known[RUNS] != seen.runs[0]:
+        found.append(
+            f"all observations have {counted(seen.runs[0], 'run')}: whether more runs take longer at what all "
+            f"{seen.unit}s share is unknown, and the interval holds both; --next names the test that tells"
+        )
     if seen.nodes[0] == seen.nodes[1] and known[NODES] != seen.nodes[0]:
-        found.append(f"all observations are on {counted(seen.nodes[0], 'node')}: the effect of more nodes is a guess")
+        found.append(f"all observations are on {counted(seen.nodes[0], seen.unit)}: the effect of more is a guess")
     return tuple(found)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from harness.analysis.capacity.answer import WITHIN, Answer, Ask
 from harness.analysis.capacity.check import Check
 from harness.analysis.capacity.model import CapacityModel, Observation
+from harness.analysis.capacity.next_test import NextTest
 from harness.model.units import counted, format_duration
 
 
@@ -23,6 +24,7 @@ class Answered:
         price: of one node, per hour; none when unknown.
         check: leave-one-out check of the model; none with a single size, or for a simulator.
         ask: what answers instead of the model; none is the model itself.
+        next_test: the test to run next; none when it was not asked for.
     """
 
     model: CapacityModel
@@ -35,6 +37,7 @@ class Answered:
     price: float | None
     check: Check | None
     ask: Ask | None = None
+    next_test: NextTest | None = None
 
     def cost(self, found: Answer) -> float | None:
         """Nodes × hours × price; none when one of them is unknown."""
@@ -44,15 +47,17 @@ class Answered:
 
     def binding(self, found: Answer) -> str:
         """What takes most of the time, with the resource that nodes lack: ``nodes (cpu)``."""
-        return f"nodes ({self.lacks})" if found.binding == "nodes" and self.lacks else found.binding
+        if found.binding != "nodes":
+            return found.binding
+        return f"{found.unit}s ({self.lacks})" if self.lacks else f"{found.unit}s"
 
 
 def sentence(found: Answer) -> str:
     """Question and answer: ``400 runs in 15 min: 12 nodes.``."""
-    runs, nodes = counted(found.runs or 0, "run"), counted(found.nodes or 0, "node")
+    runs, nodes = counted(found.runs or 0, "run"), counted(found.nodes or 0, found.unit)
     took = format_duration(found.within_s or 0)
     if found.value is None:
-        return f"{runs} in {took}: no number of nodes is enough."
+        return f"{runs} in {took}: no number of {found.unit}s is enough."
     match found.asked:
         case "nodes":
             return f"{runs} in {took}: {nodes}."
@@ -60,6 +65,15 @@ def sentence(found: Answer) -> str:
             return f"{nodes} for {took}: {runs}."
         case _:
             return f"{runs} on {nodes}: {took}."
+
+
+def proposal(test: NextTest, unit: str) -> str:
+    """The test to run next, also as the lines of an experiment."""
+    size = f"{counted(test.runs, 'run')} on {counted(test.nodes, unit)}"
+    return (
+        f"{size}, about {format_duration(test.takes_s)}: the answer would be known to {test.then:.0%} instead of "
+        f"{test.now:.0%} (one standard deviation); as an experiment: loads: [{test.runs}], nodes: [{test.nodes}]"
+    )
 
 
 def amount(quantity: str, value: float | None) -> str:

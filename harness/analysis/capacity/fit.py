@@ -16,6 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
+from harness.analysis.capacity.caps import Cap
 from harness.analysis.capacity.model import TERMS_OF, CapacityModel, Draws, Law, Observation, Range
 from harness.analysis.timeline import Floats, Ints
 
@@ -36,6 +37,8 @@ def fit(
     *,
     jobs_per_node: int | None = None,
     count: int = 2000,
+    caps: Sequence[Cap] = (),
+    unit: str = "node",
 ) -> CapacityModel:
     """Weight all laws by the observations and draw `count` plausible platforms; a single observation suffices.
 
@@ -44,6 +47,8 @@ def fit(
         random: the source of the draws.
         jobs_per_node: the only wave size to consider, when it is known.
         count: the number of draws; intervals are stable from about a thousand.
+        caps: known caps of the platform.
+        unit: what `Observation.nodes` counts.
 
     Raises:
         ValueError: there is no observation, or one has a size or duration that is not above 0.
@@ -65,8 +70,9 @@ def fit(
     return CapacityModel(
         tuple(problems[k].draw(chosen[k], random) for k in order if chosen[k].any()),
         weights,
-        _range(observations),
+        _range(observations, unit),
         float(np.exp(posterior.sum(axis=0) @ np.log(_NOISES))),
+        tuple(caps),
     )
 
 
@@ -82,10 +88,10 @@ def _laws(observations: Sequence[Observation], jobs_per_node: int | None) -> tup
     return [law for law, _ in laws], np.asarray(prior / prior.sum(), dtype=np.float64)
 
 
-def _range(observations: Sequence[Observation]) -> Range:
+def _range(observations: Sequence[Observation], unit: str) -> Range:
     columns = np.array([(o.runs, o.nodes, o.duration_s) for o in observations])
     low, high = columns.min(axis=0).tolist(), columns.max(axis=0).tolist()
-    return Range((low[0], high[0]), (low[1], high[1]), (low[2], high[2]), len(observations))
+    return Range((low[0], high[0]), (low[1], high[1]), (low[2], high[2]), len(observations), unit)
 
 
 def _log_noise_prior() -> Floats:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from harness.analysis.capacity.caps import Cap
 from harness.analysis.timeline import Floats
 
 SERVICE = "service"
@@ -92,6 +93,16 @@ class Draws:
         factor = np.where(relative < 1, np.exp(np.minimum(relative, 1.0)), np.e * relative)
         return np.asarray(expected * factor, dtype=np.float64)
 
+    def explained(self, runs: float, *, shared: bool) -> "Draws":
+        """The same durations at `runs` runs, with all that more nodes do not shorten at a shared resource, or none."""
+        terms = max(self.coefficients.shape[1], TERMS_OF[AMDAHL])
+        parts = np.zeros((self.coefficients.shape[0], terms))
+        parts[:, : self.coefficients.shape[1]] = self.coefficients
+        rest = parts[:, 0] + parts[:, 2] * runs
+        parts[:, 0], parts[:, 2] = (0.0, rest / runs) if shared else (rest, 0.0)
+        scaling = AMDAHL if self.law.scaling == LINEAR else self.law.scaling
+        return replace(self, law=replace(self.law, scaling=scaling), coefficients=parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -101,6 +112,12 @@ class Range:
     nodes: tuple[float, float]
     duration_s: tuple[float, float]
     observations: int
+    unit: str = "node"  # of what there are more or fewer: "replica" of a service
+
+    @property
+    def one_load(self) -> bool:
+        """One number of runs on several numbers of nodes: overhead and a shared resource look the same."""
+        return self.runs[0] == self.runs[1] and self.nodes[0] < self.nodes[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,12 +129,14 @@ class CapacityModel:
         weights: each law's posterior probability.
         fitted_on: the range of the observations.
         noise: typical relative deviation between equal tests.
+        caps: known caps, which no number of nodes exceeds.
     """
 
     draws: tuple[Draws, ...]
     weights: dict[Law, float]
     fitted_on: Range
     noise: float
+    caps: tuple[Cap, ...] = ()
 
     @property
     def law(self) -> Law:
@@ -127,11 +146,42 @@ class CapacityModel:
     def durations(self, runs: Floats | float, nodes: Floats | float, levels: Sequence[float]) -> Floats:
         """Quantiles of the next test's duration in seconds, shape (levels, points)."""
         runs, nodes = np.broadcast_arrays(np.atleast_1d(runs).astype(float), np.atleast_1d(nodes).astype(float))
+        free = self.without_caps(runs, nodes, levels)
+        least_s = np.max([3600 * runs / cap.per_hour for cap in self.caps], axis=0, initial=0.0)
+        return np.asarray(np.maximum(free, least_s), dtype=np.float64)
+
+    def without_caps(self, runs: Floats, nodes: Floats, levels: Sequence[float]) -> Floats:
+        """The same as if nothing but the fitted laws held runs back.
+
+        Where the tests can't tell overhead from a shared resource, the interval holds both explanations.
+        """
         every = np.concatenate([drawn.durations(runs, nodes) for drawn in self.draws])
-        return np.asarray(np.quantile(every, levels, axis=0), dtype=np.float64)
+        found = np.quantile(every, levels, axis=0)
+        if self.fitted_on.one_load:
+            both = [
+                np.concatenate(
+                    [d.explained(self.fitted_on.runs[0], shared=s).durations(runs, nodes) for d in self.draws]
+                )
+                for s in (False, True)
+            ]
+            for k, level in enumerate(levels):
+                if level != 0.5:
+                    end = np.minimum(*both) if level < 0.5 else np.maximum(*both)
+                    found[k] = np.quantile(end, level, axis=0)
+        return np.asarray(found, dtype=np.float64)
+
+    def binding_cap(self, runs: float, nodes: float) -> Cap | None:
+        """The cap that decides the time of this test; none where the nodes, or what was fitted, do."""
+        if not self.caps:
+            return None
+        slowest = max(self.caps, key=lambda cap: cap.least_s(runs))
+        free = float(self.without_caps(np.array([runs]), np.array([nodes]), (0.5,))[0, 0])
+        return slowest if slowest.least_s(runs) > free else None
 
     def chance(self, runs: float, nodes: float, within_s: float) -> float:
         """The probability that the next test ends in time."""
+        if any(cap.least_s(runs) > within_s for cap in self.caps):
+            return 0.0
         at = np.array([runs]), np.array([nodes])
         return float(np.mean(np.concatenate([drawn.durations(*at)[:, 0] for drawn in self.draws]) <= within_s))
 

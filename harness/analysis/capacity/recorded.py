@@ -5,11 +5,13 @@ from math import expm1
 
 import numpy as np
 
+from harness.analysis.capacity.caps import Cap, caps
 from harness.analysis.capacity.model import Observation
 from harness.analysis.capacity.progress import work
 from harness.analysis.capacity.steady_state import steady_state
 from harness.analysis.cost.virtual import virtual_pods
 from harness.analysis.ledger import ledger
+from harness.analysis.services.workers import workers
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline.curves import mean_active
 from harness.analysis.timeline.timeline import Timeline, floats
@@ -20,6 +22,7 @@ from harness.model.phases import RUNNING
 _CONSTANT = 0.05  # relative change of the node count that still counts as constant
 _ARRIVALS = 0.5  # last arrival after this share of the test: the schedule set the duration, not the platform
 _FAILED = 0.01
+_ARRIVALS_DECIDED = "the test shows nothing about capacity: its arrivals set its duration; use a burst"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class Recorded:
         price: of a node, per hour; none when unknown.
         lacks: the resource that the scheduler lacked most ("cpu", "memory", "pods"); "" when none.
         warnings: the limits of the observations, as text.
+        caps: what the test showed to be limited, however many nodes there are.
+        unit: what `Observation.nodes` counts: "node", or "replica" of a service whose answers name them.
     """
 
     observations: tuple[Observation, ...]
@@ -39,6 +44,8 @@ class Recorded:
     price: float | None
     lacks: str
     warnings: tuple[str, ...]
+    caps: tuple[Cap, ...] = ()
+    unit: str = "node"
 
 
 def recorded(timeline: Timeline) -> Recorded:
@@ -52,6 +59,8 @@ def recorded(timeline: Timeline) -> Recorded:
         float(price.mean()) if price.size and np.isfinite(price).all() else None,
         _resource(lacks[0][0]) if lacks else "",
         warnings,
+        caps(timeline),
+        "replica" if workers(timeline) is not None else "node",
     )
 
 
@@ -71,6 +80,10 @@ def eviction_factor(step_s: float, evictions_per_hour: float, replacement_s: flo
 def _observations(timeline: Timeline) -> tuple[tuple[Observation, ...], tuple[str, ...]]:
     warnings = [f"the test is INVALID: {reason}" for reason in validity(timeline).reasons]
     counts, over, elsewhere = ledger(timeline), throughput(timeline), virtual_pods(timeline)
+    replicas = workers(timeline)
+    if replicas is not None and counts.succeeded:
+        warnings.append("a replica stands for one with as many workers and cores as those tested")
+        return _of_service(timeline, len(replicas.workers), counts.succeeded, warnings)
     if not counts.succeeded or not len(timeline.run_nodes):
         missing = "no run succeeded" if not counts.succeeded else "no node was observed"
         if counts.succeeded and elsewhere is not None:
@@ -97,13 +110,22 @@ def _observations(timeline: Timeline) -> tuple[tuple[Observation, ...], tuple[st
     whole = Observation(of_machines * counts.succeeded, mean, over.makespan_s)
     if float(np.nanmax(due)) > _ARRIVALS * over.makespan_s:
         if not steady:
-            return (), (*warnings, "the test shows nothing about capacity: its arrivals set its duration; use a burst")
+            return (), (*warnings, _ARRIVALS_DECIDED)
         return steady, tuple(warnings)
     if float(nodes.max() - nodes.min()) <= _CONSTANT * mean or not steady:
         if float(nodes.max() - nodes.min()) > _CONSTANT * mean:
             warnings.append(f"the nodes varied from {nodes.min():.0f} to {nodes.max():.0f}: counted as {mean:.1f}")
         return (whole,), tuple(warnings)
     return (*steady, whole), tuple(warnings)
+
+
+def _of_service(
+    timeline: Timeline, replicas: int, succeeded: int, warnings: list[str]
+) -> tuple[tuple[Observation, ...], tuple[str, ...]]:
+    took_s = throughput(timeline).makespan_s
+    if float(np.nanmax(floats(timeline.runs, "due_s"))) > _ARRIVALS * took_s:
+        return (), (*warnings, _ARRIVALS_DECIDED)
+    return (Observation(succeeded, replicas, took_s),), tuple(warnings)
 
 
 def _stretches(timeline: Timeline) -> tuple[list[float], list[float], list[float], list[float]]:

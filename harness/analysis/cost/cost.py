@@ -6,9 +6,9 @@ import numpy as np
 
 from harness.analysis.cost.requested import requested
 from harness.analysis.stats.quantiles import Summary, summarize
-from harness.analysis.timeline import Floats, Timeline, distinct, floats
+from harness.analysis.timeline import Bools, Floats, Timeline, distinct, floats
 from harness.analysis.timeline.curves import merged
-from harness.model.phases import RUNNING, UNSCHEDULABLE
+from harness.model.phases import PULLING, RUNNING, SCHEDULING, STARTING, UNSCHEDULABLE
 
 _WITHIN_S = (2.0, 5.0, 60.0)
 
@@ -41,16 +41,27 @@ class Cost:
 
     @property
     def overhead(self) -> float | None:
-        """Charged beyond the pods' requests, as a share of the requests: of GPUs where there are any, else of cores."""
-        charged, held = (
-            (self.gpu_hours, self.held_gpu_hours) if self.gpu_hours else (self.cpu_hours, self.held_cpu_hours)
-        )
+        """The share of the charged hours that no pod requested: of GPUs where there are any, else of cores."""
+        charged, held = self._hours
+        return 1 - held / charged if held and charged else None
+
+    @property
+    def surplus(self) -> float | None:
+        """What was charged beyond the pods' requests, as a share of the requests."""
+        charged, held = self._hours
         return charged / held - 1 if held else None
 
     @property
     def wasted(self) -> float | None:
         """The part of the cost that paid for this overhead."""
-        return None if self.cost is None or self.overhead is None else self.cost * (1 - 1 / (1 + self.overhead))
+        return None if self.cost is None or self.overhead is None else self.cost * self.overhead
+
+    @property
+    def _hours(self) -> tuple[float, float | None]:
+        """Charged and requested."""
+        if self.gpu_hours:
+            return self.gpu_hours, self.held_gpu_hours
+        return self.cpu_hours, self.held_cpu_hours
 
     @property
     def idle(self) -> float:
@@ -60,10 +71,17 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Seconds that each pod of a run was unschedulable, 0 if never; `within` maps a bound to the share below it."""
+    """How long the runs' pods waited to run.
 
-    waited: Summary
+    Attributes:
+        phase: seconds of each pod in Kubernetes' phase Pending: from its creation until a container runs.
+        within: of `phase`, the share below a bound in seconds.
+        waited: the part of it in which a pod was unschedulable, 0 if never.
+    """
+
+    phase: Summary
     within: dict[float, float]
+    waited: Summary
 
 
 def cost(timeline: Timeline) -> Cost | None:
@@ -123,4 +141,17 @@ def pending(timeline: Timeline) -> Pending | None:
     rest = distinct(pods["pod"].to_numpy()[mine]) - waited.size
     values = np.concatenate((waited, np.zeros(max(rest, 0))))
     over = np.concatenate((~open_, np.ones(max(rest, 0), dtype=bool)))
-    return Pending(summarize(values, over), {bound: float((values < bound).mean()) for bound in _WITHIN_S})
+    phase_s, ran = _pending_phase(timeline, mine)
+    within = {bound: float(((phase_s < bound) & ran).mean()) for bound in _WITHIN_S}
+    return Pending(summarize(phase_s, ran), within, summarize(values, over))
+
+
+def _pending_phase(timeline: Timeline, mine: Bools) -> tuple[Floats, Bools]:
+    """By pod: its seconds before a container ran, up to the end of the observation, and whether one ran or it ended."""
+    pods = timeline.pods
+    before = timeline.of_runs(UNSCHEDULABLE, SCHEDULING, PULLING, STARTING)
+    there, number = np.unique(pods["pod"].to_numpy()[mine], return_inverse=True)
+    end = floats(pods, "end_s")
+    length = np.where(before, np.where(np.isfinite(end), end, timeline.end_s) - floats(pods, "start_s"), 0.0)[mine]
+    waits = np.bincount(number, weights=(before & ~np.isfinite(end))[mine], minlength=there.size) > 0
+    return np.asarray(np.bincount(number, weights=length, minlength=there.size), dtype=np.float64), ~waits

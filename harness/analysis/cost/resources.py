@@ -13,6 +13,7 @@ from harness.analysis.timeline import Floats, Timeline, floats
 from harness.model.phases import POD_CPU_CORES, POD_MEMORY_BYTES, RUNNING
 
 _HEADROOM = 1.2  # memory: the next data set may be a little larger
+_ENOUGH_FOR, _SURE = 0.99, 0.95  # memory: for this share of all pods, with this confidence
 _CPU_HEADROOM = 1.1
 _AFTER_OOM = 1.5  # killed at its limit: how much more it needs is unknown
 _AT_LIMIT = 0.95  # of the CPU limit: the demand beyond it is not visible
@@ -47,6 +48,7 @@ class StepNeed:
         memory_p95: bytes; over the pods' peaks.
         memory_most: bytes, maximum.
         killed: pods killed for running out of memory.
+        oom_share: the share of pods expected to exceed the recommended memory; none where their spread is unknown.
         throttled: share of CPU measurements at the limit; none without a limit.
         now: the pipeline's current requests and limits.
         advice: the recommended ones.
@@ -61,6 +63,7 @@ class StepNeed:
     memory_p95: float
     memory_most: float
     killed: int
+    oom_share: float | None
     throttled: float | None
     now: Resources
     advice: Resources
@@ -167,15 +170,42 @@ def _need(task: str, cpu: pd.DataFrame, memory: pd.DataFrame, killed: int, now: 
     if throttled and throttled > 1 - _AT_LIMIT and now.cpu_limit:
         limit = _up(now.cpu_limit * _AFTER_OOM, _CPU_STEP)
         notes.append(f"{throttled:.0%} of the time at its CPU limit of {as_cores(now.cpu_limit)}: measure again")
-    least = max(memory_p95 * _HEADROOM, memory_most)
+    least = max(memory_p95 * _HEADROOM, memory_most, memory_bound(peaks))
     if killed:
         least = max(least, (now.memory_limit or memory_most) * _AFTER_OOM)
         notes.append(f"{killed} pod{'' if killed == 1 else 's'} killed for memory: measure again")
     size = _up(least, _MEMORY_STEP)
     advice = Resources(request, limit, size, size)
     return StepNeed(
-        task, pods, used.size, cpu_p95, cpu_most, memory_p95, memory_most, killed, throttled, now, advice, tuple(notes)
+        task, pods, used.size, cpu_p95, cpu_most, memory_p95, memory_most, killed,
+        None if killed else share_above(peaks, size), throttled, now, advice, tuple(notes),
     )  # fmt: skip
+
+
+def memory_bound(peaks: Floats) -> float:
+    """Bytes that 99 % of the pods stay below, with 95 % confidence; 0.0 for too few pods to know their spread.
+
+    The one-sided tolerance bound of a lognormal distribution (Hahn and Meeker, Statistical Intervals, 4.6): maxima of
+    data that vary in size have a long tail, which a quantile of twenty pods does not show.
+    """
+    from scipy.stats import nct, norm
+
+    if peaks.size < _FEW or peaks.min() <= 0:
+        return 0.0
+    logs, root = np.log(peaks), np.sqrt(peaks.size)
+    factor = float(nct.ppf(_SURE, peaks.size - 1, norm.ppf(_ENOUGH_FOR) * root)) / root
+    return float(np.exp(logs.mean() + factor * logs.std(ddof=1)))
+
+
+def share_above(peaks: Floats, limit: float) -> float | None:
+    """The chance that the next pod needs more than `limit` bytes, by the same distribution; none for too few pods."""
+    from scipy.stats import t
+
+    if peaks.size < _FEW or peaks.min() <= 0:
+        return None
+    logs = np.log(peaks)
+    spread = float(logs.std(ddof=1)) * np.sqrt(1 + 1 / peaks.size)
+    return float(t.sf((np.log(limit) - logs.mean()) / spread, peaks.size - 1)) if spread > 0 else 0.0
 
 
 def _p95(values: Floats) -> float:

@@ -85,7 +85,7 @@ def quantiles(values: Floats, levels: tuple[float, ...], over: Bools | None = No
 
 def _of_ordered(ordered: Floats, level: float) -> Quantile:
     count = ordered.size
-    spread = NormalDist().inv_cdf((1 + _CONFIDENCE) / 2) * math.sqrt(count * level * (1 - level))
+    spread = spread_of_ranks(count, level)
     low, high = math.floor(count * level - spread), math.ceil(count * level + spread)
     return Quantile(
         level,
@@ -94,6 +94,23 @@ def _of_ordered(ordered: Floats, level: float) -> Quantile:
         float(ordered[high]) if high < count else None,
         at_least=float(ordered[-1]),
     )
+
+
+def spread_of_ranks(count: int, level: float) -> float:
+    """How many ranks the 95 % interval of a quantile reaches to both sides, of `count` values."""
+    return NormalDist().inv_cdf((1 + _CONFIDENCE) / 2) * math.sqrt(count * level * (1 - level))
+
+
+def mean_interval(values: Floats, count: int | None = None) -> tuple[float | None, float | None]:
+    """The 95 % interval of the mean by Student's t, as if there were `count` values like these; none of one value."""
+    from scipy.stats import t
+
+    count = values.size if count is None else count
+    if values.size < 2 or count < 2:
+        return None, None
+    mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(count)
+    half = float(t.ppf((1 + _CONFIDENCE) / 2, count - 1)) * error
+    return mean - half, mean + half
 
 
 def share_interval(count: int, total: int) -> tuple[float, float]:

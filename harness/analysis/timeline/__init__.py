@@ -1,6 +1,7 @@
 """The sealed run as typed frames: the one input of analysis and detectors."""
 
 from harness.analysis.timeline.timeline import (
+    CLOCK_STEPPED,
     LATE_ROWS,
     RECOVERED,
     TEST_INTERRUPTED,
@@ -16,6 +17,7 @@ from harness.analysis.timeline.timeline import (
 )
 
 __all__ = [
+    "CLOCK_STEPPED",
     "LATE_ROWS",
     "RECOVERED",
     "TEST_INTERRUPTED",

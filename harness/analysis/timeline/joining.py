@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from harness.analysis.timeline.clocks import RESOLUTION_S
 from harness.analysis.timeline.columns import Bools, Floats, Ints, after, floats, position, shifted
 from harness.model.phases import POD_PHASES, TASK, TERMINAL_STATES
 from harness.model.records import Outcome
@@ -43,14 +44,17 @@ def joined_runs(submissions: pd.DataFrame, observed: pd.DataFrame, start_at: int
     for name in ("run", "error"):
         runs[name] = runs[name].fillna("")
     runs = _recover(runs, observed)
-    at = np.where((runs["run"] != "").to_numpy(dtype=bool), position(runs["run"], observed["run"]), -1)
+    # Which of several arrivals with one id the run is, is unknown: the first has it, the others have no end.
+    one = (runs["run"] != "").to_numpy(dtype=bool) & ~runs["run"].duplicated().to_numpy(dtype=bool)
+    at = np.where(one, position(runs["run"], observed["run"]), -1)
     seen = {name: _picked_floats(floats(observed, name), at) for name in ("created_s", "over_s", "said_s")}
     return runs.assign(**seen, state=_picked(observed["state"], at), message=_picked(observed["message"], at))
 
 
 def _recover(runs: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
-    """A submission without an answer whose run exists counts as accepted: only the answer was lost."""
-    unanswered = ((runs["outcome"] == Outcome.REJECTED.value) & runs["status"].isna()).to_numpy(dtype=bool)
+    """A submission whose run exists counts as accepted if no answer came, or one without the run's id."""
+    no_id = runs["status"].isna() | (runs["status"] // 100 == 2)
+    unanswered = ((runs["outcome"] == Outcome.REJECTED.value) & no_id).to_numpy(dtype=bool)
     if not unanswered.any():
         return runs
     unclaimed = (position(observed["run"], runs["run"]) < 0) & (observed["name"] != "").to_numpy(dtype=bool)
@@ -62,6 +66,15 @@ def _recover(runs: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
     runs.loc[recovered, "run"] = named["run"].take(at[recovered]).to_numpy()
     runs.loc[recovered, "outcome"] = Outcome.ACCEPTED.value
     return runs
+
+
+def twins(observed: pd.DataFrame, runs: pd.DataFrame, skew_s: float) -> int:
+    """How many of the platform's runs bear the name of an accepted arrival, and are not its run, nor older than it."""
+    accepted = runs[runs["outcome"] == Outcome.ACCEPTED.value].reset_index(drop=True)
+    unclaimed = observed[(position(observed["run"], runs["run"]) < 0) & (observed["name"] != "").to_numpy(dtype=bool)]
+    at = position(unclaimed["name"], accepted["name"])
+    sent_s = _picked_floats(floats(accepted, "sent_s"), at)
+    return int(np.count_nonzero(floats(unclaimed, "created_s") - skew_s + RESOLUTION_S >= sent_s))
 
 
 def _unsent(observed: pd.DataFrame) -> pd.DataFrame:

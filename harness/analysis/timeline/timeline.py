@@ -13,7 +13,7 @@ import pandas as pd
 
 from harness.analysis.timeline.clocks import ahead
 from harness.analysis.timeline.columns import Bools, Floats, Ints, beginnings, distinct, floats, position, shifted
-from harness.analysis.timeline.joining import described_runs, joined_pods, joined_runs, observed_runs
+from harness.analysis.timeline.joining import described_runs, joined_pods, joined_runs, observed_runs, twins
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.timeline.ownership import namespace_of, of_others
 from harness.model.inert import shell_word
@@ -26,6 +26,7 @@ __all__ = ["Bools", "Floats", "Ints", "Timeline", "beginnings", "distinct", "flo
 TEST_STARTED = "Started"
 TEST_INTERRUPTED = "Interrupted"
 WORKER_LOST = "WorkerLost"
+CLOCK_STEPPED = "ClockStepped"
 LATE_ROWS = "LateRows"
 RECOVERED = "Recovered"
 
@@ -42,6 +43,7 @@ class Timeline:
             answered_s, created_s, over_s (the platform's timestamp), said_s (when the platform was first seen to report
             the end), state ("" while the run is unfinished), message (the platform's error).
         foreign: number of observed runs that are not in the ledger.
+        twins: of those, the ones with the name of an accepted arrival, created since it was sent.
         described: rows of `runs` whose tasks were read from the platform, ascending.
         pods: one row per interval of a pod of these runs, those of a pod and of a run adjacent: row (of `runs`), pod
             (position in `names`), task, phase (index into POD_PHASES), start_s, end_s, node.
@@ -61,6 +63,7 @@ class Timeline:
     end_s: float
     runs: pd.DataFrame
     foreign: int
+    twins: int
     described: Ints
     pods: pd.DataFrame
     others_pods: pd.DataFrame
@@ -97,6 +100,7 @@ class Timeline:
             end_s=_last(runs, pods, others_pods, happened, samples),
             runs=runs,
             foreign=int(np.count_nonzero(position(observed["run"], runs["run"]) < 0)),
+            twins=twins(observed, runs, skew_s),
             described=described_runs(spans, runs["run"]),
             pods=pods,
             others_pods=others_pods,

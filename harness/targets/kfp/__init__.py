@@ -115,9 +115,12 @@ class KfpTarget:
         if answer.status // 100 != 2:
             raise RejectedError(answer.status, error_text(answer))
         try:
-            return str(orjson.loads(answer.body)["run_id"])
+            run = orjson.loads(answer.body)["run_id"]
         except (ValueError, KeyError, TypeError):
-            raise RejectedError(answer.status, f"not a run: {error_text(answer)}") from None
+            run = None
+        if not isinstance(run, str) or not run:
+            raise RejectedError(answer.status, f"not a run: {error_text(answer)}")
+        return run
 
     def list_runs(self, exchange: Exchange, page: str = "") -> RunPage:
         """``GET /runs`` of the experiment, 200 per page, newest first; see `ListsRuns.list_runs`.

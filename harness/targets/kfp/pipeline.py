@@ -114,7 +114,8 @@ def _parameters(definitions: Mapping[str, Any]) -> Iterator[Input]:
         except ValueError:
             continue  # filled in by the platform, such as TASK_FINAL_STATUS
         required = not given.get("isOptional") and "defaultValue" not in given
-        yield Input(name, kind, required, given.get("defaultValue"))
+        # KFP reads parameters into google.protobuf.Value, whose numbers are doubles.
+        yield Input(name, kind, required, given.get("defaultValue"), as_double=True)
 
 
 def without_values(document: bytes, redaction: Redaction) -> bytes:

@@ -1,10 +1,18 @@
 import pytest
 
-from harness.analysis.cost.cost import cost
+from harness.analysis.cost.cost import cost, pending
 from harness.analysis.cost.requested import requested
 from harness.analysis.timeline import Timeline
 from harness.model import Event, Node, Plan, Scenario, Span
-from harness.model.phases import REQUESTED_CPU_CORES, REQUESTED_GPUS, RUNNING, UNSCHEDULABLE
+from harness.model.phases import (
+    PULLING,
+    REQUESTED_CPU_CORES,
+    REQUESTED_GPUS,
+    RUNNING,
+    SCHEDULING,
+    STARTING,
+    UNSCHEDULABLE,
+)
 from harness.simulator.fast import Arrival, simulate, simulation
 from harness.simulator.platform import Platform
 from harness.simulator.profile.file import load_profile
@@ -79,7 +87,8 @@ def test_hours_are_those_of_the_platform_itself_within_half_a_percent(platform, 
     assert len(lived) == len(timeline.run_nodes)
     assert found.gpu_hours == pytest.approx(sum(node.gpu * s for node, s in lived) / 3600, rel=0.005)
     assert found.cpu_hours == pytest.approx(sum(node.cpu * s for node, s in lived) / 3.6e6, rel=0.005)
-    assert found.overhead == pytest.approx(found.gpu_hours / found.held_gpu_hours - 1)
+    assert found.overhead == pytest.approx(1 - found.held_gpu_hours / found.gpu_hours)
+    assert found.surplus == pytest.approx(found.gpu_hours / found.held_gpu_hours - 1)
 
 
 def small(**requests: float) -> Story:
@@ -109,3 +118,21 @@ def test_unknown_requests_give_no_result(tmp_path):
     timeline = small().timeline(tmp_path)
     assert requested(timeline) == ()
     assert cost(timeline).overhead is None
+
+
+def test_pending_is_the_whole_phase_from_creation_until_a_container_runs(tmp_path):
+    story = Story(intended=3)
+    stretches = (
+        ((UNSCHEDULABLE, 0.0, 4.0), (SCHEDULING, 4.0, 4.5), (PULLING, 4.5, 6.0), (STARTING, 6.0, 7.0), (RUNNING, 7.0, 9.0)),
+        ((SCHEDULING, 0.0, 0.5), (STARTING, 0.5, 1.5), (RUNNING, 1.5, 9.0)),
+        ((UNSCHEDULABLE, 0.0, None),),
+    )  # fmt: skip
+    for seq, those in enumerate(stretches):
+        run = story.submit(seq)
+        story.pod(run, "train", "n" if those[-1][2] else None, *those)
+        story.run(run, 0.0, 9.0 if those[-1][2] else None)
+    found = pending(story.timeline(tmp_path))
+    assert (found.phase.count, found.phase.censored, found.phase.least) == (3, 1, 1.5)
+    assert found.phase.at(0.5).value == 7.0
+    assert found.waited.least == 0.0
+    assert found.within == {2.0: pytest.approx(1 / 3), 5.0: pytest.approx(1 / 3), 60.0: pytest.approx(2 / 3)}

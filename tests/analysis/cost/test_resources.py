@@ -1,8 +1,19 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
-from harness.analysis.cost.resources import Resources, as_cores, as_memory, fit, fits, step_needs
+from harness.analysis.cost.resources import (
+    Resources,
+    as_cores,
+    as_memory,
+    fit,
+    fits,
+    memory_bound,
+    share_above,
+    step_needs,
+)
 from tests.support.stories import measured
 from tests.support.timelines import GIB
 
@@ -19,9 +30,31 @@ def test_requests_are_the_p95_with_headroom_and_memory_limits_equal_requests(tmp
     assert train.advice.cpu_limit == pytest.approx(2.35)  # 1.95 · 1.2 = 2.34
     assert train.memory_p95 == 590 * MI
     assert train.advice.memory_request == train.advice.memory_limit == 768 * MI  # 590 · 1.2 = 708
+    assert train.oom_share < 0.0001
     assert train.line == (
         'train.set_cpu_request("2100m").set_cpu_limit("2350m").set_memory_request("768Mi").set_memory_limit("768Mi")'
     )
+
+
+@pytest.mark.parametrize(("pods", "spread"), [(20, 0.5), (60, 0.4)])
+def test_memory_advice_leaves_room_for_the_tail_of_a_lognormal_step(pods, spread):
+    """Of later pods at most 1 % exceed it on average, and the share that is said is about the one that comes."""
+    random = np.random.default_rng(5)
+    came, said = [], []
+    for _ in range(150):
+        peaks = GIB * np.exp(spread * random.standard_normal(pods))
+        bound = memory_bound(peaks)
+        came.append(norm.sf(np.log(bound / GIB) / spread))
+        said.append(share_above(peaks, bound))
+    assert np.mean(came) < 0.01
+    assert np.mean(np.array(came) > 0.01) == pytest.approx(0.05, abs=0.04)
+    assert np.mean(said) == pytest.approx(np.mean(came), rel=0.5, abs=0.002)
+
+
+def test_the_tail_of_few_pods_is_unknown():
+    assert memory_bound(GIB * np.arange(1.0, 10.0)) == 0.0
+    assert share_above(GIB * np.arange(1.0, 10.0), 9 * GIB) is None
+    assert share_above(np.full(20, GIB), 2 * GIB) == 0.0
 
 
 def test_a_step_held_at_its_cpu_limit_gets_more_and_a_warning(tmp_path):

@@ -1,0 +1,113 @@
+"""Known caps: what keeps a platform from doing more, however many nodes it gets.
+
+A rate caps the throughput of runs: N runs take at least N / rate. What a test did not reach is unknown, and no cap.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.capacity.autoscaling import scale_ups
+from harness.analysis.capacity.bounds import bounds
+from harness.analysis.timeline import Timeline, beginnings, floats
+from harness.analysis.waits.failures import own_events
+from harness.analysis.waits.startup_delay import startup_delay
+from harness.model.phases import RUNNING
+from harness.model.units import counted, format_duration
+
+_PLATEAU = 0.7  # of the time in which runs waited for their first pod, as many were active
+_LEAST_WAIT_S = 3.0
+_OF_NODES = frozenset({"nodes", "runs in flight"})  # bounds that more nodes or a larger test move
+# The API server refuses a pod: exceeded quota: tight, requested: pods=1, used: pods=6, limited: pods=6
+_QUOTA = re.compile(r"exceeded quota:? *([\w.-]*).*?limited: (?:\S+,)?pods=(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """One cap.
+
+    Attributes:
+        part: what binds, in a word or two: "parallelism", "quota", "autoscaler", or the part of a `Bound`.
+        name: the same with its value: "the parallelism of 50".
+        per_hour: runs per hour; infinite for a cap on nodes.
+        nodes: most nodes; infinite for a rate.
+        how: what it was derived from.
+    """
+
+    part: str
+    name: str
+    per_hour: float
+    nodes: float
+    how: str
+
+    def least_s(self, runs: float) -> float:
+        """Seconds that this many runs take at least."""
+        return 3600 * runs / self.per_hour
+
+
+def caps(timeline: Timeline) -> tuple[Cap, ...]:
+    """The caps that this test reached."""
+    rates = tuple(
+        Cap(bound.part, f"the {bound.part}", bound.per_hour, np.inf, bound.how)
+        for bound in bounds(timeline)
+        if bound.part not in _OF_NODES
+    )
+    return (*rates, *_parallelism(timeline), *_quota(timeline), *_autoscaler(timeline))
+
+
+def widest(found: Iterable[Cap]) -> tuple[Cap, ...]:
+    """Of several tests' caps on one part the widest: what one test reached, the platform can do."""
+    best: dict[str, Cap] = {}
+    for cap in found:
+        known = best.get(cap.part)
+        if known is None or (cap.per_hour, cap.nodes) > (known.per_hour, known.nodes):
+            best[cap.part] = cap
+    return tuple(best.values())
+
+
+def _parallelism(timeline: Timeline) -> tuple[Cap, ...]:
+    """As many runs were active all the time, while others waited for their first pod, longer than the first ones."""
+    if timeline.executed or not len(timeline.pods):
+        return ()
+    found = startup_delay(timeline)
+    waited = float(np.median(found.before)) if found.before.size else 0.0
+    if found.plateau < _PLATEAU or waited < max(_LEAST_WAIT_S, 3 * found.unhindered_s):
+        return ()
+    if len(timeline.events[timeline.events["reason"] == "FailedScheduling"]):
+        return ()  # the nodes were full: then they are what held runs back
+    row = timeline.pods["row"].to_numpy()
+    new = beginnings(row)
+    first = np.minimum.reduceat(floats(timeline.pods, "start_s"), new)
+    took = floats(timeline.runs, "over_s")[row[new]] - first
+    took = took[np.isfinite(took) & (took > 0)]
+    if not took.size:
+        return ()
+    active_s = float(took.mean())
+    how = f"{counted(found.most, 'run')} at once for {found.plateau:.0%} of the time, {format_duration(active_s)} each"
+    return (Cap("parallelism", f"the parallelism of {found.most}", 3600 * found.most / active_s, np.inf, how),)
+
+
+def _quota(timeline: Timeline) -> tuple[Cap, ...]:
+    """A quota on pods: so many at once, over the pod seconds that a run needs."""
+    told = (_QUOTA.search(text) for text in own_events(timeline)["message"].fillna("").astype(str))
+    limits = [(match[1], int(match[2])) for match in told if match]
+    over = int(timeline.is_over.sum())
+    running = timeline.stretches(RUNNING)
+    seconds = float(np.nansum(floats(running, "end_s") - floats(running, "start_s")))
+    if not limits or not over or seconds <= 0:
+        return ()
+    name, most = max(limits, key=lambda limit: limit[1])
+    how = f"at most {counted(most, 'pod')} at once, and the pods of a run take {format_duration(seconds / over)}"
+    return (Cap("quota", f"the quota {name} of {counted(most, 'pod')}", 3600 * most * over / seconds, np.inf, how),)
+
+
+def _autoscaler(timeline: Timeline) -> tuple[Cap, ...]:
+    """The sum of the groups' maxima, where its decisions tell them and all nodes of the runs are of such groups."""
+    limits = {decision.group: decision.limit for decision in scale_ups(timeline)}
+    if not limits or timeline.run_nodes["pool"].nunique() > len(limits):
+        return ()
+    most = sum(limits.values())
+    how = ", ".join(f"{group} {limit}" for group, limit in sorted(limits.items()))
+    return (Cap("autoscaler", f"the autoscaler's maximum of {counted(most, 'node')}", np.inf, float(most), how),)

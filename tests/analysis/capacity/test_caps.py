@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+
+from harness.analysis.capacity.answer import Question, answer
+from harness.analysis.capacity.caps import Cap, caps, widest
+from harness.analysis.capacity.fit import fit
+from harness.analysis.capacity.recorded import recorded
+from harness.model.phases import COMPUTING, RUNNING
+from tests.support.timelines import Story
+
+QUOTA = 'pods "x" is forbidden: exceeded quota: tight, requested: pods=1, used: pods=4, limited: pods=4'
+
+
+def limited(runs=60, at_once=4, *, seconds=10.0):
+    """A burst of runs with one pod each, of which `at_once` are active, on ten nodes with room for all."""
+    story = Story(intended=runs)
+    for k in range(10):
+        story.node(f"n{k}", -600, -590)
+    for seq in range(runs):
+        run = story.submit(seq, lag=0.0)
+        start = 0.5 + seconds * (seq // at_once)
+        story.pod(run, "train", f"n{seq % 10}", (RUNNING, start, start + seconds))
+        story.run(run, 0.0, start + seconds)
+    return story
+
+
+def asked(timeline, question):
+    found = recorded(timeline)
+    return answer(fit(found.observations, np.random.default_rng(1), caps=found.caps), question)
+
+
+def test_a_plateau_of_active_runs_is_a_cap_on_parallelism(tmp_path):
+    (cap,) = caps(limited().timeline(tmp_path))
+    assert (cap.part, cap.name) == ("parallelism", "the parallelism of 4")
+    assert cap.per_hour == pytest.approx(4 * 360)
+
+
+def test_runs_that_all_start_at_once_show_no_cap(tmp_path):
+    assert caps(limited(runs=40, at_once=40).timeline(tmp_path)) == ()
+
+
+def test_full_nodes_are_no_cap_on_parallelism(tmp_path):
+    story = limited()
+    story.event(1.0, "Pod", "run-0050-train", "FailedScheduling", "0/10 nodes are available: 10 Insufficient cpu.",
+                run="run-0050")  # fmt: skip
+    assert caps(story.timeline(tmp_path)) == ()
+
+
+def test_a_quota_on_pods_caps_by_the_pod_seconds_of_a_run(tmp_path):
+    story = limited(at_once=60)
+    story.event(1.0, "Task", "run-0003-train", "PENDING", QUOTA, run="run-0003")
+    (cap,) = caps(story.timeline(tmp_path))
+    assert (cap.name, cap.per_hour) == ("the quota tight of 4 pods", pytest.approx(4 * 360))
+
+
+def test_a_cap_bounds_every_answer_and_is_named_with_the_size_from_which_it_binds(tmp_path):
+    timeline = limited().timeline(tmp_path)
+    took = asked(timeline, Question(runs=4000, nodes=400))
+    assert took.value >= 10_000, "4,000 runs of 10 s, four at once"
+    assert took.binding == "parallelism"
+    assert any("400 nodes the parallelism of 4 binds: 4 runs at once" in warning for warning in took.warnings)
+    most = asked(timeline, Question(within_s=3600, nodes=400))
+    assert most.value == pytest.approx(1440, abs=1)
+    none = asked(timeline, Question(runs=4000, within_s=600))
+    assert (none.value, none.binding) == (None, "parallelism")
+
+
+def test_nodes_beyond_the_autoscalers_maximum_can_not_be_had(tmp_path):
+    story = limited(runs=40, at_once=40)
+    story.event(1.0, "Pod", "run-0001-train", "TriggeredScaleUp", "pod triggered scale-up: [{train 3->10 (max: 12)}]",
+                run="run-0001")  # fmt: skip
+    found = asked(story.timeline(tmp_path), Question(runs=400, nodes=20))
+    assert any("20 nodes can't be had: the autoscaler's maximum of 12 nodes" in each for each in found.warnings)
+    found = asked(story.timeline(tmp_path / "b"), Question(runs=400, nodes=12))
+    assert not any("can't be had" in each for each in found.warnings)
+
+
+def test_of_several_tests_the_widest_cap_counts():
+    narrow, wide = (Cap("quota", "q", rate, np.inf, "") for rate in (5.0, 7.0))
+    other = Cap("controller", "c", 1.0, np.inf, "")
+    assert set(widest([narrow, other, wide])) == {wide, other}
+
+
+def test_a_service_is_answered_in_replicas(tmp_path):
+    story = Story(intended=40, target="hetida")
+    for seq in range(40):
+        run = story.submit(seq, lag=0.0)
+        story.pod(run, "", f"runtime-{seq % 2}", (COMPUTING, float(seq // 2), seq // 2 + 1.0))
+        story.run(run, 0.0, seq // 2 + 1.0)
+    found = recorded(story.timeline(tmp_path))
+    assert (found.unit, [test.nodes for test in found.observations]) == ("replica", [2])
+    model = fit(found.observations, np.random.default_rng(1), unit=found.unit)
+    assert answer(model, Question(runs=40, within_s=11.0)).unit == "replica"

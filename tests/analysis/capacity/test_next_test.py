@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from harness.analysis.capacity.answer import Question, answer
+from harness.analysis.capacity.fit import fit
+from harness.analysis.capacity.model import Observation
+from harness.analysis.capacity.next_test import next_test
+
+ONE_LOAD = [Observation(100, nodes, 50 + 200 / nodes) for nodes in (2, 5, 10, 20)]
+
+
+@pytest.mark.parametrize("runs", [25, 400])
+def test_one_number_of_runs_leaves_an_interval_that_holds_both_explanations(runs):
+    """50 s that more nodes do not shorten are any test's overhead, or half a second of each run at a shared resource."""
+    found = answer(fit(ONE_LOAD, np.random.default_rng(7)), Question(runs=runs, nodes=20))
+    overhead, shared = 50 + 2 * runs / 20, 0.5 * runs + 2 * runs / 20
+    assert found.low <= 1.02 * min(overhead, shared)
+    assert found.high >= max(overhead, shared)
+    assert any("--next" in warning for warning in found.warnings)
+
+
+def test_two_numbers_of_runs_tell_the_explanations_apart():
+    known = [*ONE_LOAD, Observation(300, 20, 50 + 30.0)]
+    found = answer(fit(known, np.random.default_rng(7)), Question(runs=400, nodes=20))
+    assert found.high < 0.5 * 400
+    assert not any("--next" in warning for warning in found.warnings)
+
+
+def test_the_test_to_run_next_has_another_number_of_runs_and_narrows_the_answer():
+    model = fit(ONE_LOAD, np.random.default_rng(7))
+    proposed = next_test(model, 400, 20)
+    assert proposed.runs != 100
+    assert proposed.then < 0.6 * proposed.now
+    after = fit(
+        [*ONE_LOAD, Observation(proposed.runs, proposed.nodes, 50 + 2 * proposed.runs / proposed.nodes)],
+        np.random.default_rng(7),
+    )
+    width = [np.log(found.high / found.low) for found in (answer(m, Question(400, 20)) for m in (model, after))]
+    assert width[1] < width[0] / 2
+
+
+def test_of_tests_that_tell_as_much_the_cheaper_one_is_proposed():
+    known = [Observation(runs, nodes, 5 + runs / nodes) for runs in (50, 100, 200) for nodes in (2, 4, 8)]
+    proposed = next_test(fit(known, np.random.default_rng(7)), 200, 8)
+    assert proposed.nodes * proposed.takes_s < 0.5 * 16 * (5 + 400 / 16), "half of the dearest candidate"
