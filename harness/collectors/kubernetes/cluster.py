@@ -49,6 +49,7 @@ class Cluster:
             self._api, self._workflows, journal, observation.activity, lambda: self._pods.working
         )
         self._reflectors: list[Reflector] = []
+        self._pod_reflectors: list[Reflector] = []
         self._workflow_reflectors: list[Reflector] = []
         self._failed = False
 
@@ -97,9 +98,11 @@ class Cluster:
         activity = self._observation.activity
         while not stop.wait(_TICK_S):
             self._events.release()
-            looked = all(reflector.looked for reflector in self._reflectors)
-            activity.pods = self._pods.alive if looked else None
-            activity.worked = self._pods.runs if looked else None
+            seen = all(each.looked for each in self._reflectors) and not any(
+                each.lapsed for each in self._pod_reflectors
+            )
+            activity.pods = self._pods.alive if seen else None
+            activity.worked = self._pods.runs if seen else None
             current = self._workflow_reflectors and all(each.current for each in self._workflow_reflectors)
             activity.persisted = self._workflows.persisted if current else None
             if self._reflectors[0].listed:
@@ -127,9 +130,11 @@ class Cluster:
             self._reflector("workflows", path, self._workflows.see, tracks=False, metadata_only=True)
             for path in self._paths(ARGO, "workflows", namespaces)
         ]
+        self._pod_reflectors = [
+            self._reflector("pods", path, self._pods.see, steps) for path in self._paths("/api/v1", "pods", namespaces)
+        ]
         yield self._reflector("nodes", "/api/v1/nodes", self._nodes.see)
-        for path in self._paths("/api/v1", "pods", namespaces):
-            yield self._reflector("pods", path, self._pods.see, steps)
+        yield from self._pod_reflectors
         for name in platform:
             yield self._reflector("platform's pods", f"/api/v1/namespaces/{name}/pods", self._pods.see, others)
         for path in events:
