@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.collectors.collector import Observation, ObserverSettings
+from harness.collectors.collector import Activity, Observation, ObserverSettings
 from harness.collectors.journal import Journal
 from harness.collectors.kubernetes.cluster import Cluster
 from harness.model import Event, Plan, Span
@@ -21,7 +21,7 @@ from tests.support.servers import Proxy, kubeconfig, until
 
 
 @contextmanager
-def observing(tmp_path: Path, **more: Any) -> Iterator[tuple[Cluster, RunFolder]]:
+def observing(tmp_path: Path, activity: Activity | None = None, **more: Any) -> Iterator[tuple[Cluster, RunFolder]]:
     """A running collector, stopped at the end."""
     folder = RunFolder.create(tmp_path, "run")
     with folder.recorder() as recorder:
@@ -34,6 +34,7 @@ def observing(tmp_path: Path, **more: Any) -> Iterator[tuple[Cluster, RunFolder]
                 target=KfpTarget({"experiment": ""}),
                 settings=settings,
                 journal=Journal(recorder),
+                activity=activity or Activity(),
             )
         )
         stop = threading.Event()

@@ -54,6 +54,7 @@ class Cluster:
             self._api, self._workflows, journal, observation.activity, lambda: self._pods.working
         )
         self._reflectors: list[Reflector] = []
+        self._pod_reflectors: list[Reflector] = []
         self._workflow_reflectors: list[Reflector] = []
         self._problem = ""
 
@@ -108,9 +109,11 @@ class Cluster:
         while not stop.wait(_TICK_S):
             self._events.release()
             self._others.use(self._pods.hosts)
-            looked = all(reflector.looked for reflector in self._reflectors)
-            activity.pods = self._pods.alive if looked else None
-            activity.worked = self._pods.runs if looked else None
+            seen = all(each.looked for each in self._reflectors) and not any(
+                each.lapsed for each in self._pod_reflectors
+            )
+            activity.pods = self._pods.alive if seen else None
+            activity.worked = self._pods.runs if seen else None
             current = self._workflow_reflectors and all(each.current for each in self._workflow_reflectors)
             activity.persisted = self._workflows.persisted if current else None
             if self._reflectors[0].listed:
@@ -138,9 +141,11 @@ class Cluster:
             self._reflector("workflows", path, self._workflows.see, tracks=False, metadata_only=True)
             for path in self._paths(ARGO, "workflows", namespaces)
         ]
+        pods = self._paths("/api/v1", "pods", namespaces)
+        self._pod_reflectors = [self._reflector("pods", path, self._pods.see, steps) for path in pods]
         yield self._reflector("nodes", "/api/v1/nodes", self._nodes.see)
-        for path in self._paths("/api/v1", "pods", namespaces):
-            yield self._reflector("pods", path, self._pods.see, steps)
+        yield from self._pod_reflectors
+        for path in pods:
             yield self._reflector("pods without a run", path, self._see_other, others)
         for path in events:
             yield self._reflector("events", path, self._events.see, tracks=False)

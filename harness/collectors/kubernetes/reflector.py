@@ -78,6 +78,11 @@ class Reflector:
         """Every change so far has been reported."""
         return self.listed and not self._health.lost
 
+    @property
+    def lapsed(self) -> bool:
+        """There may be changes that were not reported: the list was read, but can't be watched at present."""
+        return self.listed and self._health.lost
+
     def follow(self, stop: threading.Event) -> None:
         """Report every change until `stop` is set, and those that happened until then."""
         while not stop.is_set():

@@ -41,9 +41,10 @@ def _add_discovery(router: web.UrlDispatcher, resources: Sequence[Resource]) -> 
             return json_answer(discovery.aggregated(resources, wanted["v"], core=core), content_type=kind)
         return json_answer(discovery.core_versions(request.host) if core else discovery.groups(resources))
 
-    router.add_get("/version", _fixed(discovery.VERSION))
-    router.add_get("/api", partial(root, core=True))
-    router.add_get("/apis", partial(root, core=False))
+    for slash in ("", "/"):  # clients ask either way
+        router.add_get(f"/version{slash}", _fixed(discovery.VERSION))
+        router.add_get(f"/api{slash}", partial(root, core=True))
+        router.add_get(f"/apis{slash}", partial(root, core=False))
     for api_version in dict.fromkeys(each.api_version for each in resources):
         path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         router.add_get(path, _fixed(discovery.resource_list(api_version, resources)))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from harness.collectors.collector import Activity
 from harness.model import Event, Node
 from harness.model.phases import RUNNING, SCHEDULING, UNSCHEDULABLE
 from tests.support.real_cluster_runs import last_spans, live, observing, of_ourselves, placements, step
@@ -130,19 +131,7 @@ def test_with_access_to_one_namespace_only_that_one_is_watched(
     real_cluster: RealCluster, namespace: str, tmp_path: Path
 ) -> None:
     """An account with access to pods and events of its namespace only."""
-    from kubernetes import client
-
-    api = real_cluster.client()
-    rules = [{"apiGroups": [""], "resources": ["pods", "events"], "verbs": ["get", "list", "watch"]}]
-    rbac = client.RbacAuthorizationV1Api(api)
-    rbac.create_namespaced_role(namespace, {"metadata": {"name": "see"}, "rules": rules})
-    rbac.create_namespaced_role_binding(
-        namespace,
-        {
-            "metadata": {"name": "see"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "see"},
-            "subjects": [{"kind": "ServiceAccount", "name": "observer", "namespace": namespace}],
-        },
-    )  # fmt: skip
+    _allow(real_cluster, namespace, ["pods", "events"], ["get", "list", "watch"])
     config = _account(real_cluster, namespace, "observer", tmp_path)
     with observing(tmp_path, kubeconfig=config, platform_namespaces=(namespace,)) as (cluster, folder):
         step(real_cluster, namespace, "train")
@@ -153,6 +142,48 @@ def test_with_access_to_one_namespace_only_that_one_is_watched(
         "kubernetes nodes", "kubernetes events", "kubernetes volume claims", "kubernetes workflows",
     }  # fmt: skip
     assert "403" in refused[0].message
+
+
+class _Told(Activity):
+    """Remembers what was told about runs that pods have worked for."""
+
+    def __init__(self) -> None:
+        self.worked_so_far: list[object] = []
+        super().__init__()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "worked":
+            self.worked_so_far.append(value)
+        super().__setattr__(name, value)
+
+
+def test_pods_that_may_be_listed_but_not_watched_are_not_taken_for_those_of_another_cluster(
+    real_cluster: RealCluster, namespace: str, tmp_path: Path
+) -> None:
+    _allow(real_cluster, namespace, ["pods"], ["get", "list"])
+    config, told = _account(real_cluster, namespace, "observer", tmp_path), _Told()
+    with observing(tmp_path, told, kubeconfig=config, platform_namespaces=(namespace,)) as (_, folder):
+        until(lambda: len(told.worked_so_far) > 3, "a second of observation")
+    assert set(told.worked_so_far) == {None}
+    refused = [event.message for event in of_ourselves(folder) if event.object == "kubernetes pods"]
+    assert len(refused) == 1
+    assert 'cannot watch resource "pods"' in refused[0]
+
+
+def _allow(real: RealCluster, namespace: str, resources: list[str], verbs: list[str]) -> None:
+    """Give the account `observer` rights in its namespace."""
+    from kubernetes import client
+
+    rbac = client.RbacAuthorizationV1Api(real.client())
+    rules = [{"apiGroups": [""], "resources": resources, "verbs": verbs}]
+    rbac.create_namespaced_role(namespace, {"metadata": {"name": "see"}, "rules": rules})
+    rbac.create_namespaced_role_binding(
+        namespace,
+        {
+            "metadata": {"name": "see"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "see"},
+            "subjects": [{"kind": "ServiceAccount", "name": "observer", "namespace": namespace}],
+        },
+    )  # fmt: skip
 
 
 def test_the_shipped_roles_suffice_and_allow_no_writing(
