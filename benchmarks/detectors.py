@@ -1,10 +1,11 @@
 """The findings against the truth, on installations drawn from a written distribution.
 
-    python benchmarks/detectors.py [--tests 200] [--seed N] [--jobs N] [--write] [--show]
+    python benchmarks/detectors.py [--tests 200] [--seed N] [--jobs N] [--fit] [--write] [--show]
 
 `tests.support.injection.installations` says what is drawn, `tests.support.injection.judging` what is true: each test is
 simulated again with causes removed. Each call draws anew; the seed is printed, and repeats it. `--write` stores the
-outcome, with its seed, in `benchmarks/results/detectors.md`.
+outcome, with its seed, in `benchmarks/results/detectors.md`. `--fit` first corrects the detectors' confidence by the
+tests of another seed (`harness/detectors/confidence_shifts.py`), after a change of their judgement.
 """
 
 import argparse
@@ -12,14 +13,19 @@ import os
 import secrets
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
+from harness.detectors import confidence_shifts
+from harness.detectors.confidence_shifts import SHIFTS
 from tests.support.injection.installations import Installation, draw
 from tests.support.injection.judging import Answer, Truth, Verdict, judged
+from tests.support.injection.reliability import Tenth, fitted, reliability
 
+SHIFTS_FILE = Path(confidence_shifts.__file__)
 RESULTS = Path(__file__).parent / "results" / "detectors.md"
 _ENOUGH = 20  # findings of a tenth, for its difference to count
 FIRST, IN_3, FALSE, OFF = 0.95, 0.99, 0.02, 0.07  # what is promised
@@ -39,27 +45,13 @@ class Test:
         return "hetida" if self.installation.profile.hetida is not None else "kfp"
 
 
-@dataclass(frozen=True)
-class Tenth:
-    """Findings whose confidence is in one tenth: their number, mean confidence, and share of true ones."""
-
-    low: float
-    count: int
-    stated: float
-    right: float
-
-    @property
-    def off(self) -> float:
-        """How far the stated confidence is from the truth."""
-        return self.right - self.stated
-
-
 def main() -> int:
     """Print the tables; 1 when a promise is missed."""
     options = _options()
+    shifts = _fit(options) if options.fit else SHIFTS
     lines = [f"seed {options.seed}, {options.tests} tests", ""]
     print(lines[0], flush=True)
-    tests = [*judge_all(options.seed, options.tests, options.jobs)]
+    tests = [*judge_all(options.seed, options.tests, options.jobs, shifts)]
     kept, table = _accuracy(tests)
     tenths = reliability(each.verdict for each in tests)
     lines += [*table, "", *_reliability(tenths), "", *_by_finding(tests), "", *_wrong(tests)]
@@ -72,15 +64,30 @@ def main() -> int:
     return int(not (kept and all(abs(each.off) <= OFF for each in tenths if each.count >= _ENOUGH)))
 
 
-def judge_all(seed: int, tests: int, jobs: int) -> Iterator[Test]:
+def judge_all(seed: int, tests: int, jobs: int, shifts: Mapping[str, float]) -> Iterator[Test]:
     """The drawn tests of a seed with their verdicts, in order."""
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(_judged, [seed] * tests, range(tests), chunksize=4)
+        yield from pool.map(_judged, repeat(seed), range(tests), repeat(shifts, tests), chunksize=4)
 
 
-def _judged(seed: int, number: int) -> Test:
+def _judged(seed: int, number: int, shifts: Mapping[str, float]) -> Test:
     installation = draw(seed, number)
-    return Test(number, installation, judged(installation))
+    return Test(number, installation, judged(installation, shifts))
+
+
+# --- fitting the confidence --------------------------------------------------------------------------------------
+
+
+def _fit(options: argparse.Namespace) -> dict[str, float]:
+    seed = options.seed + 1
+    tests = judge_all(seed, options.tests, options.jobs, {})
+    shifts = fitted([named for each in tests for named in each.verdict.named])
+    head, _, _ = SHIFTS_FILE.read_text(encoding="utf-8").partition("SHIFTS:")
+    rows = "".join(f'    "{name}": {shift:.2f},\n' for name, shift in sorted(shifts.items()))
+    written = f"SHIFTS: Mapping[str, float] = {{  # {options.tests} tests of seed {seed}\n{rows}}}\n"
+    SHIFTS_FILE.write_text(head + written, encoding="utf-8")
+    print(f"fitted to {options.tests} tests of seed {seed}", flush=True)
+    return shifts
 
 
 # --- which finding comes first -----------------------------------------------------------------------------------
@@ -138,18 +145,6 @@ def _share(count: int, of: int) -> str:
 # --- stated confidence against the truth -------------------------------------------------------------------------
 
 
-def reliability(verdicts: Iterable[Verdict]) -> list[Tenth]:
-    """Of all findings that name a bottleneck, by tenths of their confidence; empty tenths are left out."""
-    tenths: dict[int, list[tuple[float, bool]]] = {}
-    for verdict in verdicts:
-        for each in verdict.named:
-            tenths.setdefault(min(9, int(10 * each.confidence)), []).append((each.confidence, each.right))
-    return [
-        Tenth(k / 10, len(found), sum(c for c, _ in found) / len(found), sum(r for _, r in found) / len(found))
-        for k, found in sorted(tenths.items())
-    ]
-
-
 def _reliability(tenths: Sequence[Tenth]) -> list[str]:
     lines = [f"{'confidence':34}{'n':>7}{'stated':>8}{'right':>8}{'off':>8}"]
     for each in tenths:
@@ -193,6 +188,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--tests", type=int, default=200, help="drawn tests (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="default: another each time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: cores)")
+    parser.add_argument("--fit", action="store_true", help="first correct the detectors' confidence, by other tests")
     parser.add_argument("--write", action="store_true", help="store the outcome in benchmarks/results")
     parser.add_argument("--show", action="store_true", help="print every test, not only those with a wrong answer")
     return parser.parse_args()

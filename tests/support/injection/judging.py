@@ -10,13 +10,14 @@ that can't hold the best one are left out.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
 from statistics import fmean
 
 from harness.detectors import diagnose
+from harness.detectors.confidence_shifts import SHIFTS
 from harness.model import Event, Outcome, Sample, Span, Submission
 from harness.model.findings import Finding
 from harness.model.phases import SUCCEEDED
@@ -155,10 +156,10 @@ def judge(case: Case, strength: float, seed: int) -> Verdict:
     return judged(Installation(case, profile_of(case), strength, seed))
 
 
-def judged(test: Installation) -> Verdict:
-    """Simulate a test and its counterfactuals, and judge the findings."""
+def judged(test: Installation, shifts: Mapping[str, float] = SHIFTS) -> Verdict:
+    """Simulate a test and its counterfactuals, and judge the findings; `shifts` corrects their confidence."""
     timeline = simulated(test.case, test.strength, test.seed, test.profile)
-    diagnosis = diagnose(timeline)
+    diagnosis = diagnose(timeline, shifts)
     gain = gains(test)
     possible = tuple(dict.fromkeys((*test.case.injected, *causes(test.profile))))
     found = tuple(_named(diagnosis.findings, test, gain))
