@@ -24,6 +24,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--paired", action=argparse.BooleanOptionalAction, default=None,
         help="equal repetitions ran side by side (default: yes for run folders that were interleaved, else no)",
     )  # fmt: skip
+    parser.add_argument(
+        "--primary", default="", metavar="METRIC",
+        help="the metric to judge by, named before the figures are seen (default: makespan for bursts, else the mean "
+        "run duration; of a table, its first metric)",
+    )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="compare tests that differ in scale or target")
     printing.configure(parser)
 
@@ -36,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         measured = read_runs(arguments.variants, force=arguments.force)
     else:
         raise ConfigError("compare needs two or more variants", "give run folders: A B, or --table measurements.csv")
-    found = compare_variants(measured, paired=arguments.paired)
+    found = compare_variants(measured, paired=arguments.paired, primary=arguments.primary)
     printing.show(arguments, lambda: _text(found), lambda: _json(found))
     return ExitCode.OK
 
@@ -45,6 +50,7 @@ def _json(found: "Compared") -> str:
     rows = [asdict(c) | {"significant": c.significant, "sentence": c.sentence} for c in found.comparisons]
     best = found.recommendation
     document = {
+        "primary": found.primary,
         "comparisons": rows,
         "schedules": list(found.gains),
         "recommendation": asdict(best) | {"sentence": best.sentence} if best else None,
@@ -66,7 +72,8 @@ def _text(found: "Compared") -> str:
     # For a single test the table says it all.
     repeated = [c.sentence for c in found.comparisons if min(c.counts) > 1]
     best = found.recommendation
-    notes = [*found.gains, *((best.sentence,) if best else ())]
+    judged = f"Judged by: {found.primary}, named in advance. The p values of the others are corrected among themselves."
+    notes = [*([judged] if repeated else []), *found.gains, *((best.sentence,) if best else ())]
     if len(repeated) < len(found.comparisons) and (best is None or best.repeated):
         notes.append(SINGLE_TESTS)
     if found.gains:

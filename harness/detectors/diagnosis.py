@@ -9,6 +9,8 @@ from typing import cast
 from harness.analysis.timeline import Timeline
 from harness.analysis.validity import validity
 from harness.detectors.capability import Capability
+from harness.detectors.confidence import calibrated
+from harness.detectors.confidence_shifts import SHIFTS
 from harness.detectors.detector import CannotJudgeError, Detector
 from harness.detectors.ranking import ranked
 from harness.model.findings import Diagnosis, Finding, JudgedWithLess, Lack, NotJudged
@@ -31,8 +33,11 @@ def detectors() -> list[Detector]:
     return sorted(found, key=lambda detector: detector.NAME)
 
 
-def diagnose(timeline: Timeline) -> Diagnosis:
-    """Run every detector that applies to the target; findings come ranked, the costliest and surest first."""
+def diagnose(timeline: Timeline, shifts: Mapping[str, float] = SHIFTS) -> Diagnosis:
+    """Run every detector that applies to the target; findings come ranked, the costliest and surest first.
+
+    `shifts` corrects their confidence, see `harness.detectors.confidence`.
+    """
     asked = [detector for detector in detectors() if _applies(detector, timeline.plan.target)]
     findings: list[Finding] = []
     not_judged: list[NotJudged] = []
@@ -48,7 +53,8 @@ def diagnose(timeline: Timeline) -> Diagnosis:
         except Exception as error:  # noqa: BLE001  # one detector's defect must not cost the user the whole report
             not_judged.append(NotJudged(detector.NAME, f"{DEFECT}: {type(error).__name__}: {error}"))
     explained_by = {detector.NAME: getattr(detector, "EXPLAINED_BY", {}) for detector in asked}
-    return Diagnosis(validity(timeline), ranked(findings, explained_by), tuple(not_judged), tuple(with_less))
+    kept, unsure = calibrated(ranked(findings, explained_by), shifts)
+    return Diagnosis(validity(timeline), kept, (*not_judged, *unsure), tuple(with_less))
 
 
 def uses(detector: Detector) -> Mapping[Capability, str]:

@@ -1,6 +1,6 @@
 """Variants compared with the first one: measurements read from run folders or a table, and what follows from them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from os.path import commonprefix
@@ -30,29 +30,40 @@ class Measurements:
         interleaved: each round of repetitions started before the next one.
         schedules: in words, by variant; empty for a table.
         warnings: differences between the tests, and invalid ones.
+        primary: the metric to judge them by.
     """
 
     rows: "list[Measurement]"
     interleaved: bool
+    primary: str
     schedules: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The result: a comparison per metric and scale, what each schedule gains, and the variant to take, if any."""
+    """The result: a comparison per metric and scale, what each schedule gains, and the variant to take, if any.
 
+    `primary` is the metric that was to judge by before the figures were seen; its comparisons are the first ones.
+    """
+
+    primary: str
     comparisons: "tuple[Comparison, ...]"
     gains: tuple[str, ...]
     recommendation: "Recommendation | None"
     warnings: tuple[str, ...]
 
 
-def compare_variants(measured: Measurements, *, paired: bool | None) -> Compared:
-    """Compare; `paired` says whether equal repetitions ran side by side, none takes it from the measurements.
+def compare_variants(measured: Measurements, *, paired: bool | None, primary: str = "") -> Compared:
+    """Compare.
+
+    Args:
+        measured: of at least two variants.
+        paired: whether equal repetitions ran side by side; none: as in the measurements.
+        primary: the metric to judge by; "": that of the measurements.
 
     Raises:
-        ConfigError: no metric was measured for two variants at the same scale.
+        ConfigError: no metric was measured for two variants at the same scale, or not the primary one.
     """
     import numpy as np
 
@@ -61,12 +72,16 @@ def compare_variants(measured: Measurements, *, paired: bool | None) -> Compared
     from harness.analysis.stats.recommend import recommend
 
     paired = measured.interleaved if paired is None else paired
-    found = compare(measured.rows, np.random.default_rng(_SEED), paired=paired)
+    found = compare(measured.rows, np.random.default_rng(_SEED), paired=paired, primary=primary or measured.primary)
     if not found:
         raise ConfigError("there is nothing to compare", "measure two variants by the same metric at the same scale")
+    if primary and not found[0].primary:
+        names = ", ".join(f"'{name}'" for name in dict.fromkeys(c.metric for c in found))
+        raise ConfigError(f"'{primary}' was not measured for two variants", f"name one of these: {names}")
     differ = len(set(measured.schedules.values())) > 1
     relevant = [m for m in measured.rows if not (differ and m.metric in OF_THE_SCHEDULE)]
     return Compared(
+        primary or measured.primary,
         found,
         gains(measured.rows, measured.schedules) if differ else (),
         recommend(relevant, np.random.default_rng(_SEED), paired=paired),
@@ -79,6 +94,7 @@ def compare_results(experiment: Experiment, results: Sequence[Result]) -> "tuple
     import numpy as np
 
     from harness.analysis.stats.compare import Measurement, compare
+    from harness.analysis.stats.measures import MAKESPAN
 
     if experiment.question is not Question.GRID or len(experiment.variants) < 2:
         return ()
@@ -89,11 +105,11 @@ def compare_results(experiment: Experiment, results: Sequence[Result]) -> "tuple
         if r.point.variant == variant
         for name, value in r.values.items()
     ]
-    return compare(rows, np.random.default_rng(experiment.seed), paired=True)
+    return compare(rows, np.random.default_rng(experiment.seed), paired=True, primary=MAKESPAN)
 
 
 def read_table(path: Path) -> Measurements:
-    """Measurements of a table.
+    """Measurements of a table; its first metric is the primary one.
 
     Raises:
         ConfigError: the file is not such a table.
@@ -119,7 +135,20 @@ def read_table(path: Path) -> Measurements:
                 f"{path}, line {line}, column 'value': '{row['value']}' is not a number", "correct the row"
             )
         found.append(Measurement(variant, scale, repetition, metric, value))
-    return Measurements(found, interleaved=False)
+    return Measurements(
+        found, interleaved=False, primary=found[0].metric if found else "", warnings=tuple(_alone(found))
+    )
+
+
+def _alone(rows: "Sequence[Measurement]") -> Iterator[str]:
+    """What was measured for one variant only, as with data of other sizes: it is left out of the comparison."""
+    variants: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        variants.setdefault((row.metric, row.scale), set()).add(row.variant)
+    for (metric, scale), names in variants.items():
+        if len(names) == 1:
+            where = f" at the scale '{scale}'" if scale else ""
+            yield f"{metric}{where} was measured for {names.pop()} only: it is not compared"
 
 
 def read_runs(variants: Sequence[str], *, force: bool) -> Measurements:
@@ -128,7 +157,7 @@ def read_runs(variants: Sequence[str], *, force: bool) -> Measurements:
     Raises:
         ConfigError: a folder can't be read or is given twice, or tests differ in scale or target and not `force`.
     """
-    from harness.analysis.stats.measures import measure
+    from harness.analysis.stats.measures import measure, primary
     from harness.model.schedules import in_words
 
     runs = [Path(path) for variant in variants for path in variant.split(",")]
@@ -149,7 +178,8 @@ def read_runs(variants: Sequence[str], *, force: bool) -> Measurements:
     ]
     schedules = {name: in_words(arm[0].plan.schedule) for name, arm in arms.items()}
     starts = [[timeline.start_at for timeline in arm] for arm in arms.values()]
-    return Measurements(rows, _interleaved(starts), schedules, warnings)
+    judged_by = primary(str(timeline.plan.schedule.get("name")) for timeline in tests)
+    return Measurements(rows, _interleaved(starts), judged_by, schedules, warnings)
 
 
 def _warnings(arms: "Mapping[str, Sequence[Timeline]]", tests: "Sequence[Timeline]", *, force: bool) -> tuple[str, ...]:
@@ -164,21 +194,54 @@ def _warnings(arms: "Mapping[str, Sequence[Timeline]]", tests: "Sequence[Timelin
                     f"the tests differ in scale or target: {difference}", "compare equal tests, or give --force"
                 )
             warnings.append(f"the tests differ in {difference}")
+    for what, of in (("nodes", _nodes), ("address", _host), ("software", _versions)):
+        seen = {name: list(dict.fromkeys(filter(None, map(of, arm)))) for name, arm in arms.items()}
+        if len({each for found in seen.values() for each in found}) > 1:
+            each = "; ".join(f"{name}: {' or '.join(found) or 'not observed'}" for name, found in seen.items())
+            warnings.append(f"the tests differ in {what}: {each}")
     for name, arm in arms.items():
         warnings += [f"{name} is INVALID: {reason}" for timeline in arm for reason in validity(timeline).reasons]
     return tuple(dict.fromkeys(warnings))
 
 
+def _nodes(timeline: "Timeline") -> str:
+    """The most nodes that there were at a time, by pool and machine; "" where none were observed."""
+    from harness.analysis.timeline import floats
+    from harness.analysis.timeline.curves import peak
+    from harness.model.units import format_bytes
+
+    kinds = []
+    nodes = timeline.nodes
+    for (pool, cpu, memory, gpu), group in nodes.groupby(["pool", "cpu", "memory", "gpu"], dropna=False):
+        start, end = floats(group, "ready_s"), floats(group, "gone_s")
+        gpus = f", {gpu:g} GPU" if gpu > 0 else ""
+        kinds.append(f"{peak(start, end)} × {pool or 'node'} ({cpu:g} cores, {format_bytes(memory)}{gpus})")
+    return ", ".join(kinds)
+
+
+def _host(timeline: "Timeline") -> str:
+    return timeline.plan.host
+
+
+def _versions(timeline: "Timeline") -> str:
+    return ", ".join(f"{name} {version}" for name, version in sorted(timeline.plan.versions.items()))
+
+
 def _names(variants: Sequence[str]) -> dict[str, str]:
-    """Short names by argument: the folder's own, or the common prefix of its repetitions, where these are distinct."""
-    folders = {variant: [Path(path).name for path in variant.split(",")] for variant in variants}
-    prefixes = {
-        variant: commonprefix(names).rstrip("-_.") if len(names) > 1 else names[0]  # noqa: RUF071  # names, not paths
-        for variant, names in folders.items()
-    }
-    if all(prefixes.values()) and len(set(prefixes.values())) == len(variants):
-        return prefixes
-    return {variant: ",".join(names) for variant, names in folders.items()}
+    """Short names by argument: the folder's own or the repetitions' common prefix; where equal, with folders above."""
+    paths = {variant: [Path(path).resolve().parts for path in variant.split(",")] for variant in variants}
+    deepest = max(len(parts) for found in paths.values() for parts in found)
+    for depth in range(1, deepest + 1):
+        folders = {variant: ["/".join(parts[-depth:]) for parts in found] for variant, found in paths.items()}
+        for short in (_prefix, ",".join):
+            names = {variant: short(found) for variant, found in folders.items()}
+            if all(names.values()) and len(set(names.values())) == len(variants):
+                return names
+    return {variant: variant for variant in variants}
+
+
+def _prefix(names: Sequence[str]) -> str:
+    return commonprefix(names).rstrip("-_./") if len(names) > 1 else names[0]  # noqa: RUF071  # names, not paths
 
 
 def _interleaved(starts: Sequence[Sequence[int]]) -> bool:

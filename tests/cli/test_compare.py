@@ -95,6 +95,50 @@ def test_the_output_fits_a_terminal(tmp_path, capsys):
     assert "warning: the tests differ in scenarios: 000000000000 and 111111111111" in lines
 
 
+def test_the_primary_metric_is_named_in_advance_and_can_be_chosen(tmp_path, capsys):
+    a, b = (burst(100, step=step).write(tmp_path, name).path for name, step in (("a", 3.0), ("b", 4.0)))
+    found = compared(capsys, a, b)
+    assert found["primary"] == found["comparisons"][0]["metric"] == "makespan (s)"
+    chosen = compared(capsys, a, b, "--primary", "run.duration mean (s)")
+    assert chosen["comparisons"][0]["metric"] == "run.duration mean (s)"
+    assert [row["primary"] for row in chosen["comparisons"]].count(True) == 1
+    assert main(["compare", str(a), str(b), "--primary", "speed"]) == 2
+    assert "'speed' was not measured for two variants" in capsys.readouterr().err
+
+
+def test_tests_that_are_not_bursts_are_judged_by_their_mean_run_duration(tmp_path, capsys):
+    a, b = (burst(100).write(tmp_path, name) for name in "ab")
+    for folder in (a, b):
+        folder.write_plan(replace(folder.read_plan(), schedule={"name": "spread"}))
+    assert compared(capsys, a.path, b.path)["primary"] == "run.duration mean (s)"
+
+
+def test_other_nodes_and_another_address_are_told(tmp_path, capsys):
+    a, b = burst(100).write(tmp_path, "a"), burst(100, pool=3).write(tmp_path, "b")
+    b.write_plan(replace(b.read_plan(), host="https://other.example"))
+    warnings = compared(capsys, a.path, b.path)["warnings"]
+    assert any(each.startswith("the tests differ in nodes: a: ") for each in warnings)
+    assert any("b: https://other.example" in each for each in warnings)
+
+
+def test_equal_tests_have_no_warnings(tmp_path, capsys):
+    a, b = (burst(100).write(tmp_path, name).path for name in "ab")
+    assert compared(capsys, a, b)["warnings"] == []
+
+
+def test_folders_of_one_name_are_told_apart_by_the_folders_above(tmp_path, capsys):
+    a, b = (burst(100).write(tmp_path / place, "run").path for place in ("before", "after"))
+    assert {row["first"] for row in compared(capsys, a, b)["comparisons"]} == {"before/run"}
+
+
+def test_a_scale_that_only_one_variant_has_is_told(tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    path.write_text("variant,scale,repetition,metric,value\na,1Gi,1,m,1\nb,1Gi,1,m,2\na,2Gi,1,m,3\n")
+    assert compared(capsys, "--table", path)["warnings"] == [
+        "m at the scale '2Gi' was measured for a only: it is not compared"
+    ]
+
+
 def test_one_variant_is_not_a_comparison(capsys):
     assert main(["compare", "runs/x"]) == 2
     assert "two or more variants" in capsys.readouterr().err

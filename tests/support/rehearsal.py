@@ -20,7 +20,7 @@ from harness.simulator.cluster import Change, ClusterListener, Node, Pod
 from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.recorder import Recorder
 from harness.simulator.fast.records import Arrival
-from harness.simulator.fast.runs import simulate_runs
+from harness.simulator.fast.runs import SAMPLE_S, simulate_runs
 from harness.simulator.faults import inject, parse_fault
 from harness.simulator.kube_objects.actions import ClusterActions
 from harness.simulator.kube_objects.execution import Executions
@@ -81,7 +81,7 @@ class Rehearsal:
             "kfp", "simulated", {"name": "constant"}, runs, 0, simulated=True, started_at=calendar.ns(begun_s)
         )  # fmt: skip
         try:
-            return read_back(plan, simulate_runs(recorder, package, arrivals, calendar, dues[-1] + 600.0))
+            return read_back(plan, simulate_runs(recorder, package, arrivals, calendar, dues[-1] + 600.0, SAMPLE_S))
         finally:
             self._listeners.all.remove(recorder)
             for pipeline in list(self.platform.server.catalogue.pipelines):  # each test uploads its own

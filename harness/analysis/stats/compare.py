@@ -1,14 +1,14 @@
 """Is B different from A? The change in percent, its significance, and the smallest change the tests could detect.
 
-Significance tests are exact for small samples, which load tests have: Mann and Whitney's rank test (Ann. Math.
-Statist. 18, 1947) for independent repetitions; Fisher's sign-flip test of the pairs' log ratios for interleaved ones.
-Holm's procedure (Scand. J. Statist. 6, 1979) keeps the error over all comparisons of one call at 5 %.
+Load tests are few, so the tests are exact: Fisher's permutation test of the difference of means for independent
+repetitions, and of the mean of the pairs' log ratios (random signs) where repetitions were interleaved. One metric may
+be named as the primary one before the tests. Holm's procedure (Scand. J. Statist. 6, 1979) keeps the error of the
+primary metric's comparisons at 5 %, and that of all others, a second family, at 5 %.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import comb, sqrt
-from statistics import NormalDist
+from dataclasses import dataclass
+from math import comb, floor, sqrt
 
 import numpy as np
 
@@ -17,9 +17,8 @@ from harness.analysis.timeline import Floats
 ALPHA = 0.05
 POWER = 0.8
 _RESAMPLES = 2000
-_EXACT_PAIRS = 400  # of values, for the exact rank test
-_EXACT_FLIPS, _RANDOM_FLIPS = 12, 20_000  # up to so many pairs all sign flips are counted; beyond, random ones
-_LEAST_PAIRS = 8  # with fewer, even full agreement is weak evidence once several metrics are compared
+_ARRANGEMENTS = 10_000  # up to so many are all counted; of more, so many random ones
+_LEAST_PAIRS = 6  # with fewer, even pairs that all agree can't be significant
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,9 @@ class Comparison:
         high: its upper end.
         paired: whether repetitions were compared in pairs.
         p: after Holm's correction; none when no data of this size can be significant.
-        detectable: the smallest change that so many tests would detect with a probability of 80 %; none for one test.
+        detectable: the change that so many tests, with this spread, find with a probability of 80 %; none where they
+            can't find any.
+        primary: whether it is of the metric that was named in advance.
     """
 
     metric: str
@@ -62,10 +63,11 @@ class Comparison:
     paired: bool
     p: float | None
     detectable: float | None
+    primary: bool = False
 
     @property
     def significant(self) -> bool:
-        """Whether the two differ, at 5 % over all comparisons of the call."""
+        """Whether the two differ, at 5 % over all comparisons of its family."""
         return self.p is not None and self.p <= ALPHA
 
     @property
@@ -81,67 +83,78 @@ class Comparison:
         interval = f"95% interval {self.low:+.1%} to {self.high:+.1%}"
         if self.significant:
             return f"{change} ({interval}, p = {self.p:.2g})."
-        power = f"; detectable change: {self.detectable:.0%}" if self.detectable is not None else ""
+        power = f"; a change of {self.detectable:.0%} would have been found" if self.detectable is not None else ""
         p = "too few tests" if self.p is None else f"p = {self.p:.2g}"
         return f"{change}, not significant ({interval}, {p}{power})."
 
 
 def compare(
-    measurements: Iterable[Measurement], random: np.random.Generator, *, paired: bool
+    measurements: Iterable[Measurement], random: np.random.Generator, *, paired: bool, primary: str = ""
 ) -> tuple[Comparison, ...]:
     """Compare each further variant with the first, for each metric and scale that both have, in order of appearance.
 
     Args:
         measurements: of at least two variants.
-        random: the source of bootstrap samples and of random sign flips.
+        random: the source of bootstrap samples and of random arrangements.
         paired: whether tests with the same repetition ran side by side.
+        primary: the metric named in advance; its comparisons come first and are a family of their own.
     """
     cells: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     for m in measurements:
         cells.setdefault((m.metric, m.scale), {}).setdefault(m.variant, {})[m.repetition] = m.value
     order = list(dict.fromkeys(variant for arms in cells.values() for variant in arms))
     found = [
-        _compare(metric, scale, (order[0], variant), (arms[order[0]], arms[variant]), random, paired)
-        for (metric, scale), arms in cells.items()
+        _Cell(metric, scale, (order[0], variant), (arms[order[0]], arms[variant]), paired, metric == primary)
+        for (metric, scale), arms in sorted(cells.items(), key=lambda cell: cell[0][0] != primary)
         for variant in order[1:]
         if order[0] in arms and variant in arms
     ]
-    adjusted = holm([c.p for c in found])
-    return tuple(replace(c, p=p) for c, p in zip(found, adjusted, strict=True))
+    families = [[each for each in found if each.primary is first] for first in (True, False)]
+    return tuple(compared for family in families for compared in _family(family, random))
 
 
-def _compare(
-    metric: str,
-    scale: str,
-    names: tuple[str, str],
-    arms: tuple[Mapping[str, float], Mapping[str, float]],
-    random: np.random.Generator,
-    paired: bool,
-) -> Comparison:
-    common = [key for key in arms[0] if key in arms[1]]
-    pairs = paired and len(common) == len(arms[0]) == len(arms[1]) and len(common) >= _LEAST_PAIRS
-    keys = (common, common) if pairs else (list(arms[0]), list(arms[1]))
-    a, b = (np.array([arm[key] for key in of]) for arm, of in zip(arms, keys, strict=True))
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """The values of two variants by repetition, for one metric at one scale."""
+
+    metric: str
+    scale: str
+    names: tuple[str, str]
+    arms: tuple[Mapping[str, float], Mapping[str, float]]
+    side_by_side: bool
+    primary: bool
+
+    @property
+    def paired(self) -> bool:
+        first, second = self.arms
+        positive = min((*first.values(), *second.values())) > 0
+        return self.side_by_side and first.keys() == second.keys() and len(first) >= _LEAST_PAIRS and positive
+
+    def values(self) -> tuple[Floats, Floats]:
+        """The values of both; in pairs, in the same order."""
+        first, second = self.arms
+        keys = first if self.paired else second
+        return np.array([*first.values()]), np.array([second[key] for key in keys])
+
+
+def _family(cells: Sequence[_Cell], random: np.random.Generator) -> Iterable[Comparison]:
+    ps = [_p(*cell.values(), random, cell.paired) for cell in cells]
+    level = ALPHA / max(sum(p is not None for p in ps), 1)
+    for cell, p in zip(cells, holm(ps), strict=True):
+        yield _compared(cell, p, level, random)
+
+
+def _compared(cell: _Cell, p: float | None, level: float, random: np.random.Generator) -> Comparison:
+    a, b = cell.values()
     before, after = float(a.mean()), float(b.mean())
-    pairs = pairs and bool((a > 0).all() and (b > 0).all())
     change = after / before - 1 if before else None
     low = high = None
     if change is not None and min(a.size, b.size) > 1:
-        low, high = _interval(a, b, random, pairs)
+        low, high = _interval(a, b, random, cell.paired)
     return Comparison(
-        metric,
-        scale,
-        *names,
-        (a.size, b.size),
-        before,
-        after,
-        change,
-        low,
-        high,
-        pairs,
-        _p(a, b, random, pairs),
-        _detectable(a, b, pairs),
-    )
+        cell.metric, cell.scale, *cell.names, (a.size, b.size), before, after, change, low, high, cell.paired, p,
+        _detectable(a, b, cell.paired, level), cell.primary,
+    )  # fmt: skip
 
 
 def _interval(a: Floats, b: Floats, random: np.random.Generator, paired: bool) -> tuple[float, float]:
@@ -159,33 +172,49 @@ def _interval(a: Floats, b: Floats, random: np.random.Generator, paired: bool) -
 
 
 def _p(a: Floats, b: Floats, random: np.random.Generator, paired: bool) -> float | None:
-    if min(a.size, b.size) < 2:
-        return None
-    if paired:
-        return sign_flip(np.log(b / a), random)
-    if 2 / comb(a.size + b.size, a.size) > ALPHA:
+    if _attainable(a.size, b.size, paired, ALPHA) is None:
         return None  # no data of this size can be significant
-    return mann_whitney(a, b)
+    return sign_flip(np.log(b / a), random) if paired else permutation(a, b, random)
 
 
-def mann_whitney(a: Floats, b: Floats) -> float:
-    """Two-sided p of the rank test: exact without ties and up to 400 pairs, else the normal approximation."""
-    from scipy.stats import mannwhitneyu
+def _attainable(first: int, second: int, paired: bool, level: float) -> float | None:
+    """The largest p value up to `level` that the exact test can give; none when there is none."""
+    if min(first, second) < 2:
+        return None
+    step = _step(first, second, paired)
+    return floor(level / step) * step or None
 
-    ties = np.unique(np.concatenate((a, b))).size < a.size + b.size
-    exact = not ties and a.size * b.size <= _EXACT_PAIRS
-    return float(mannwhitneyu(a, b, method="exact" if exact else "asymptotic").pvalue)
+
+def _step(first: int, second: int, paired: bool) -> float:
+    """The least p value of the exact test."""
+    if paired:
+        return 2 / 2**first
+    # With equally many tests in both, an arrangement and its mirror image have the same difference.
+    return (2 if first == second else 1) / comb(first + second, first)
+
+
+def permutation(a: Floats, b: Floats, random: np.random.Generator) -> float:
+    """Two-sided p that which test belongs to which variant is random, by the difference of means."""
+    from scipy.stats import permutation_test
+
+    tested = permutation_test(
+        (a, b),
+        lambda x, y, axis: np.abs(x.mean(axis=axis) - y.mean(axis=axis)),
+        permutation_type="independent", vectorized=True, n_resamples=_ARRANGEMENTS, batch=_ARRANGEMENTS,
+        alternative="greater", rng=random,
+    )  # fmt: skip
+    return float(tested.pvalue)
 
 
 def sign_flip(differences: Floats, random: np.random.Generator) -> float:
-    """Two-sided p that the differences' signs are random: over all flips, or over many random ones."""
+    """Two-sided p that the differences' signs are random, by their sum."""
     from scipy.stats import permutation_test
 
-    flips = 2**differences.size if differences.size <= _EXACT_FLIPS else _RANDOM_FLIPS
     tested = permutation_test(
         (differences,),
         lambda flipped, axis: np.abs(flipped.sum(axis=axis)),
-        permutation_type="samples", vectorized=True, n_resamples=flips, alternative="greater", rng=random,
+        permutation_type="samples", vectorized=True, n_resamples=_ARRANGEMENTS, batch=_ARRANGEMENTS,
+        alternative="greater", rng=random,
     )  # fmt: skip
     return float(tested.pvalue)
 
@@ -201,13 +230,20 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def _detectable(a: Floats, b: Floats, paired: bool) -> float | None:
-    """The detectable change: (z of the level + z of the power) standard errors, as a share of the first mean."""
-    if min(a.size, b.size) < 2 or not a.mean():
+def _detectable(a: Floats, b: Floats, paired: bool, level: float) -> float | None:
+    """The detectable change at this level, as a share of the first mean.
+
+    That of the t test at the level that the exact test can attain: (t of the level + t of the power) standard errors.
+    The permutation test has about its power, unless only the most extreme arrangement is significant: then none.
+    """
+    from scipy.stats import t
+
+    attained = _attainable(a.size, b.size, paired, level)
+    if attained is None or attained < 2 * _step(a.size, b.size, paired) or not a.mean():
         return None
     if paired:
-        error = float(np.std(b - a, ddof=1)) / sqrt(a.size)
-    else:
-        error = sqrt(float(a.var(ddof=1)) / a.size + float(b.var(ddof=1)) / b.size)
-    normal = NormalDist()
-    return (normal.inv_cdf(1 - ALPHA / 2) + normal.inv_cdf(POWER)) * error / abs(float(a.mean()))
+        # The pairs' log ratios are what is tested; the change is that of the ratio.
+        error, freedom = float(np.std(np.log(b / a), ddof=1)) / sqrt(a.size), a.size - 1
+        return float(np.expm1((t.isf(attained / 2, freedom) + t.ppf(POWER, freedom)) * error))
+    error, freedom = sqrt(float(a.var(ddof=1)) / a.size + float(b.var(ddof=1)) / b.size), a.size + b.size - 2
+    return float((t.isf(attained / 2, freedom) + t.ppf(POWER, freedom)) * error / abs(float(a.mean())))

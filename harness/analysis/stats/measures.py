@@ -4,15 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from harness.analysis.cost.cost import cost
-from harness.analysis.latency import latencies
+from harness.analysis.latency import duration, latencies
 from harness.analysis.ledger import ledger
 from harness.analysis.services.workers import workers
 from harness.analysis.stats.compare import Measurement
 from harness.analysis.throughput import throughput
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.wasted_work import wasted_work
+from harness.model.phases import SUCCEEDED
 from harness.model.units import format_duration
 
+MEAN = "run.duration mean (s)"
 P95, MAKESPAN, THROUGHPUT = "run.duration p95 (s)", "makespan (s)", "throughput (runs/h)"
 GOODPUT, MONEY = "goodput (runs/node-hour)", "goodput (runs/money)"
 WAITING, TAIL, IMBALANCE = "waiting (share of time)", "idle tail (share of time)", "imbalance (Gini)"
@@ -25,6 +27,7 @@ def measure(variant: str, scale: str, repetition: str, timeline: Timeline) -> li
     seen, counts, over = latencies(timeline), ledger(timeline), throughput(timeline)
     paid, again, shared = cost(timeline), wasted_work(timeline), workers(timeline)
     values = {
+        MEAN: _mean(timeline),
         "run.duration p50 (s)": seen.duration.at(0.5).value,
         P95: seen.duration.at(0.95).value,
         "submit.latency p95 (s)": seen.latency.at(0.95).value,
@@ -39,6 +42,21 @@ def measure(variant: str, scale: str, repetition: str, timeline: Timeline) -> li
         IMBALANCE: shared.gini if shared else None,
     }
     return [Measurement(variant, scale, repetition, name, v) for name, v in values.items() if v is not None]
+
+
+def primary(schedules: Iterable[str]) -> str:
+    """The metric to judge tests by: their mean run duration, or how long bursts took in all.
+
+    Args:
+        schedules: the names of all tests' schedules.
+    """
+    return MAKESPAN if set(schedules) == {"burst"} else MEAN
+
+
+def _mean(timeline: Timeline) -> float | None:
+    """Of runs that succeeded; none where some are still in flight, as the longest would be missing."""
+    lasted = duration(timeline)[(timeline.runs["state"] == SUCCEEDED).to_numpy(dtype=bool)]
+    return float(lasted.mean()) if lasted.size and not timeline.is_open.any() else None
 
 
 def gains(measurements: Iterable[Measurement], schedules: Mapping[str, str]) -> tuple[str, ...]:

@@ -20,14 +20,14 @@ from harness.simulator.kfp.records import Run
 from harness.simulator.kube_objects.usage import Meter
 from harness.simulator.platform import Platform
 
-_SAMPLE_S = 15.0  # interval between samples, and between checks for the end
+SAMPLE_S = 15.0  # interval between samples, and between checks for the end
 _MOST_METERED = 100  # nodes; adding up the pods of more would cost more than simulating them
 _ACCEPTED = 200
 _PAGE = 20  # runs of a page, by default
 
 
 def simulate_runs(
-    recorder: Recorder, package: bytes, arrivals: Sequence[Arrival], calendar: Calendar, horizon: float
+    recorder: Recorder, package: bytes, arrivals: Sequence[Arrival], calendar: Calendar, horizon: float, sample_s: float
 ) -> Iterator[Record]:
     """Submit runs of the pipeline in `package` to the recorder's platform.
 
@@ -37,6 +37,7 @@ def simulate_runs(
         arrivals: sorted by due time.
         calendar: of the submitter, whose clock is right.
         horizon: simulated seconds; runs that have not ended by then stay open.
+        sample_s: simulated seconds between samples.
 
     Raises:
         RpcError: the package is not a pipeline.
@@ -53,7 +54,7 @@ def simulate_runs(
         yield Sample(RUNS_IN_FLIGHT, calendar.ns(loop.now), float(ledger.in_flight))
         if not ledger.unsettled or loop.now >= horizon or not loop.pending:
             break
-        loop.run(min(horizon, loop.now + _SAMPLE_S))
+        loop.run(min(horizon, loop.now + sample_s))
         yield from recorder.take()
     yield from ledger.rows()
     yield from recorder.rest()

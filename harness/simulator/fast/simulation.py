@@ -12,7 +12,7 @@ from harness.simulator.engine.calendar import Calendar
 from harness.simulator.fast.executions import simulate_executions
 from harness.simulator.fast.recorder import Recorder
 from harness.simulator.fast.records import Arrival, Record
-from harness.simulator.fast.runs import simulate_runs
+from harness.simulator.fast.runs import SAMPLE_S, simulate_runs
 from harness.simulator.faults import inject
 from harness.simulator.platform import Platform
 from harness.simulator.profile import FaultPlan, Profile
@@ -27,6 +27,7 @@ def simulate(
     seed: int = 0,
     origin_at: int = 0,
     drain_s: float = 86_400.0,
+    sample_s: float = SAMPLE_S,
 ) -> Iterator[Record]:
     """Simulate a platform under these arrivals.
 
@@ -38,6 +39,7 @@ def simulate(
         seed: random seed.
         origin_at: UTC ns at which simulated time begins.
         drain_s: simulated seconds after the last arrival; runs that take longer stay open.
+        sample_s: simulated seconds between samples of store, nodes and listing.
 
     Raises:
         ConfigError: the profile names an unknown fault.
@@ -53,7 +55,7 @@ def simulate(
         if platform.hetida is not None:
             yield from simulate_executions(platform, package, arrivals, calendar, horizon)
         else:
-            yield from simulate_runs(recorder, package, arrivals, calendar, horizon)
+            yield from simulate_runs(recorder, package, arrivals, calendar, horizon, sample_s)
 
 
 @contextmanager

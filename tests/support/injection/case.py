@@ -18,6 +18,7 @@ from harness.model.schedules import Burst, Poisson, Ramp, Spread
 from harness.simulator.engine.distributions import Amount, Lognormal
 from harness.simulator.engine.events import EventLoop
 from harness.simulator.fast import Arrival, simulate
+from harness.simulator.fast.runs import SAMPLE_S
 from harness.simulator.faults import parse_fault
 from harness.simulator.hetida import answers
 from harness.simulator.hetida.execution import Ending, Job
@@ -68,11 +69,6 @@ class Case:
         """The names of its faults."""
         return tuple(fault.partition("@")[0] for fault in self.faults)
 
-    @property
-    def of_hetida(self) -> bool:
-        """Executions, not pipelines."""
-        return Path(self.profile).name.startswith("hetida")
-
 
 def profile_of(case: Case) -> Profile:
     """The platform of a case, with the case's step duration."""
@@ -86,13 +82,19 @@ def profile_of(case: Case) -> Profile:
 def simulated(case: Case, strength: float, seed: int, profile: Profile | None = None) -> Timeline:
     """Simulate a case and read it back from its run folder."""
     profile = profile or profile_of(case)
-    due = tuple(_FIRST_S + at for at in _due(case, seed))
-    records = (_hetida if case.of_hetida else _kfp)(case, profile, due, strength, seed)
     plan = Plan(
-        "hetida" if case.of_hetida else "kfp", "simulated", {"name": case.schedule}, len(due), seed, simulated=True,
-        started_at=ORIGIN_AT,
+        "hetida" if profile.hetida is not None else "kfp", "simulated", {"name": case.schedule},
+        sum(1 for _ in _due(case, seed)), seed, simulated=True, started_at=ORIGIN_AT,
     )  # fmt: skip
-    return read_back(plan, seen(records, without=case.without, whole=case.whole))
+    return read_back(plan, seen(records(case, strength, seed, profile), without=case.without, whole=case.whole))
+
+
+def records(case: Case, strength: float, seed: int, profile: Profile, sample_s: float = SAMPLE_S) -> Iterator[Any]:
+    """Simulate a case on that platform: its records, exact and complete."""
+    due = tuple(_FIRST_S + at for at in _due(case, seed))
+    if profile.hetida is not None:
+        return _hetida(case, profile, due, strength, seed)
+    return _kfp(case, profile, due, strength, seed, sample_s)
 
 
 def read_back(plan: Plan, records: Iterable[Any]) -> Timeline:
@@ -123,12 +125,21 @@ def _due(case: Case, seed: int) -> Iterable[float]:
             return Burst(case.runs).offsets(seed)
 
 
-def _kfp(case: Case, profile: Profile, due: tuple[float, ...], strength: float, seed: int) -> Iterator[Any]:
+def _kfp(
+    case: Case, profile: Profile, due: tuple[float, ...], strength: float, seed: int, sample_s: float
+) -> Iterator[Any]:
     faults = tuple(filter(None, (parse_fault(f"{text}:{strength}") for text in case.faults)))
     draw = Random(f"{seed}/scenarios")
     arrivals = [Arrival(at, Scenario(str(k), "injected", _values(case, draw), {})) for k, at in enumerate(due)]
     return simulate(
-        profile, case.package, arrivals, faults=faults, seed=seed, origin_at=ORIGIN_AT, drain_s=case.drain_s
+        profile,
+        case.package,
+        arrivals,
+        faults=faults,
+        seed=seed,
+        origin_at=ORIGIN_AT,
+        drain_s=case.drain_s,
+        sample_s=sample_s,
     )
 
 

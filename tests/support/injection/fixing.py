@@ -35,9 +35,27 @@ def _agent(profile: Profile) -> Profile:
 
 
 def _nodes(profile: Profile) -> Profile:
-    """Ten times the machines, from the start."""
-    pools = (replace(p, initial=10 * max(p.initial, p.max), max=10 * max(p.initial, p.max)) for p in profile.pools)
-    return replace(profile, pools=tuple(pools))
+    """Four times the machines, from the start."""
+    return replace(profile, pools=tuple(replace(p, initial=n, min=n, max=n) for p in profile.pools
+                                        for n in (4 * max(p.initial, p.max),)))  # fmt: skip
+
+
+def _higher(profile: Profile) -> Profile:
+    """Four times the autoscaler's maximum."""
+    return replace(profile, pools=tuple(replace(p, max=4 * p.max) for p in profile.pools))
+
+
+def _fitting(profile: Profile) -> Profile:
+    """Steps request what they use; this helps where the requests are the profile's, not the pipeline's."""
+    steps = (
+        replace(
+            step,
+            requests_cpu=min(step.requests_cpu, step.cpu.distribution.mean),
+            requests_memory=min(step.requests_memory, 1.1 * step.memory.distribution.mean),
+        )
+        for step in profile.steps
+    )
+    return replace(profile, steps=tuple(steps))
 
 
 def _warm(profile: Profile) -> Profile:
@@ -75,6 +93,14 @@ def _balanced(profile: Profile) -> Profile:
     return replace(profile, hetida=replace(profile.hetida, runtime=runtime))
 
 
+def _roomy(profile: Profile) -> Profile:
+    """Four times the workers, on four times the nodes."""
+    assert profile.hetida is not None
+    runtime = profile.hetida.runtime
+    runtime = replace(runtime, nodes=4 * runtime.nodes, replicas=4 * runtime.replicas)
+    return replace(profile, hetida=replace(profile.hetida, runtime=runtime))
+
+
 def _adapters(profile: Profile) -> Profile:
     assert profile.hetida is not None
     quick = (replace(each, load=fixed(1e-3), send=fixed(1e-3)) for each in profile.hetida.executions)
@@ -82,8 +108,12 @@ def _adapters(profile: Profile) -> Profile:
     return replace(profile, hetida=replace(profile.hetida, executions=tuple(quick), adapters=tuple(adapters)))
 
 
-# By name of the finding; a finding that is not here can be right only where it was injected.
-FIXED: Mapping[str, Fix] = {
+_OF_HETIDA: Mapping[str, Fix] = {
+    "adapter-slow": _adapters,
+    "lb-imbalance": _balanced,
+    "runtime-saturated": _roomy,
+}
+_OF_KFP: Mapping[str, Fix] = {
     "store-full": _store_full,
     "store-slow": _store_slow,
     "api-throttled": _api,
@@ -91,8 +121,8 @@ FIXED: Mapping[str, Fix] = {
     "parallelism-cap": lambda profile: replace(profile, controller=replace(profile.controller, parallelism=0)),
     "agent-lag": _agent,
     "nodes-exhausted": _nodes,
-    "stranded-capacity": _nodes,
-    "autoscaler-at-max": _nodes,
+    "stranded-capacity": _fitting,
+    "autoscaler-at-max": _higher,
     "autoscaler-slow": _warm,
     "autoscaler-failing": _willing,
     "image-pull": _pull,
@@ -100,6 +130,21 @@ FIXED: Mapping[str, Fix] = {
     "spot-evictions": _lasting,
     "driver-overhead": _drivers,
     "quota": lambda profile: replace(profile, quota=Quota()),
-    "adapter-slow": _adapters,
-    "lb-imbalance": _balanced,
 }
+# By name of the finding; a finding that is not here can be right only where it was injected.
+FIXED: Mapping[str, Fix] = {**_OF_KFP, **_OF_HETIDA}
+
+
+def fixes(profile: Profile) -> Mapping[str, Fix]:
+    """Those that a platform of this kind can have."""
+    return _OF_KFP if profile.hetida is None else _OF_HETIDA
+
+
+def causes(profile: Profile) -> tuple[str, ...]:
+    """What may hold up this platform's runs, besides faults.
+
+    Adapters only where they serve a limited number of requests at once: how long an idle one takes is the data's
+    nature. (A finding that names them is true if quicker ones help.)
+    """
+    idle = profile.hetida is not None and not any(adapter.capacity for adapter in profile.hetida.adapters)
+    return tuple(name for name in fixes(profile) if not (idle and name == "adapter-slow"))

@@ -1,34 +1,43 @@
-"""Was a finding right? Judged by how the runs would have fared without the fault, or with the named bottleneck fixed.
+"""Was a finding right? Judged by how the runs would have fared with that cause removed.
 
-Each test has counterfactuals with the same seed: one without the fault, and one per finding in which that bottleneck is
-fixed. The effect of the fault, and the gain of a fix, is the difference in lost runs, their mean duration, pods, and
-response time of submissions; nothing that a detector computes is used. A fault that changed nothing does not bind (a
-cap that is never reached, a wave of evictions between two short steps): then the right answer is to name nothing. A
-platform may have a bottleneck of its own beside the injected one: naming it first is right if fixing it would help as
-much.
+Every test is simulated again with the same seed and some of its possible causes removed: injected faults left out, and
+parts of the platform fixed (see `tests.support.injection.fixing`). The gain of a removal is the difference in lost
+runs, their mean duration and repeated pods; nothing that a detector computes is used. The best single removal says what
+the bottleneck is; several may be as good.
+
+Not every removal is simulated: all of them together gain at least as much as each (to a good approximation), so groups
+that can't hold the best one are left out.
 """
 
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
+from math import inf
+from statistics import fmean
 
-import numpy as np
-
-from harness.analysis.timeline import Timeline, floats
 from harness.detectors import diagnose
+from harness.detectors.confidence_shifts import SHIFTS
+from harness.model import Event, Outcome, Sample, Span, Submission
+from harness.model.findings import Finding
 from harness.model.phases import SUCCEEDED
-from tests.support.injection.case import Case, profile_of, simulated
-from tests.support.injection.fixing import FIXED
+from tests.support.injection.case import Case, profile_of, records, simulated
+from tests.support.injection.fixing import causes, fixes
+from tests.support.injection.installations import Installation
 
-# These harm no run, only the users who look at runs.
-HARMLESS = frozenset({"clock-skew", "db-slow-listing"})
-# Doubts about a short or small test, which are expected; all other findings name a bottleneck.
-_OF_THE_TEST = frozenset({"censoring", "too-few-samples", "failures"})
-# A fault that makes fewer runs fail and slows them less than this does not bind.
-LOST, SLOWED = 0.01, 0.1
-WAITED_S = 0.5  # longer response time of a submission
-_HELPS = 0.5  # of that, for a fix to count as helping
-_AS_MUCH = 0.8  # of the injected fault's effect
+Gain = Callable[[Iterable[str]], float]  # of removing these causes together
+
+# It harms no run, only the users who look at runs.
+HARMLESS = frozenset({"db-slow-listing"})
+# Doubts about a test, which may well be there; all other findings name a bottleneck.
+OF_THE_TEST = frozenset({
+    "caching", "censoring", "clock-skew", "failures", "foreign-load", "generator-lag", "inconsistent-records",
+    "missed-arrivals", "observer-gaps", "too-few-samples",
+})  # fmt: skip
+# A cause binds if its removal spares this share of the runs from being lost, of their time, or of the pods.
+LOST, SLOWED, REPEATED = 0.01, 0.15, 0.02
+_HELPS = 0.5  # of that, for a finding to be true
+_AS_GOOD = 0.8  # of the best removal's gain
 
 
 @dataclass(frozen=True)
@@ -37,53 +46,64 @@ class Outcomes:
 
     lost: float  # share that failed, was rejected, or is still in flight
     mean_s: float  # from due to the reported end; to now for runs in flight
-    answered_s: float  # from due to the response, on average
-    pods: int  # more than in the counterfactual means repeated work
+    pods: int  # more than with a cause removed means repeated work
 
-    def harm(self, counterfactual: "Outcomes") -> float:
-        """How much worse this is than the counterfactual; from 1 on, the difference counts."""
-        again = self.pods / max(counterfactual.pods, 1) - 1
-        slowed = self.mean_s / max(counterfactual.mean_s, 1e-9) - 1
-        waited = self.answered_s - counterfactual.answered_s
-        return max(again / LOST, waited / WAITED_S, (self.lost - counterfactual.lost) / LOST, slowed / SLOWED)
+    def gain(self, without: "Outcomes") -> float:
+        """How much better the runs fare without a cause; from 1 on, it binds."""
+        repeated = 1 - without.pods / max(self.pods, 1)
+        saved = 1 - without.mean_s / max(self.mean_s, 1e-9)
+        # Runs that are lost end early, and have fewer pods.
+        spared = self.lost - without.lost
+        return max(
+            spared / LOST, saved / SLOWED if spared > -LOST else 0.0, repeated / REPEATED if spared >= 0 else 0.0
+        )
+
+
+class Truth(StrEnum):
+    """What a test's counterfactuals say."""
+
+    BINDS = "binds"  # removing a single cause helps
+    SEVERAL = "several"  # only removing several at once helps
+    SLIGHT = "slight"  # it helps a little
+    QUIET = "quiet"  # nothing helps
 
 
 class Answer(StrEnum):
-    """The verdict on the first finding of a test, with a binding fault or without."""
+    """The verdict on a test's findings."""
 
-    RIGHT = "right"  # it is the injected fault
-    LARGER = "larger"  # it is another bottleneck, and fixing it helps as much
-    LESSER = "lesser"  # it is another bottleneck, fixing it helps less; the injected fault follows
-    UNJUDGED = "unjudged"  # the injected fault's detector could not judge, and nothing wrong came first
+    RIGHT = "right"  # removing what the first finding names gains 80 % of the best removal's
+    IN_3 = "in 3"  # that of the second or third does
+    UNJUDGED = "can't tell"  # the best removal's detector says so, and no finding is false
+    SILENT = "silent"  # a cause binds, and no finding names a bottleneck
     WRONG = "wrong"
-    QUIET = "quiet"  # nothing was named, and nothing injected binds
-    OTHER = "other"  # nothing injected binds, and fixing the named bottleneck helps
-    FALSE = "false"
+    QUIET = "quiet"  # nothing binds, and the first finding is true, or there is none
+    FALSE = "false"  # nothing binds, and the first finding is false
 
 
 @dataclass(frozen=True)
 class Named:
-    """A finding: its confidence, and whether it is right."""
+    """A finding: its confidence, the gain of removing what it names, and whether it is true."""
 
     name: str
     confidence: float
+    gain: float
     right: bool
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One test: the injected faults, those that took effect, the findings in order, and what could not be judged.
+    """One test: its injected faults, its truth, the findings in order, and what could not be judged.
 
     Attributes:
+        best: names of the best removal, with its gain.
         unjudged: detectors that could not judge.
-        larger: the first finding is not the injected fault, and at least as costly.
     """
 
     injected: tuple[str, ...]
-    binding: tuple[str, ...]
+    truth: Truth
+    best: tuple[str, float]
     named: tuple[Named, ...]
     unjudged: frozenset[str]
-    larger: bool = False
 
     @property
     def first(self) -> str:
@@ -91,84 +111,138 @@ class Verdict:
         return self.named[0].name if self.named else ""
 
     @property
-    def outcome(self) -> "Answer":
-        """The verdict on the first finding."""
-        true = not self.named or self.named[0].right
-        if not self.binding:
-            return Answer.QUIET if not self.named else Answer.OTHER if true else Answer.FALSE
-        if self.first in self.binding:
-            return Answer.RIGHT
-        if self.larger:
-            return Answer.LARGER
-        if true and self.unjudged.intersection(self.binding):
+    def answer(self) -> Answer:
+        """The verdict on the findings."""
+        if self.truth is not Truth.BINDS:
+            return Answer.QUIET if not self.named or self.named[0].right else Answer.FALSE
+        good = [self._as_good(each) for each in self.named[:3]]
+        if any(good):
+            return Answer.RIGHT if good[0] else Answer.IN_3
+        if self.best[0] in self.unjudged and all(each.right for each in self.named[:1]):
             return Answer.UNJUDGED
-        later = {each.name for each in self.named[:3]}
-        return Answer.LESSER if true and later.intersection(self.binding) else Answer.WRONG
+        return Answer.WRONG if self.named else Answer.SILENT
+
+    def _as_good(self, found: Named) -> bool:
+        name, gain = self.best
+        return found.name == name or found.gain >= _AS_GOOD * gain
 
 
-def outcomes(timeline: Timeline) -> Outcomes:
-    """The outcomes of a test's runs."""
-    runs = timeline.runs
-    good = (runs["state"] == SUCCEEDED).to_numpy(dtype=bool)
-    reported = np.fmax(floats(runs, "said_s"), floats(runs, "over_s"))
-    reported = np.where(timeline.is_open, timeline.end_s, reported)
-    taken = (reported - floats(runs, "due_s"))[np.isfinite(reported)]
-    waited = (floats(runs, "answered_s") - floats(runs, "due_s"))[np.isfinite(floats(runs, "answered_s"))]
-    return Outcomes(
-        lost=float(1 - good.mean()),
-        mean_s=float(taken.mean()) if taken.size else float("inf"),
-        answered_s=0.0 if timeline.answers_are_results else float(waited.mean()),
-        pods=int(timeline.pods["pod"].nunique()),
-    )
+def outcomes(records: Iterable[object]) -> Outcomes:
+    """The outcomes of a test's runs, from its exact and complete records."""
+    due: dict[str | None, int] = {}
+    ended: dict[str | None, tuple[int, bool]] = {}
+    pods: set[str] = set()
+    arrivals = last = 0
+    for record in records:
+        match record:
+            case Submission(outcome=outcome, run=run, due_at=due_at):
+                arrivals += 1
+                if outcome is Outcome.ACCEPTED:
+                    due[run] = due_at
+            case Event(kind="Run", object=run, reason=state, at=at):
+                ended[run] = (at, state == SUCCEEDED)
+                last = max(last, at)
+            case Span(step=step) if step:
+                pods.add(step)
+            case Sample(at=at):
+                last = max(last, at)
+    taken = [(ended.get(run, (last, False))[0] - due_at) / 1e9 for run, due_at in due.items()]
+    good = sum(well for _, well in ended.values())
+    return Outcomes(1 - good / max(arrivals, 1), fmean(taken) if taken else inf, len(pods))
 
 
 def judge(case: Case, strength: float, seed: int) -> Verdict:
-    """Simulate a case and its counterfactuals, and judge the findings."""
-    timeline = simulated(case, strength, seed)
-    here = outcomes(timeline if not case.without else simulated(_observed(case), strength, seed))
-    harm = {name: here.harm(_without(_observed(case), name, strength, seed)) for name in case.injected}
-    binding = tuple(name for name in case.injected if name in HARMLESS or harm[name] >= 1)
-    diagnosis = diagnose(timeline)
-    named: dict[str, Named] = {}
-    for finding in diagnosis.findings:
-        if finding.name in _OF_THE_TEST or finding.name in named:
-            continue
-        # An injected fault exists, whether or not it costs the runs anything.
-        right = finding.name in case.injected or _gain(case, finding.name, strength, seed, here) >= _HELPS
-        named[finding.name] = Named(finding.name, finding.confidence, right)
-    first = next(iter(named), "")
-    larger = bool(binding) and bool(first) and first not in binding and (
-        _gain(case, first, strength, seed, here) >= _AS_MUCH * max(harm[name] for name in binding)
-    )  # fmt: skip
+    """Simulate a case on its named platform and its counterfactuals, and judge the findings."""
+    return judged(Installation(case, profile_of(case), strength, seed))
+
+
+def judged(test: Installation, shifts: Mapping[str, float] = SHIFTS) -> Verdict:
+    """Simulate a test and its counterfactuals, and judge the findings; `shifts` corrects their confidence."""
+    timeline = simulated(test.case, test.strength, test.seed, test.profile)
+    diagnosis = diagnose(timeline, shifts)
+    gain = gains(test)
+    possible = tuple(dict.fromkeys((*test.case.injected, *causes(test.profile))))
+    found = tuple(_named(diagnosis.findings, test, gain))
+    best = largest(possible, gain, [each.name for each in found if each.name in possible])
+    harmless = [name for name in test.case.injected if name in HARMLESS]
+    truth = _truth(best[1], gain(possible))
+    if truth is not Truth.BINDS and harmless:
+        truth, best = Truth.BINDS, (harmless[0], 0.0)
     silent = frozenset(each.name for each in diagnosis.not_judged)
-    return Verdict(case.injected, binding, tuple(named.values()), silent, larger)
+    return Verdict(test.case.injected, truth, best, found, silent)
 
 
-def _observed(case: Case) -> Case:
-    """The case with every source observed: the outcome does not depend on the observation."""
-    return replace(case, without=frozenset())
+def gains(test: Installation) -> Gain:
+    """The gains of removing causes from a test, each simulated once."""
+    here = _run(test)
+    known: dict[frozenset[str], float] = {}
+
+    def gain(names: Iterable[str]) -> float:
+        removed = frozenset(names)
+        if removed not in known:
+            known[removed] = here.gain(_run(without(test, removed)))
+        return known[removed]
+
+    return gain
 
 
-@lru_cache(maxsize=64)
-def _without(case: Case, fault: str, strength: float, seed: int) -> Outcomes:
-    left = tuple(f for f in case.faults if f.partition("@")[0] != fault)
-    return _clean(replace(case, faults=left), strength if left else 1.0, seed)
+def _run(test: Installation) -> Outcomes:
+    # The runs' ends are stamped by the platform's clock.
+    right = tuple(fault for fault in test.case.faults if not fault.startswith("clock-skew"))
+    case = replace(test.case, faults=right)
+    return outcomes(records(case, test.strength, test.seed, test.profile, sample_s=max(60.0, case.over_s / 20)))
 
 
-@lru_cache(maxsize=64)
-def _clean(case: Case, strength: float, seed: int) -> Outcomes:
-    return outcomes(simulated(case, strength, seed))
+def bottlenecks(findings: Iterable[Finding]) -> dict[str, Finding]:
+    """The findings that name a bottleneck, each name once, in order."""
+    found: dict[str, Finding] = {}
+    for each in findings:
+        if each.name not in OF_THE_TEST:
+            found.setdefault(each.name, each)
+    return found
 
 
-def _gain(case: Case, name: str, strength: float, seed: int, here: Outcomes) -> float:
-    """How much better the runs would have fared with that bottleneck fixed and the fault of that name removed."""
-    if name not in FIXED:
-        return 0.0
-    case = _observed(case)
-    left = replace(case, faults=tuple(f for f in case.faults if f.partition("@")[0] != name))
-    return here.harm(_fixed(left, name, strength if left.faults else 1.0, seed))
+def _named(findings: Iterable[Finding], test: Installation, gain: Gain) -> Iterable[Named]:
+    """The findings judged; an injected fault is there, whether or not it costs anything."""
+    for name, finding in bottlenecks(findings).items():
+        there = name in test.case.injected
+        gained = gain([name]) if there or name in fixes(test.profile) else 0.0
+        yield Named(name, finding.confidence, gained, there or gained >= _HELPS)
 
 
-@lru_cache(maxsize=64)
-def _fixed(case: Case, name: str, strength: float, seed: int) -> Outcomes:
-    return outcomes(simulated(case, strength, seed, FIXED[name](profile_of(case))))
+def _truth(best: float, together: float) -> Truth:
+    if best >= 1:
+        return Truth.BINDS
+    if best >= _HELPS:
+        return Truth.SLIGHT
+    return Truth.SEVERAL if together >= 1 else Truth.QUIET
+
+
+def without(test: Installation, removed: Iterable[str]) -> Installation:
+    """The same test with these causes removed."""
+    names, profile = frozenset(removed), test.profile
+    for name, fix in fixes(test.profile).items():
+        profile = fix(profile) if name in names else profile
+    left = tuple(fault for fault in test.case.faults if fault.partition("@")[0] not in names)
+    return replace(test, case=replace(test.case, faults=left), profile=profile)
+
+
+def largest(possible: Sequence[str], gain: Gain, first: Iterable[str] = ()) -> tuple[str, float]:
+    """The single removal with the largest gain; by bisection of groups, the most promising first.
+
+    Args:
+        possible: all causes; at least one.
+        gain: of removing some of them together, taken as the upper limit of each one's.
+        first: those to try first.
+    """
+    best = max(((gain([name]), name) for name in first), default=(-1.0, possible[0]))
+    groups = [(-gain(possible), tuple(possible))]
+    while groups and -groups[0][0] > best[0]:
+        limit, names = heapq.heappop(groups)
+        if len(names) == 1:
+            best = max(best, (-limit, names[0]))
+            continue
+        half = len(names) // 2
+        for part in (names[:half], names[half:]):
+            heapq.heappush(groups, (-gain(part), part))
+    return best[1], best[0]

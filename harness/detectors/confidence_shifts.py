@@ -1,0 +1,8 @@
+"""By how much findings are right more often (+) or less often (-) than they state; see `confidence`.
+
+Written by ``python benchmarks/detectors.py --fit``.
+"""
+
+from collections.abc import Mapping
+
+SHIFTS: Mapping[str, float] = {}
