@@ -1,6 +1,7 @@
 """Pods wait for nodes and none are added: the cluster's nodes are the limit."""
 
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.lacking import lacking
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
@@ -16,7 +17,8 @@ FAULTS = ("nodes-exhausted",)
 def detect(timeline: Timeline) -> list[Finding]:
     """Most of the wait for a node passes with none being provisioned."""
     wait = scheduling_wait(timeline)
-    if wait.share < SHARE or wait.provisioning > wait.unschedulable:
+    found = lacking(timeline)
+    if wait.share < SHARE or wait.provisioning > wait.unschedulable or (found is not None and found.too_large):
         return []
     return [
         Finding(

@@ -1,7 +1,11 @@
 """A namespace's resource quota rejects pods."""
 
-from harness.analysis.timeline import Timeline
+import numpy as np
+import pandas as pd
+
+from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import own_events
+from harness.analysis.waits.lacking import spare
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, slowed
 from harness.detectors.error_texts import QUOTA_EXCEEDED
@@ -14,6 +18,7 @@ NEEDS = (Capability.RUNS,)
 FAULTS = ("quota",)
 
 _SAYS = ("Workflow", OF_TASK)  # kinds of events that show that workflows were observed
+_UNKNOWN = 0.5
 _UNREADABLE = "kubernetes workflow"  # begins the names of sources that could not be read
 
 
@@ -44,9 +49,26 @@ def detect(timeline: Timeline) -> list[Finding]:
                 f"kubectl describe resourcequota -n {timeline.namespace}",
                 f"kubectl edit resourcequota {shell_word(name)} -n {timeline.namespace}",
             ),
-            slowed(0.5),
+            slowed(_waited(timeline, refused) * spare(timeline)),
         )
     ]
+
+
+def _waited(timeline: Timeline, refused: pd.DataFrame) -> float:
+    """The share of their time that the refused runs waited for the refused pods; half where no such pod was seen."""
+    runs, pods = timeline.runs, timeline.pods
+    place = {name: row for row, name in enumerate(runs["run"])}
+    whole = np.where(timeline.is_open, timeline.end_s, floats(runs, "over_s")) - floats(runs, "due_s")
+    row, start = pods["row"].to_numpy(), floats(pods, "start_s")
+    shares = []
+    for name, group in refused.groupby("run"):
+        at, here = place[str(name)], row == place[str(name)]
+        first = float(floats(group, "at_s").min())
+        tasks = pods["task"].isin(set(group["object"])).to_numpy(dtype=bool)
+        later = start[here & tasks & (start >= first)]
+        until = float(later.min()) if later.size else float(np.nan_to_num(whole[at] + floats(runs, "due_s")[at]))
+        shares.append(min(max(until - first, 0.0) / max(float(whole[at]), 1e-9), 1.0))
+    return float(np.nanmean(shares)) if shares else _UNKNOWN
 
 
 def _workflows_observed(timeline: Timeline) -> bool:
