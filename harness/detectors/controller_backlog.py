@@ -19,7 +19,7 @@ NAME = "controller-backlog"
 NEEDS = (Capability.RUNS, Capability.PODS)
 TARGETS = ("kfp",)
 # A pod that a quota rejects is retried later, which looks like a slow controller.
-EXPLAINED_BY = {"parallelism-cap": 0.0, "quota": 0.3}
+EXPLAINED_BY = {"parallelism-cap": 0.0, "quota": 0.1}
 FAULTS = ("controller-backlog",)
 
 _SHARE = 0.15

@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import cast
 
@@ -10,6 +11,7 @@ from harness.analysis.timeline import Timeline
 from harness.analysis.validity import validity
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, Detector
+from harness.detectors.gaps import OF_KUBERNETES, gaps
 from harness.detectors.ranking import ranked
 from harness.model.findings import Diagnosis, Finding, NotJudged
 
@@ -48,7 +50,8 @@ def _judge(detector: Detector, timeline: Timeline) -> list[Finding]:
     needs = [Capability(name) for name in detector.NEEDS]
     if missing := [need.missing for need in needs if not need.observed(timeline)]:
         raise CannotJudgeError("; ".join(missing))
-    return detector.detect(timeline)
+    unseen = gaps(timeline) if set(needs) & OF_KUBERNETES else ()
+    return [replace(finding, evidence=(*finding.evidence, *unseen)) for finding in detector.detect(timeline)]
 
 
 def _applies(detector: Detector, target: str) -> bool:

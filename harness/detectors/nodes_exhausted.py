@@ -17,9 +17,11 @@ FAULTS = ("nodes-exhausted",)
 def detect(timeline: Timeline) -> list[Finding]:
     """Most of the wait for a node passes with none being provisioned."""
     wait = scheduling_wait(timeline)
-    found = lacking(timeline)
-    if wait.share < SHARE or wait.provisioning > wait.unschedulable or (found is not None and found.too_large):
+    if wait.share < SHARE or wait.provisioning > wait.unschedulable:
         return []
+    found = lacking(timeline)
+    if found is not None and found.too_large and not wait.grew:
+        return []  # the pods that wait fit on no node
     return [
         Finding(
             NAME,

@@ -55,20 +55,19 @@ def detect(timeline: Timeline) -> list[Finding]:
 
 
 def _waited(timeline: Timeline, refused: pd.DataFrame) -> float:
-    """The share of their time that the refused runs waited for the refused pods; half where no such pod was seen."""
+    """The share of their time that the refused runs waited for their refused pods, on average."""
     runs, pods = timeline.runs, timeline.pods
     place = {name: row for row, name in enumerate(runs["run"])}
-    whole = np.where(timeline.is_open, timeline.end_s, floats(runs, "over_s")) - floats(runs, "due_s")
-    row, start = pods["row"].to_numpy(), floats(pods, "start_s")
-    shares = []
-    for name, group in refused.groupby("run"):
-        at, here = place[str(name)], row == place[str(name)]
-        first = float(floats(group, "at_s").min())
-        tasks = pods["task"].isin(set(group["object"])).to_numpy(dtype=bool)
-        later = start[here & tasks & (start >= first)]
-        until = float(later.min()) if later.size else float(np.nan_to_num(whole[at] + floats(runs, "due_s")[at]))
-        shares.append(min(max(until - first, 0.0) / max(float(whole[at]), 1e-9), 1.0))
-    return float(np.nanmean(shares)) if shares else _UNKNOWN
+    due, row, start = floats(runs, "due_s"), pods["row"].to_numpy(), floats(pods, "start_s")
+    over = np.where(timeline.is_open, timeline.end_s, floats(runs, "over_s"))
+    longest: dict[int, float] = {}
+    for (name, task), group in refused.groupby(["run", "object"]):
+        at, since = place[str(name)], float(floats(group, "at_s").min())
+        mine = start[(row == at) & (pods["task"] == task).to_numpy(dtype=bool) & (start >= since)]
+        waited = (float(mine.min()) if mine.size else over[at]) - since
+        share = waited / max(over[at] - due[at], 1e-9)
+        longest[at] = max(longest.get(at, 0.0), float(np.nan_to_num(np.clip(share, 0.0, 1.0), nan=_UNKNOWN)))
+    return float(np.mean(list(longest.values()))) if longest else _UNKNOWN
 
 
 def _workflows_observed(timeline: Timeline) -> bool:

@@ -4,7 +4,7 @@ from harness.analysis.timeline import Timeline
 from harness.analysis.waits.lacking import Lacking, lacking
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, slowed
+from harness.detectors.detector import CannotJudgeError, broke, slowed
 from harness.detectors.node_waits import SHARE, certainty
 from harness.model.findings import Evidence, Finding
 from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, UNSCHEDULABLE
@@ -28,7 +28,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     found = lacking(timeline)
     if found is None:
         raise CannotJudgeError("pods waited for a node, and what the steps request was not observed")
-    if found.too_large:
+    if found.too_large and not wait.grew:
         return [_too_large(found, wait.share)]
     resource = found.scarcest
     if resource not in _NAMES or found.fixed >= _FIXED:
@@ -71,7 +71,7 @@ def _too_large(found: Lacking, share: float) -> Finding:
         "Lower the step's request below what a node can allocate (less than the machine has: the node keeps a part), "
         "or add a pool of larger machines.",
         ("kubectl describe nodes | grep -A 8 Allocatable",),
-        slowed(share),
+        broke(share),
     )  # fmt: skip
 
 

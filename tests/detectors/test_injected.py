@@ -27,7 +27,7 @@ OF_KFP = {
     "api-throttled", "caching", "controller-backlog", "parallelism-cap", "agent-lag", "driver-overhead",
     "db-slow-listing", "foreign-load",
 }  # fmt: skip
-OF_SERVICES = {"adapter-slow", "slow-worker", "lb-imbalance"}
+OF_SERVICES = {"adapter-slow", "runtime-saturated", "slow-worker", "lb-imbalance"}
 
 
 @pytest.mark.parametrize(

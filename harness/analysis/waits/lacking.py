@@ -89,7 +89,7 @@ def lacking(timeline: Timeline) -> Lacking | None:
         too_large={
             name: (need[name], most)
             for name in _REQUESTS
-            if need[name] > (most := float(floats(timeline.nodes, name).max(initial=0.0)))
+            if need[name] > (most := float(floats(timeline.nodes, name).max(initial=0.0))) > 0
         },
     )
 
