@@ -50,7 +50,7 @@ def critical_path(timeline: Timeline) -> CriticalPath:
     chosen = known[evenly(known.size, _MOST_RUNS)] if known.size else known
     spans = _Spans(
         number, pods["phase"].to_numpy(), floats(pods, "start_s"),
-        np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s), pods["task"].cat.codes.to_numpy(),
+        np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s), pods["task"].cat.codes.to_numpy(dtype=np.int64),
         _driver_codes(tuple(str(name) for name in pods["task"].cat.categories)), provisioning(timeline),
     )  # fmt: skip
     found = dict.fromkeys((*POD_PHASES, CONTROLLER, PROVISIONING), 0.0)
@@ -88,7 +88,7 @@ def _follow(spans: _Spans, low: int, high: int, found: dict[str, float]) -> list
     over = np.maximum.reduceat(spans.end[low:high], first - low)
     until = np.append(first[1:], high)
     task = spans.task[first]
-    here, gaps = int(np.argmax(over)), []
+    here, gaps = int(np.argmax(over)), list[float]()
     left = np.ones(first.size, dtype=bool)
     while True:
         _add(spans, int(first[here]), int(until[here]), found)
