@@ -3,7 +3,7 @@
 import numpy as np
 
 from harness.analysis.timeline import Timeline
-from harness.analysis.waits.waits import waits_so_far
+from harness.analysis.waits.waits import waits
 from harness.detectors.capability import Capability
 from harness.detectors.detector import FEW_RUNS, quarters, slowed
 from harness.model.findings import Evidence, Finding
@@ -35,7 +35,7 @@ _OF_SERVICES = (Capability.EXECUTIONS, Capability.NODE_CPU)
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Later runs took much longer than the first ones, and one phase grew with them."""
-    split = waits_so_far(timeline)
+    split = waits(timeline)
     if split.row.size < FEW_RUNS:
         return []
     order = np.argsort(split.row, kind="stable")
