@@ -3,13 +3,13 @@
 import numpy as np
 
 from harness.analysis.services.executions import Executions, executions
+from harness.analysis.services.saturation import saturation
 from harness.analysis.timeline import Timeline, floats
-from harness.analysis.timeline.curves import active, peak
 from harness.detectors.capability import Capability
 from harness.detectors.detector import quarters, slowed
 from harness.detectors.replicas import uneven, unnamed_tail
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import COMPUTING, LOADING, NODE_CPU_CORES, SERVICE_PROBE_SECONDS
+from harness.model.phases import LOADING, NODE_CPU_CORES, SERVICE_PROBE_SECONDS
 from harness.model.units import format_duration
 
 NAME = "adapter-slow"
@@ -18,7 +18,7 @@ USES = {Capability.NODE_CPU: "the difference between slow adapters and the runti
 FAULTS = ("adapter-slow",)
 
 _SHARE = 0.3
-_COMPUTING = 0.33  # of the workers' time: with fast adapters, fully loaded workers compute more than that
+_COMPUTING = 0.4  # of the workers' time: with fast adapters, fully loaded workers compute more than that
 _QUEUED = 0.1  # of all time: shorter queues do not prolong loading
 _FEW = 10  # loads of a replica
 _IDLE, _BUSY = 0.25, 0.75  # share of the data transfer time in which the runtime's CPUs work
@@ -42,9 +42,11 @@ def detect(timeline: Timeline) -> list[Finding]:
     loading, computing = _loading(done), float(np.median(done.computing))
     if share < _SHARE or loading <= computing:
         return []
-    busy = _computing(timeline, done) > _COMPUTING
+    workers = saturation(timeline)
+    busy = workers.computing > _COMPUTING
     if queued >= _QUEUED and (busy or (not done.replicas and _unevenly_loaded(timeline))):
         return []
+    gain = workers.moving + workers.waiting * (1 - workers.computing)  # a quick load frees its worker, too
     confidence, reason = _attribution(timeline, done, loading)
     return [
         Finding(
@@ -57,7 +59,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             "executions that call it at once: a load blocks its worker. Request smaller time ranges: loading includes "
             "the runtime's own parsing of the data.",
             (),
-            slowed(share + queued),
+            slowed(gain),
         )
     ]
 
@@ -86,30 +88,6 @@ def _loading(done: Executions) -> float:
     replicas = [late & (done.replica == k) for k in range(len(done.replicas))]
     groups = [each for each in replicas if np.count_nonzero(each) >= _FEW] or [late]
     return min(float(np.median(done.loading[each])) for each in groups)
-
-
-def _computing(timeline: Timeline, done: Executions) -> float:
-    """The share of time that workers computed while their replica had work for each of them.
-
-    A replica has as many workers as ever computed at once; where replicas are not named, the service counts as one.
-    """
-    home = np.full(len(timeline.runs), -1)
-    home[done.row] = done.replica
-    stretches = timeline.pods[timeline.of_runs(COMPUTING)]
-    place = home[stretches["row"].to_numpy()]
-    start, end = floats(stretches, "start_s"), floats(stretches, "end_s")
-    sent, over = floats(timeline.runs, "sent_s"), floats(timeline.runs, "over_s")
-    spent, offered = 0.0, 0.0
-    for k in np.unique(place):
-        begun, ended, came, left = start[place == k], end[place == k], sent[home == k], over[home == k]
-        at = np.unique(np.concatenate((begun, ended, came, left)))
-        at = at[np.isfinite(at)]
-        workers = max(peak(begun, ended), 1)
-        enough = active(came, left, at[:-1]) >= workers
-        length = np.diff(at)[enough]
-        spent += float(active(begun, ended, at[:-1])[enough] @ length)
-        offered += workers * float(length.sum())
-    return spent / max(offered, 1e-9)
 
 
 def _unevenly_loaded(timeline: Timeline) -> bool:

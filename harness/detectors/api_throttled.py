@@ -55,6 +55,6 @@ def detect(timeline: Timeline) -> list[Finding]:
                 f"kubectl set env deployment/ml-pipeline -n {timeline.namespace} CLIENTQPS=50 CLIENTBURST=100",
                 f"kubectl rollout status deployment/ml-pipeline -n {timeline.namespace}",
             ),
-            slowed(max(share, 0.3)),
+            slowed(share),
         )
     ]  # fmt: skip

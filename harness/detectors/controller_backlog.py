@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 from harness.analysis.timeline import Timeline, distinct
+from harness.analysis.waits.critical_path import CriticalPath, critical_path
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.waits import waits_so_far
@@ -19,7 +20,7 @@ NEEDS = (Capability.RUNS, Capability.PODS)
 USES = {Capability.WORKFLOWS: "whether a quota held pods back"}
 TARGETS = ("kfp",)
 # A pod that a quota rejects is retried later, which looks like a slow controller.
-EXPLAINED_BY = {"parallelism-cap": 0.0, "quota": 0.3}
+EXPLAINED_BY = {"parallelism-cap": 0.0, "quota": 0.1}
 FAULTS = ("controller-backlog",)
 
 _SHARE = 0.15
@@ -43,7 +44,9 @@ _GROWTH = 2.0
 def detect(timeline: Timeline) -> list[Finding]:
     """The time without a pod is long for the number of pods, or it grows."""
     split = waits_so_far(timeline)
-    share = split.shares()[CONTROLLER]
+    chain = critical_path(timeline)
+    alone = split.shares()[CONTROLLER]
+    share = max(alone, chain.shares[CONTROLLER])
     # With timestamps of two clocks, one in whole seconds, a wait may come out negative.
     waited = np.maximum(split.of(CONTROLLER), 0.0)
     if share < _SHARE:
@@ -51,7 +54,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     early, late = (float(each.mean()) for each in quarters(waited))
     pods = distinct(timeline.pods["pod"][timeline.pods["row"] >= 0].to_numpy()) / waited.size
     grows = late > _GROWTH * max(early, _A_POD_S)
-    if waited.mean() < _A_POD_S * max(pods, 1.0) and not grows:
+    # In a fan-out, other pods of the run live meanwhile.
+    behind = chain.gaps_s.size > 0 and float(chain.gaps_s.mean()) >= _A_POD_S
+    if waited.mean() < _A_POD_S * max(pods, 1.0) and not grows and not behind:
         return []
     found = startup_delay(timeline)
     if not found.before.size or not found.between.size:
@@ -66,7 +71,7 @@ def detect(timeline: Timeline) -> list[Finding]:
             f"The workflow controller {problem}: runs spent {share:.0%} of their time waiting for their next pod",
             0.85 if scheduling_wait(timeline).share < share else 0.6,
             (
-                Evidence(f"{share:.1%} of all run time passed without a live pod", share, "share", "spans"),
+                _passed(alone, chain),
                 Evidence(
                     f"median wait {format_duration(before)} before the first pod and {format_duration(between)} "
                     "between pods",
@@ -86,6 +91,18 @@ def detect(timeline: Timeline) -> list[Finding]:
             slowed(share),
         )
     ]  # fmt: skip
+
+
+def _passed(alone: float, chain: CriticalPath) -> Evidence:
+    """How much time the controller took, by runs without a pod or by the chains of pods."""
+    if alone >= chain.shares[CONTROLLER]:
+        return Evidence(f"{alone:.1%} of all run time passed without a live pod", alone, "share", "spans")
+    share, mean = chain.shares[CONTROLLER], float(chain.gaps_s.mean())
+    return Evidence(
+        f"{share:.1%} of the time of {chain.runs:,} runs passed between a pod's end and the creation of the next one "
+        f"that the run's end waited for: {format_duration(mean)} each (mean)",
+        share, "share", "spans",
+    )  # fmt: skip
 
 
 def _requeue(namespace: str) -> tuple[str]:

@@ -2,10 +2,12 @@
 
 from harness.analysis.cost.node_use import node_use
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.critical_path import critical_path
+from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import NODE_CPU_CORES
+from harness.model.phases import NODE_CPU_CORES, RUNNING
 
 NAME = "cpu-starved"
 NEEDS = (Capability.NODES, Capability.NODE_CPU)
@@ -13,6 +15,7 @@ FAULTS = ("cpu-starved",)
 
 _BUSY = 0.9
 _SHARE = 0.25
+_SLOWER = 0.5  # of the time on a busy node is lost, as if twice its CPU were wanted: usage shows no more than all of it
 _AT_LIMIT, _SHARE_AT_LIMIT = 0.97, 0.1  # a busy node with some CPU left is well used, not starved
 
 
@@ -41,6 +44,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Raise the steps' CPU requests to their actual usage, so that fewer share a node, or use machines with "
             "more CPUs.",
             ("kubectl top nodes", f"kubectl top pods -n {timeline.namespace} --sort-by=cpu"),
-            slowed(busy),
+            slowed(_SLOWER * busy * (critical_path(timeline).shares[RUNNING] + scheduling_wait(timeline).share)),
         )
     ]  # fmt: skip

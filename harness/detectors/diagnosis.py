@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import cast
 
@@ -12,6 +13,7 @@ from harness.detectors.capability import Capability
 from harness.detectors.confidence import calibrated
 from harness.detectors.confidence_shifts import SHIFTS
 from harness.detectors.detector import CannotJudgeError, Detector
+from harness.detectors.gaps import OF_KUBERNETES, gaps
 from harness.detectors.ranking import ranked
 from harness.model.findings import Diagnosis, Finding, JudgedWithLess, Lack, NotJudged
 
@@ -76,7 +78,8 @@ def _judge(detector: Detector, timeline: Timeline) -> list[Finding]:
     needs = [Capability(name) for name in detector.NEEDS]
     if missing := [need.missing for need in needs if not need.observed(timeline)]:
         raise CannotJudgeError("; ".join(missing))
-    return detector.detect(timeline)
+    unseen = gaps(timeline) if set(needs) & OF_KUBERNETES else ()
+    return [replace(finding, evidence=(*finding.evidence, *unseen)) for finding in detector.detect(timeline)]
 
 
 def _applies(detector: Detector, target: str) -> bool:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from harness.analysis.timeline import Timeline, floats
+from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.scheduling_wait import scheduling_wait
-from harness.analysis.waits.waits import waits_so_far
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.model.findings import Evidence, Finding
@@ -21,9 +21,9 @@ _LEAST_S = 2.0
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """Pulling takes a large share of the runs' time."""
+    """Pulling takes a large share of the time of the pods that the runs' ends waited for."""
     wait = scheduling_wait(timeline)
-    pulling_share = waits_so_far(timeline).shares()[PULLING]
+    pulling_share = critical_path(timeline).shares[PULLING]
     # Pods that wait for a node wait for the pods that hold one, and those pull.
     share = pulling_share + wait.share * wait.pulling
     pods = timeline.stretches(PULLING)
@@ -49,6 +49,6 @@ def detect(timeline: Timeline) -> list[Finding]:
 def _evidence(share: float, slow: float) -> tuple[Evidence, ...]:
     where = f"phase = {PULLING}"
     return (
-        Evidence(f"{share:.1%} of all run time was spent pulling images", share, "share", "spans", where),
+        Evidence(f"{share:.1%} of all run time, the runs waited for pulls of images", share, "share", "spans", where),
         Evidence(f"a slow pull (p90) took {format_duration(slow)}", slow, "s", "spans", where),
     )

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.analysis.services.executions import executions
+from harness.analysis.services.executions import Executions, executions
+from harness.analysis.services.saturation import saturation
 from harness.analysis.services.workers import gini
 from harness.analysis.timeline import Timeline
 from harness.analysis.waits.drain_tail import DrainTail
@@ -20,6 +21,7 @@ FAULTS = ("lb-imbalance",)
 
 _MORE = 1.4  # times an equal share
 _CHANCE = 1e-4
+_WAITING = 0.15  # of the executions' time
 _SEVERAL = 1.5  # executions that a replica computes at once: it has several workers
 
 
@@ -33,7 +35,7 @@ def detect(timeline: Timeline) -> list[Finding]:
     named = done.replica >= 0
     counts = np.bincount(done.replica[named], minlength=len(done.replicas))
     if len(done.replicas) < 2:
-        raise CannotJudgeError("only one replica was observed")
+        return _all_to_one(timeline, done)
     busiest, total = int(np.argmax(counts)), int(counts.sum())
     share, equal = float(counts[busiest]) / max(total, 1), 1 / len(done.replicas)
     chance = float(binomtest(int(counts[busiest]), total, equal, alternative="greater").pvalue) if total else 1.0
@@ -67,6 +69,31 @@ def detect(timeline: Timeline) -> list[Finding]:
             "kept-alive connection stays with its replica.",
             ("kubectl get services,endpointslices -A | grep runtime",),
             slowed(max(lost, 0.1)),
+        )
+    ]  # fmt: skip
+
+
+def _all_to_one(timeline: Timeline, done: Executions) -> list[Finding]:
+    """One replica did everything, and executions waited there: whether others were idle meanwhile does not show."""
+    waiting = saturation(timeline).waiting
+    if done.row.size < LEAST_EXECUTIONS or waiting < _WAITING:
+        raise CannotJudgeError("only one replica was observed")
+    (name,) = done.replicas
+    return [
+        Finding(
+            NAME,
+            f"All {done.row.size:,} executions went to one replica, and waited there",
+            0.3,
+            (
+                Evidence(f"{name} is the only replica that answered", 1.0, "replicas", "spans", f"node = {name}"),
+                Evidence(
+                    f"executions spent {waiting:.0%} of their time waiting for its workers", waiting, "share", "spans"
+                ),
+            ),
+            "See whether the runtime has more replicas than this one. If it has, let the load balancer use them: "
+            "least connections, and clients that open new connections.",
+            ("kubectl get deployments,endpointslices -A | grep runtime",),
+            slowed(waiting),
         )
     ]  # fmt: skip
 
@@ -111,5 +138,5 @@ def _by_timing(end: DrainTail, since: str) -> Finding:
         "Balance by least connections (nginx least_conn, a service mesh) with one worker per replica, so that no "
         "busy worker gets more work. Have the load balancer add the header X-Upstream-Addr to measure imbalance.",
         ("kubectl get services,endpointslices -A | grep runtime",),
-        slowed(share),
+        slowed(share / 2),  # half of the workers and more are idle in the tail, and only there
     )

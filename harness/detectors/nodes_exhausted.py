@@ -1,6 +1,7 @@
 """Pods wait for nodes and none are added: the cluster's nodes are the limit."""
 
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.lacking import lacking
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
@@ -19,6 +20,9 @@ def detect(timeline: Timeline) -> list[Finding]:
     wait = scheduling_wait(timeline)
     if wait.share < SHARE or wait.provisioning > wait.unschedulable:
         return []
+    found = lacking(timeline)
+    if found is not None and found.too_large and not wait.grew:
+        return []  # the pods that wait fit on no node
     return [
         Finding(
             NAME,

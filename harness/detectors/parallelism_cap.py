@@ -3,6 +3,7 @@
 import numpy as np
 
 from harness.analysis.timeline import Timeline
+from harness.analysis.waits.lacking import spare
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.analysis.waits.startup_delay import startup_delay
 from harness.analysis.waits.waits import waits_so_far
@@ -55,6 +56,6 @@ def detect(timeline: Timeline) -> list[Finding]:
                 f"kubectl get configmap {_SETTINGS} -n {timeline.namespace} -o yaml | grep -i parallelism",
                 f"kubectl edit configmap {_SETTINGS} -n {timeline.namespace}",
             ),
-            slowed(share),
+            slowed(share * spare(timeline)),
         )
     ]  # fmt: skip

@@ -1,7 +1,11 @@
 """A namespace's resource quota rejects pods."""
 
-from harness.analysis.timeline import Timeline
+import numpy as np
+import pandas as pd
+
+from harness.analysis.timeline import Timeline, floats
 from harness.analysis.waits.failures import own_events
+from harness.analysis.waits.lacking import spare
 from harness.detectors.capability import Capability
 from harness.detectors.detector import slowed
 from harness.detectors.error_texts import QUOTA_EXCEEDED
@@ -11,6 +15,8 @@ from harness.model.inert import shell_word
 NAME = "quota"
 NEEDS = (Capability.RUNS, Capability.WORKFLOWS)
 FAULTS = ("quota",)
+
+_UNKNOWN = 0.5
 
 
 def detect(timeline: Timeline) -> list[Finding]:
@@ -38,6 +44,22 @@ def detect(timeline: Timeline) -> list[Finding]:
                 f"kubectl describe resourcequota -n {timeline.namespace}",
                 f"kubectl edit resourcequota {shell_word(name)} -n {timeline.namespace}",
             ),
-            slowed(0.5),
+            slowed(_waited(timeline, refused) * spare(timeline)),
         )
     ]
+
+
+def _waited(timeline: Timeline, refused: pd.DataFrame) -> float:
+    """The share of their time that the refused runs waited for their refused pods, on average."""
+    runs, pods = timeline.runs, timeline.pods
+    place = {name: row for row, name in enumerate(runs["run"])}
+    due, row, start = floats(runs, "due_s"), pods["row"].to_numpy(), floats(pods, "start_s")
+    over = np.where(timeline.is_open, timeline.end_s, floats(runs, "over_s"))
+    longest: dict[int, float] = {}
+    for (name, task), group in refused.groupby(["run", "object"]):
+        at, since = place[str(name)], float(floats(group, "at_s").min())
+        mine = start[(row == at) & (pods["task"] == task).to_numpy(dtype=bool) & (start >= since)]
+        waited = (float(mine.min()) if mine.size else over[at]) - since
+        share = waited / max(over[at] - due[at], 1e-9)
+        longest[at] = max(longest.get(at, 0.0), float(np.nan_to_num(np.clip(share, 0.0, 1.0), nan=_UNKNOWN)))
+    return float(np.mean(list(longest.values()))) if longest else _UNKNOWN

@@ -3,6 +3,7 @@
 import numpy as np
 
 from harness.analysis.services.executions import executions
+from harness.analysis.services.saturation import saturation
 from harness.analysis.timeline import Timeline
 from harness.detectors.capability import Capability
 from harness.detectors.detector import CannotJudgeError, by_chance, slowed
@@ -35,7 +36,12 @@ def detect(timeline: Timeline) -> list[Finding]:
     if slow < _RATIO * usual or chance > _CHANCE:
         return []
     at_it = done.replica == done.replicas.index(name)
-    held = float(done.inside[at_it].sum()) / max(float(done.inside.sum()), 1e-9)
+    whole = max(float(done.inside.sum()), 1e-9)
+    held = float(done.inside[at_it].sum()) / whole
+    # Executions there would take as long as elsewhere; or, where waiting is the same everywhere, all would wait less.
+    longer = float(done.inside[at_it].mean() - done.inside[~at_it].mean()) * mine.size / whole
+    slower = (slow - usual) * mine.size / whole
+    gain = max(longer, slower + saturation(timeline).waiting * (1 - usual / slow) / len(groups))
     return [
         Finding(
             NAME,
@@ -55,6 +61,6 @@ def detect(timeline: Timeline) -> list[Finding]:
             "Check its node: other pods, a lower CPU limit, throttling, another machine type. With least-connections "
             "balancing, a slow replica gets less work.",
             ("kubectl top nodes", "kubectl get pods -A -o wide --field-selector status.phase=Running | grep runtime"),
-            slowed(held),
+            slowed(gain),
         )
     ]  # fmt: skip

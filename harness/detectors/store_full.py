@@ -38,7 +38,8 @@ _SIZES_GIB = (10, 20, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12800)
 
 def detect(timeline: Timeline) -> list[Finding]:
     """Failure messages, the volume's free space, the store's answer to a probe, and which came first."""
-    full = [volume for volume in volumes(timeline) if volume.full]
+    watched = [volume for volume in volumes(timeline) if volume.of_store]
+    full = [volume for volume in watched if volume.full]
     # An unreachable store counts as full only if its volume is full: that then explains it.
     failed = [
         f for f in failures(timeline)
@@ -46,13 +47,13 @@ def detect(timeline: Timeline) -> list[Finding]:
     ] or _after(full, bare(timeline))  # fmt: skip
     rejected = _rejected_probes(timeline)
     if not failed and not full and not len(rejected):
-        if not volumes(timeline):
+        if not watched:
             require_reasons(timeline)
             if len(bare(timeline)) == len(failures(timeline)) > 0:
                 raise CannotJudgeError(f"{UNREAD}; and the free space of the store's volume was not observed")
         return []
     # A claim's volume can be expanded; the store's own disk metrics describe the same space under another name.
-    volume = min(full, key=lambda v: (not v.namespace, v.nearly_full_s or 0.0)) if full else _likely(volumes(timeline))
+    volume = min(full, key=lambda v: (not v.namespace, v.nearly_full_s or 0.0)) if full else _likely(watched)
     explicit = any(f.says(STORE_FULL) for f in failed)
     answered = any(f.says(STORE_ANSWERED) for f in failed)
     sure = _confidence(volume, failed=bool(failed), explicit=explicit, answered=answered)

@@ -53,7 +53,8 @@ def detect(timeline: Timeline) -> list[Finding]:
     lost = [f for f in failures(timeline) if f.says(UNWRITTEN) and not f.says(STORE_FULL, STORE_ANSWERED)]
     if not lost:
         require_reasons(timeline)
-    if not lost or any(volume.full for volume in volumes(timeline)):
+    watched = [volume for volume in volumes(timeline) if volume.of_store]
+    if not lost or any(volume.full for volume in watched):
         return []
     unreached = any(f.says(UNREACHED) for f in lost)
     if not unreached and not any(f.nodes for f in lost):
@@ -80,7 +81,7 @@ def detect(timeline: Timeline) -> list[Finding]:
         Finding(
             NAME,
             f"Steps can't reach the artifact store{where}: {share:.0%} of the runs failed",
-            0.9 if split else 0.8 if unreached else 0.55 if volumes(timeline) else 0.3,
+            0.9 if split else 0.8 if unreached else 0.55 if watched else 0.3,
             tuple(facts),
             _REPLACE if split else _CHECK,
             (drain,) if split else (f"kubectl get pods,endpointslices -n {timeline.namespace}",),

@@ -1,64 +1,97 @@
-"""Steps request more than they use: pods wait for nodes while the nodes are mostly idle."""
+"""Steps request more than they use: pods wait for nodes that lack a resource by requests, and hardly use it."""
 
-import numpy as np
-
-from harness.analysis.cost.node_use import node_use
-from harness.analysis.timeline import Floats, Timeline, floats
-from harness.analysis.timeline.curves import active
+from harness.analysis.timeline import Timeline
+from harness.analysis.waits.lacking import Lacking, lacking
 from harness.analysis.waits.scheduling_wait import scheduling_wait
 from harness.detectors.capability import Capability
-from harness.detectors.detector import CannotJudgeError, slowed
+from harness.detectors.detector import CannotJudgeError, broke, slowed
 from harness.detectors.node_waits import SHARE, certainty
 from harness.model.findings import Evidence, Finding
-from harness.model.phases import NODE_CPU_CORES, UNSCHEDULABLE
+from harness.model.phases import NODE_CPU_CORES, NODE_MEMORY_BYTES, UNSCHEDULABLE
+from harness.model.units import format_bytes
 
 NAME = "stranded-capacity"
 NEEDS = (Capability.RUNS, Capability.PODS, Capability.NODES, Capability.NODE_CPU)
 NOT_INJECTED = "it is a property of the pipeline's requests"
 
-_BUSY = 0.35
-_LEAST = 5  # samples while pods waited
+_IDLE = 0.5  # of what is requested is used
+_FIXED = 0.5  # of the nodes lack GPUs or places: smaller requests would help the others only
+_NAMES = {"cpu": "CPU", "memory": "memory"}
+_METRICS = {"cpu": NODE_CPU_CORES, "memory": NODE_MEMORY_BYTES}
 
 
 def detect(timeline: Timeline) -> list[Finding]:
-    """The nodes' CPU usage, taken only while pods waited for a node."""
+    """What the nodes lacked while pods waited, by requests against allocatable, and how much of it they used."""
     wait = scheduling_wait(timeline)
     if wait.share < SHARE:
         return []
-    used = _used_while_waiting(timeline)
-    if used.size < _LEAST:
-        raise CannotJudgeError("the nodes' CPU usage was hardly observed while pods waited for a node")
-    busy = float(np.mean(used))
-    if busy >= _BUSY:
+    found = lacking(timeline)
+    if found is None:
+        raise CannotJudgeError("pods waited for a node, and what the steps request was not observed")
+    if found.too_large and not wait.grew:
+        return [_too_large(found, wait.share)]
+    resource = found.scarcest
+    if resource not in _NAMES or found.fixed >= _FIXED:
         return []
-    resource = wait.lacks[0][0].removeprefix("Insufficient ") if wait.lacks else "capacity"
+    if resource not in found.used:
+        raise CannotJudgeError(f"nodes lacked {_NAMES[resource]}, and how much of it they used was not observed")
+    used, held = found.used[resource], found.held[resource]
+    if used >= _IDLE * held:
+        return []
+    # With requests of what is used, as many times more pods fit, and wait as many times less.
+    gain = wait.share * wait.working * (1 - used / held)
     return [
         Finding(
             NAME,
-            f"Capacity is stranded: pods waited for a node while the nodes used {busy:.0%} of their CPU",
-            certainty(0.88, wait),
-            (
-                Evidence(
-                    f"{wait.share:.1%} of all run time was spent waiting for a node; by requests, the nodes were "
-                    f"out of {resource}",
-                    wait.share, "share", "spans", f"phase = {UNSCHEDULABLE}",
-                ),
-                Evidence(
-                    f"CPU usage meanwhile: {busy:.0%} (mean of {used.size:,} samples, p95 "
-                    f"{float(np.quantile(used, 0.95)):.0%})",
-                    busy, "share", "samples", f"metric = {NODE_CPU_CORES}",
-                ),
-            ),
+            f"Capacity is stranded: pods waited for a node while the nodes used {used:.0%} of their {_NAMES[resource]}",
+            certainty(0.8, wait),
+            _evidence(found, wait.share),
             "Lower the steps' requests to their actual usage (see pipeswarm resources for this run), in sizes that "
             "divide a node's allocatable CPU and memory evenly.",
             ("kubectl describe nodes | grep -A 8 'Allocated resources'",),
-            slowed(wait.share * wait.working),
+            slowed(gain),
         )
-    ]  # fmt: skip
+    ]
 
 
-def _used_while_waiting(timeline: Timeline) -> Floats:
-    """The runs' nodes' CPU usage as a share, by sample, while at least one pod waited for a node."""
-    use, pods = node_use(timeline), timeline.stretches(UNSCHEDULABLE)
-    waiting = active(floats(pods, "start_s"), floats(pods, "end_s"), floats(use, "at_s")) > 0
-    return floats(use, "share")[waiting]
+def _too_large(found: Lacking, share: float) -> Finding:
+    name, (wanted, most) = next(iter(found.too_large.items()))
+    asked = f"{_amount(name, wanted)}, and no node has more than {_amount(name, most)}"
+    return Finding(
+        NAME,
+        f"Pods of {found.task} fit on no node, however many there are: they request {asked}",
+        0.95,
+        (
+            Evidence(f"{found.task} requests {asked} to allocate", wanted, "", "samples", "metric ~ requested"),
+            Evidence(
+                f"{share:.1%} of all run time was spent waiting for a node",
+                share, "share", "spans", f"phase = {UNSCHEDULABLE}",
+            ),
+        ),
+        "Lower the step's request below what a node can allocate (less than the machine has: the node keeps a part), "
+        "or add a pool of larger machines.",
+        ("kubectl describe nodes | grep -A 8 Allocatable",),
+        broke(share),
+    )  # fmt: skip
+
+
+def _amount(resource: str, amount: float) -> str:
+    if resource == "memory":
+        return f"{format_bytes(amount)} of memory"
+    return f"{amount:g} {'cores' if resource == 'cpu' else 'GPUs'}"
+
+
+def _evidence(found: Lacking, share: float) -> tuple[Evidence, ...]:
+    resource = found.scarcest
+    name, lacked, used, held = _NAMES[resource], found.shares[resource], found.used[resource], found.held[resource]
+    return (
+        Evidence(
+            f"{share:.1%} of all run time was spent waiting for a node; {lacked:.0%} of the nodes that could take the "
+            f"waiting pods lacked {name} by requests",
+            share, "share", "spans", f"phase = {UNSCHEDULABLE}",
+        ),
+        Evidence(
+            f"meanwhile their pods requested {held:.0%} of these nodes' {name} and used {used:.0%} (means)",
+            used, "share", "samples", f"metric = {_METRICS[resource]}",
+        ),
+    )  # fmt: skip

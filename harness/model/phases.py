@@ -78,6 +78,7 @@ STORE_FULL = "StoreFull"
 
 # Event.kind "Observer": gaps and doubts of the observer.
 GAP = "Gap"
+RESUMED = "Resumed"  # a silence after which the source reported what had happened meanwhile
 POD_LOGS = "kubernetes pod logs"  # Event.object, where they may not be read
 WRONG_CLUSTER = "WrongCluster"  # runs succeeded although no pod of the observed cluster worked for them
 

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from harness.detectors import censoring, observer_gaps
-from harness.model.phases import WRONG_CLUSTER
+from harness.detectors import censoring, diagnose, observer_gaps
+from harness.model.phases import GAP, WRONG_CLUSTER
+from tests.support.injected import steady
 from tests.support.timelines import Story
 
 
@@ -30,3 +31,12 @@ def test_pods_of_another_cluster_are_a_separate_finding(tmp_path):
     (finding,) = observer_gaps.detect(observed(story, tmp_path, 9.0))
     assert finding.title.startswith("The observed pods do not belong to the runs")
     assert "--kube-context" in finding.fix
+
+
+def test_findings_that_rest_on_pods_say_what_was_not_seen(tmp_path):
+    story = steady(40, pull=9.0)
+    story.event(20.0, "Observer", "kubernetes pods", GAP, "unreachable for 12 s: timed out")
+    finding = next(each for each in diagnose(story.timeline(tmp_path)).findings if each.name == "image-pull")
+    assert finding.evidence[-1].statement == (
+        "not seen: what happened in 1 gap of the observation (kubernetes pods: unreachable for 12 s: timed out)"
+    )

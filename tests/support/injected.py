@@ -1,11 +1,11 @@
 """Handwritten tests with one fault each, as a cluster would show it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import isfinite
 
-from harness.model import Event, Outcome
+from harness.model import Event, Node, Outcome, Submission
 from harness.model.findings import Evidence
 from harness.model.phases import (
     CACHED,
@@ -29,6 +29,7 @@ from harness.model.phases import (
     SUCCEEDED,
     UNSCHEDULABLE,
 )
+from tests.support.injection.seen import RUNS_ONLY, seen
 from tests.support.timelines import GIB, Story, burst
 
 NODES = tuple(f"node-{k}" for k in range(6))
@@ -278,12 +279,32 @@ def adapter_errors() -> Story:
     return executed(fails=lambda seq: words[seq % 2] if seq % 5 < 2 else "")
 
 
-def overstated() -> Story:
-    """Pods wait for a node while the nodes are hardly busy."""
+def overstated(
+    used: float = 0.3, *, wants: Mapping[str, float] | None = None, held: Mapping[str, float] | None = None
+) -> Story:
+    """Pods wait 30 s for a node, as others of the test hold the nodes by their requests; they use `used` cores.
+
+    `wants` is what a waiting pod requests, by metric, and `held` what the pod on each node does.
+    """
     story = steady(60, every=0.01, work=4.0, room=30.0)
-    for second in range(0, 60, 5):
-        for name in NODES:
-            story.sample(second, NODE_CPU_CORES, 0.3, node=name)
+    story.records = [record for record in story.records if not isinstance(record, Node)]
+    runs = [record.run for record in story.records if isinstance(record, Submission) and record.run]
+    for name, run in zip(NODES, runs, strict=False):
+        story.node(name, -900, -890, gpu=1.0)
+        story.pod(run, "holder", name, (RUNNING, 0.5, 32.0))
+        for second in range(0, 60, 5):
+            story.sample(second, NODE_CPU_CORES, used, node=name)
+    requests = {"prepare": {REQUESTED_CPU_CORES: 1.0, **(wants or {})}, "holder": held or {REQUESTED_CPU_CORES: 3.5}}
+    for task, amounts in requests.items():
+        for metric, amount in amounts.items():
+            story.sample(0.5, metric, amount, task=task)
+    return story
+
+
+def slower_and_slower() -> Story:
+    """Runs take longer and longer, and nothing but the platform's list of runs was read."""
+    story = steady(gap=lambda seq: 0.3 + seq / 5)
+    story.records = list(seen(story.records, without=RUNS_ONLY, whole=False))
     return story
 
 
@@ -358,6 +379,8 @@ INJECTED: dict[str, Callable[[], Story]] = {
         replica=lambda seq: 0 if seq % 10 < 8 else 1 + seq % 2, queue=lambda place: 3.0 if place == 0 else 0.01
     ),
     "stranded-capacity": overstated,
+    "runtime-saturated": lambda: executed(queue=lambda _: 9.0, computing=lambda _: 2.5),
+    "unexplained-wait": slower_and_slower,
     "inconsistent-records": miscounted,
     "foreign-load": lambda: shared(cores=1.9),
     "failures": lambda: steady(fails=lambda seq: "exit code 3: no such column" if seq % 4 == 0 else ""),

@@ -1,5 +1,6 @@
-"""The volumes of the artifact store: free space over time."""
+"""The volumes of the platform, the artifact store's among them: free space over time."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,12 @@ from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
 
 # A volume with less than this share free counts as full: file systems and stores keep a reserve.
 _NEARLY_FULL = 0.02
+# In the names of claims, and of the pods that mount them.
+_OF_STORES = re.compile(r"seaweed|minio|artifact|ceph|ozone|rustfs|garage|s3|object", re.IGNORECASE)
+_OF_OTHERS = re.compile(
+    r"sql|maria|postgres|(?:^|[-_.])p?(?:db|gdata)(?:$|[-_.])|katib|prometheus|grafana|loki|etcd|redis|elastic|mongo",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,6 +26,7 @@ class Volume:
     Attributes:
         name: of the persistent volume claim.
         namespace: of the claim; "" when it is not known.
+        mounted_by: what mounts it: the pod's application label or name; "" when it is not known.
         capacity: bytes.
         at_s: when its free space was read.
         free: bytes free at those instants.
@@ -26,9 +34,18 @@ class Volume:
 
     name: str
     namespace: str
+    mounted_by: str
     capacity: float
     at_s: Floats
     free: Floats
+
+    @property
+    def of_store(self) -> bool:
+        """Whether it may be the artifact store's: what mounts it says so, or else its name does not deny it."""
+        for name in (self.mounted_by, self.name):
+            if _OF_STORES.search(name) or _OF_OTHERS.search(name):
+                return bool(_OF_STORES.search(name))
+        return not self.mounted_by
 
     @property
     def least(self) -> float:
@@ -74,5 +91,6 @@ def volumes(timeline: Timeline) -> list[Volume]:
         capacity = float(capacities.get(text, value.max()))
         if capacity <= 0:
             continue
-        found.append(Volume(str(labels.get("volume", "")), str(labels.get("namespace", "")), capacity, at, value))
+        name, namespace, mounted_by = (str(labels.get(key, "")) for key in ("volume", "namespace", "mounted_by"))
+        found.append(Volume(name, namespace, mounted_by, capacity, at, value))
     return found

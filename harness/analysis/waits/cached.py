@@ -12,11 +12,11 @@ import numpy as np
 from harness.analysis.timeline import Bools, Ints, Timeline, beginnings
 from harness.analysis.timeline.memory import remembered
 from harness.analysis.waits.wasted_work import lost_pods
-from harness.model.phases import CACHED, GAP, SUCCEEDED
+from harness.model.phases import CACHED, GAP, RESUMED, SUCCEEDED, WRONG_CLUSTER
 
 _DRIVER_POD, _EXECUTOR_POD = "-system-container-driver-", "-system-container-impl-"
 _DRIVER_TASK = "-driver"
-_KUBERNETES = "kubernetes"  # prefix of the sources of pods and events
+_INTERRUPTED = (GAP, RESUMED, WRONG_CLUSTER)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,12 +56,12 @@ def _shown_by_pods(timeline: Timeline) -> tuple[Ints, Ints]:
     In a loop or in nested pipelines several tasks of a run may have the same name. A driver that was lost runs again,
     so where pods were lost only a task without any executor counts.
 
-    Empty where pods were not observed for a while: an executor may have come and gone in between.
+    Empty where the observation was interrupted, however briefly: an executor may have come and gone in between.
     """
     events, pods = timeline.events, timeline.pods
-    gaps = (events["kind"] == "Observer") & (events["reason"] == GAP) & events["object"].str.startswith(_KUBERNETES)
+    interrupted = (events["kind"] == "Observer") & events["reason"].isin(_INTERRUPTED)
     nothing = np.zeros(0, dtype=np.int64)
-    if gaps.any() or not len(pods):
+    if interrupted.any() or not len(pods):
         return nothing, nothing
     tasks = pods["task"].cat.categories.astype("str")
     number = pods["pod"].to_numpy()

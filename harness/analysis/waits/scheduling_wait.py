@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from harness.analysis.capacity.autoscaling import NOT_TRIGGERED_SCALE_UP, provisioning_times, requests, scale_ups
 from harness.analysis.timeline import Timeline, floats
 from harness.analysis.timeline.memory import remembered
+from harness.analysis.waits.critical_path import critical_path
 from harness.analysis.waits.storing import storing
 from harness.analysis.waits.waits import waits_so_far
 from harness.model.phases import (
@@ -47,7 +49,8 @@ class SchedulingWait:
     """Observations of pods that found no node.
 
     Attributes:
-        unschedulable: share of all runs' time spent waiting with no new node on its way.
+        unschedulable: share of all runs' time spent waiting with no new node on its way; in fan-outs, by the chain of
+            pods that the run's end waited for.
         provisioning: share spent waiting while a new node was on its way.
         lacks: the resources that the scheduler reported missing ("Insufficient cpu"), with the number of reports.
         scaled: the autoscaler acted, or reported why it did not.
@@ -84,7 +87,9 @@ class SchedulingWait:
 @remembered
 def scheduling_wait(timeline: Timeline) -> SchedulingWait:
     """Combine phases and events; computed once per timeline."""
-    shares = waits_so_far(timeline).shares()
+    shares, chain = waits_so_far(timeline).shares(), critical_path(timeline).shares
+    if _waiting(chain) > _waiting(shares):
+        shares = {**shares, **{phase: chain[phase] for phase in (UNSCHEDULABLE, PROVISIONING)}}
     events = timeline.events
     reasons = events["reason"]
     not_triggered = events[reasons == NOT_TRIGGERED_SCALE_UP]
@@ -106,6 +111,10 @@ def scheduling_wait(timeline: Timeline) -> SchedulingWait:
         storing=storing(timeline).held,
         coming_s=float(np.median(coming)) if coming.size else None,
     )
+
+
+def _waiting(shares: Mapping[str, float]) -> float:
+    return shares[UNSCHEDULABLE] + shares[PROVISIONING]
 
 
 def _seconds(timeline: Timeline, phase: str) -> float:

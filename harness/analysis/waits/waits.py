@@ -142,7 +142,7 @@ def _sweep(timeline: Timeline, over: Bools) -> _Sweep:
         cell = place * levels + segment.level
         seconds[rows] = np.bincount(cell, segment.length, rows.size * levels).reshape(-1, levels)
         waiting = segment.level == unschedulable
-        covered = _coverage(*coming, segment.start[waiting], segment.end[waiting])
+        covered = coverage(*coming, segment.start[waiting], segment.end[waiting])
         provisioned[rows] = np.bincount(place[waiting], covered, rows.size)
     found = {name: seconds[:, k] for k, name in enumerate((*PRECEDENCE, CONTROLLER))}
     found[PROVISIONING] = provisioned
@@ -227,7 +227,7 @@ def _segments(of: _Intervals) -> Segments:
     return Segments(runs[:-1][same], level[:-1][same].astype(np.int64), at[:-1][same], at[1:][same])
 
 
-def _coverage(starts: Floats, ends: Floats, low: Floats, high: Floats) -> Floats:
+def coverage(starts: Floats, ends: Floats, low: Floats, high: Floats) -> Floats:
     """Seconds of each [low, high] that the disjoint, ascending intervals cover."""
     if not starts.size:
         return np.zeros(low.size)

@@ -13,6 +13,8 @@ from harness.model.phases import STORE_AVAILABLE_BYTES, STORE_CAPACITY_BYTES
 from harness.model.records import Sample
 
 _FIND_EVERY = 20  # rounds; a volume moves only with its pod
+# Labels of pods that name their application.
+_APPLICATION = ("app.kubernetes.io/name", "app", "app.kubernetes.io/component", "component")
 
 
 class Volumes:
@@ -25,6 +27,7 @@ class Volumes:
         every_s = observation.settings.volumes_every_s
         self._polling = Polling(SourceHealth("volumes", observation.journal), self._read_all, every_s)
         self._nodes: tuple[str, ...] = ()
+        self._mounted_by: dict[tuple[str, str], str] = {}  # by namespace and claim
         self._free: dict[str, float] = {}
         self._rounds = 0
 
@@ -55,7 +58,11 @@ class Volumes:
         for namespace in self._settings.platform_namespaces:
             query = {"labelSelector": "!workflows.argoproj.io/workflow", "fieldSelector": "status.phase=Running"}
             pods = self._api.get(f"/api/v1/namespaces/{namespace}/pods", query)
-            nodes |= {str(pod["spec"]["nodeName"]) for pod in pods.get("items") or () if _has_claim(pod)}
+            for pod in pods.get("items") or ():
+                claims = _claims(pod)
+                if claims and pod["spec"].get("nodeName"):
+                    nodes.add(str(pod["spec"]["nodeName"]))
+                    self._mounted_by |= {(namespace, claim): _application(pod) for claim in claims}
         return tuple(sorted(nodes))
 
     def _read(self, node: str) -> None:
@@ -67,6 +74,8 @@ class Volumes:
                 if claim.get("namespace") not in self._settings.platform_namespaces:
                     continue
                 labels = {"volume": str(claim["name"]), "namespace": str(claim["namespace"])}
+                if application := self._mounted_by.get((labels["namespace"], labels["volume"])):
+                    labels["mounted_by"] = application
                 for metric, key in ((STORE_CAPACITY_BYTES, "capacityBytes"), (STORE_AVAILABLE_BYTES, "availableBytes")):
                     if key in volume:
                         self._journal.write(Sample(metric, at, float(volume[key]), labels))
@@ -74,9 +83,19 @@ class Volumes:
                     self._free[labels["volume"]] = float(volume["availableBytes"])
 
 
-def _has_claim(pod: Mapping[str, Any]) -> bool:
-    spec = pod.get("spec") or {}
-    return bool(spec.get("nodeName")) and any("persistentVolumeClaim" in each for each in spec.get("volumes") or ())
+def _claims(pod: Mapping[str, Any]) -> tuple[str, ...]:
+    """The volume claims that a pod mounts."""
+    volumes = (pod.get("spec") or {}).get("volumes") or ()
+    return tuple(
+        str(each["persistentVolumeClaim"].get("claimName")) for each in volumes if "persistentVolumeClaim" in each
+    )
+
+
+def _application(pod: Mapping[str, Any]) -> str:
+    """What its labels call it, which all of its replicas have in common; else its name."""
+    metadata = pod.get("metadata") or {}
+    labels = metadata.get("labels") or {}
+    return str(next((labels[name] for name in _APPLICATION if labels.get(name)), metadata.get("name", "")))
 
 
 def open_collector(observation: Observation) -> Volumes:

@@ -6,7 +6,7 @@ import pytest
 from harness.analysis.waits.cached import caching, runs_with_cached_tasks
 from harness.cli import main
 from harness.model import Span
-from harness.model.phases import CACHED, FAILED, GAP, RUNNING
+from harness.model.phases import CACHED, FAILED, GAP, RESUMED, RUNNING
 from tests.support.timelines import Story, at
 
 
@@ -35,9 +35,10 @@ def test_a_run_that_failed_may_end_between_driver_and_executor(tmp_path):
     assert list(runs_with_cached_tasks(story("train", "prepare", state=FAILED).timeline(tmp_path))) == []
 
 
-def test_observation_gaps_give_no_verdict_on_caching(tmp_path):
+@pytest.mark.parametrize("reason", [GAP, RESUMED])
+def test_observation_gaps_give_no_verdict_on_caching(reason, tmp_path):
     told = story("train", "prepare")
-    told.event(5.0, "Observer", "kubernetes pods", GAP, "not seen for 9 s")
+    told.event(5.0, "Observer", "kubernetes pods", reason, "not seen for 9 s")
     assert list(runs_with_cached_tasks(told.timeline(tmp_path))) == []
 
 

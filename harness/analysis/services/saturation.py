@@ -1,0 +1,132 @@
+"""How much of their time executions wait for a worker, and what the workers do meanwhile.
+
+A worker does one thing at a time: while it loads for one execution or computes another, the others wait. A service
+reports some of that as queueing, and the rest as longer loading and sending, since other executions interrupt both.
+What loading itself takes is bounded three times: while all workers have work, those that don't compute load; executions
+that found an idle worker loaded without interruption; and in a queue that a worker serves in turns, loads wait behind
+other loads and sends, which block no worker, behind other executions' computing: as long each as these take.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.services.executions import Executions, executions
+from harness.analysis.timeline import Bools, Floats, Timeline, floats
+from harness.analysis.timeline.curves import active, peak
+from harness.analysis.timeline.memory import remembered
+from harness.analysis.waits.waits import waits
+from harness.model.phases import COMPUTING
+
+_LEAST = 0.02  # of a worker's time: computing takes that much of it even if loads take nearly all
+_BUSY = 0.9  # quantile of the time, by the number that compute
+_QUICK = 0.1  # quantile of loads that nothing interrupts
+_USUAL = 3.0  # times a quick load is the mean one, if durations vary as usual: lognormal, p95 = 2.5 medians
+
+
+@dataclass(frozen=True, slots=True)
+class Saturation:
+    """Executions and their workers; all times as shares of the runs' whole time.
+
+    Attributes:
+        waiting: executions waited for a worker: in the queue, and while they were loading or sending.
+        moving: loading and sending took, without that wait.
+        computing: share of the workers' busy time spent computing; in the rest they loaded.
+        covered: share of the workers that had work while executions waited, weighted with the number that waited.
+        workers: as many as usually compute at once in busy times, over all replicas.
+    """
+
+    waiting: float
+    moving: float
+    computing: float
+    covered: float
+    workers: int
+
+
+@remembered
+def saturation(timeline: Timeline) -> Saturation:
+    """Of the executions that reported their phases; all 0 where none did."""
+    done = executions(timeline)
+    groups = tuple(_groups(timeline, done))
+    spent, offered = sum(each.spent_s for each in groups), sum(each.offered_s for each in groups)
+    computed, loaded, sent = (float(each.sum()) for each in (done.computing, done.loading, done.sending))
+    busy = spent / offered if offered > 0 else computed / max(computed + loaded, 1e-9)
+    own_sending = min(sent, _unhindered(done.sending))
+    delayed = sent - own_sending
+    in_turns = computed * loaded / delayed if delayed > computed else loaded
+    own = min(loaded, computed * (1 - busy) / max(busy, _LEAST), _unhindered(done.loading), in_turns)
+    whole = max(float(waits(timeline).total.sum()), 1e-9)
+    return Saturation(
+        waiting=(float(done.queued.sum()) + loaded - own + sent - own_sending) / whole,
+        moving=(own + own_sending) / whole,
+        computing=computed / max(computed + own, 1e-9),
+        covered=_covered(timeline, done, groups),
+        workers=sum(each.workers for each in groups),
+    )
+
+
+def _unhindered(seconds: Floats) -> float:
+    """At most this much did all of them take without interruption, judged by the quickest."""
+    return _USUAL * float(np.quantile(seconds, _QUICK)) * seconds.size if seconds.size else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Group:
+    """The executions of one replica, or of all where replicas are not named.
+
+    Attributes:
+        workers: as many as usually compute at once in busy times.
+        came: start of each execution at the service, shape (n,).
+        left: its end, shape (n,).
+        spent_s: worker-seconds of computing while there was work for all workers.
+        offered_s: worker-seconds while there was work for all workers.
+    """
+
+    workers: int
+    came: Floats
+    left: Floats
+    spent_s: float
+    offered_s: float
+
+
+def _groups(timeline: Timeline, done: Executions) -> Iterator[_Group]:
+    home = np.full(len(timeline.runs), -1)
+    home[done.row] = done.replica
+    ran = np.zeros(len(timeline.runs), dtype=bool)
+    ran[done.row] = True
+    stretches = timeline.pods[timeline.of_runs(COMPUTING)]
+    row, start, end = stretches["row"].to_numpy(), floats(stretches, "start_s"), floats(stretches, "end_s")
+    sent, over = floats(timeline.runs, "sent_s"), floats(timeline.runs, "over_s")
+    for k in np.unique(done.replica):
+        here, of_group = (home[row] == k) & (row >= 0), ran & (home == k)
+        yield _group(start[here], end[here], sent[of_group], over[of_group])
+
+
+def _group(begun: Floats, ended: Floats, came: Floats, left: Floats) -> _Group:
+    at = np.unique(np.concatenate((begun, ended, came, left)))
+    at = at[np.isfinite(at)]
+    most, length = max(peak(begun, ended), 1), np.diff(at)
+    computing = active(begun, ended, at[:-1])
+    enough: Bools = active(came, left, at[:-1]) >= most
+    spent, offered = float(computing[enough] @ length[enough]), most * float(length[enough].sum())
+    # An execution's steps are reported as if they followed each other: now and then more seem to compute than can.
+    by_number = np.argsort(computing, kind="stable")
+    time = np.cumsum(length[by_number] * (computing[by_number] > 0))
+    usual = computing[by_number][np.searchsorted(time, _BUSY * time[-1])] if time.size else 1.0
+    return _Group(max(int(usual), 1), came, left, spent, offered)
+
+
+def _covered(timeline: Timeline, done: Executions, groups: tuple[_Group, ...]) -> float:
+    """The share of workers with work, over the instants at which more executions were open than workers there are."""
+    sent, over = floats(timeline.runs, "sent_s")[done.row], floats(timeline.runs, "over_s")[done.row]
+    at = np.sort(np.concatenate((sent, over)))
+    at = at[np.isfinite(at)]
+    working, waiting = np.zeros(max(at.size - 1, 0)), np.zeros(max(at.size - 1, 0))
+    for each in groups:
+        there = active(each.came, each.left, at[:-1])
+        working += np.minimum(there, each.workers)
+        waiting += np.maximum(there - each.workers, 0.0)
+    weight = waiting * np.diff(at)
+    workers = sum(each.workers for each in groups)
+    return float(weight @ working) / max(float(weight.sum()) * workers, 1e-9)

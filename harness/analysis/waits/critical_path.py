@@ -1,0 +1,113 @@
+"""The chain of pods that a run's end waited for, and what that chain spent its time on.
+
+While one pod of a run runs, `waits` says that the run runs. In a fan-out that hides what the last pod waited for. So
+this goes back from a run's last pod: to its own driver, else to the pod that ended last before it was created, and so
+on to the run's first pod. What lies between two pods of the chain is the controller's time. (Critical path: Kelley and
+Walker 1959; from traces, the last thing to end before each start: Hollingsworth and Miller 1994.)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.capacity.autoscaling import provisioning
+from harness.analysis.timeline import Floats, Ints, Timeline, beginnings, floats
+from harness.analysis.timeline.columns import evenly
+from harness.analysis.timeline.memory import remembered
+from harness.analysis.waits.waits import coverage, waits_so_far
+from harness.model.phases import CONTROLLER, POD_PHASES, PROVISIONING, UNSCHEDULABLE
+
+_MOST_RUNS = 400  # that are followed
+_SAME_S = 1.0  # platforms stamp whole seconds: a pod may seem to begin before the one that it waited for has ended
+_DRIVER = "-driver"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CriticalPath:
+    """The chains of some evenly chosen runs.
+
+    Attributes:
+        runs: how many were followed.
+        shares: by phase of a pod, CONTROLLER and PROVISIONING: share of these runs' time; the rest passed before the
+            first pod or after the last one.
+        gaps_s: seconds between two pods of a chain.
+    """
+
+    runs: int
+    shares: Mapping[str, float]
+    gaps_s: Floats
+
+
+@remembered
+def critical_path(timeline: Timeline) -> CriticalPath:
+    """Follow up to 400 finished or unfinished runs that had pods."""
+    split, pods = waits_so_far(timeline), timeline.pods
+    row, number = pods["row"].to_numpy(), pods["pod"].to_numpy()
+    heads = beginnings(row)
+    ends = np.append(heads[1:], row.size)
+    known = np.flatnonzero(np.isin(row[heads], split.row))
+    chosen = known[evenly(known.size, _MOST_RUNS)] if known.size else known
+    spans = _Spans(
+        number, pods["phase"].to_numpy(), floats(pods, "start_s"),
+        np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s), pods["task"].cat.codes.to_numpy(dtype=np.int64),
+        _driver_codes(tuple(str(name) for name in pods["task"].cat.categories)), provisioning(timeline),
+    )  # fmt: skip
+    found = dict.fromkeys((*POD_PHASES, CONTROLLER, PROVISIONING), 0.0)
+    gaps: list[float] = []
+    for k in chosen.tolist():
+        gaps += _follow(spans, int(heads[k]), int(ends[k]), found)
+    found[CONTROLLER] = sum(gaps)
+    whole = float(split.total[np.isin(split.row, row[heads[chosen]])].sum())
+    shares = {name: seconds / whole if whole > 0 else 0.0 for name, seconds in found.items()}
+    return CriticalPath(int(chosen.size), shares, np.array(gaps))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Spans:
+    """Rows of `Timeline.pods`; `driver` gives each task's code the one of its driver, or -1."""
+
+    number: Ints
+    phase: Ints
+    start: Floats
+    end: Floats
+    task: Ints
+    driver: Ints
+    coming: tuple[Floats, Floats]
+
+
+def _driver_codes(names: tuple[str, ...]) -> Ints:
+    place = {name: k for k, name in enumerate(names)}
+    return np.array([place.get(name + _DRIVER, -1) for name in names], dtype=np.int64)
+
+
+def _follow(spans: _Spans, low: int, high: int, found: dict[str, float]) -> list[float]:
+    """Add what the chain of the run in rows [low, high) spent; the gaps between its pods."""
+    first = low + beginnings(spans.number[low:high])
+    begun = np.minimum.reduceat(spans.start[low:high], first - low)
+    over = np.maximum.reduceat(spans.end[low:high], first - low)
+    until = np.append(first[1:], high)
+    task = spans.task[first]
+    here, gaps = int(np.argmax(over)), list[float]()
+    left = np.ones(first.size, dtype=bool)
+    while True:
+        _add(spans, int(first[here]), int(until[here]), found)
+        left[here] = False
+        earlier = left & (over <= begun[here] + _SAME_S) & (begun < begun[here])
+        own = earlier & (task == spans.driver[task[here]])
+        candidates = np.flatnonzero(own if own.any() else earlier)
+        if not candidates.size:
+            return gaps
+        before = int(candidates[np.argmax(over[candidates])])
+        gaps.append(max(0.0, float(begun[here] - over[before])))
+        here = before
+
+
+def _add(spans: _Spans, low: int, high: int, found: dict[str, float]) -> None:
+    for k in range(low, high):
+        name, start, end = POD_PHASES[spans.phase[k]], spans.start[k], spans.end[k]
+        found[name] += max(0.0, float(end - start))
+        if name == UNSCHEDULABLE and end > start:
+            covered = float(coverage(*spans.coming, np.array([start]), np.array([end]))[0])
+            found[PROVISIONING] += covered
+            found[UNSCHEDULABLE] -= covered

@@ -1,0 +1,166 @@
+"""What the nodes lacked while pods waited for one, node by node and resource by resource, by requests.
+
+The scheduler places a pod by requests alone. So a node that lacks a resource may hardly use it: then smaller requests
+make room. Where it lacks GPUs or places for pods, they don't.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import orjson
+import pandas as pd
+
+from harness.analysis.cost.requested import requested, requests_by
+from harness.analysis.timeline import Bools, Floats, Timeline, floats
+from harness.analysis.timeline.memory import remembered
+from harness.model.phases import (
+    NODE_CPU_CORES,
+    NODE_MEMORY_BYTES,
+    REQUESTED_CPU_CORES,
+    REQUESTED_GPUS,
+    REQUESTED_MEMORY_BYTES,
+    SCHEDULING,
+    UNSCHEDULABLE,
+)
+
+_INSTANTS = 40
+# Column of the nodes → the metric of requests; each pod takes one place besides.
+_REQUESTS = {"cpu": REQUESTED_CPU_CORES, "memory": REQUESTED_MEMORY_BYTES, "gpu": REQUESTED_GPUS}
+_USED = {"cpu": NODE_CPU_CORES, "memory": NODE_MEMORY_BYTES}
+_PLACES = "pods"
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """Means over the nodes that could take the waiting pods, and over instants at which pods waited.
+
+    Attributes:
+        shares: by resource ("cpu", "memory", "gpu", "pods"): how often a node lacked it.
+        fixed: how often a node lacked GPUs or places, which smaller requests don't bring.
+        held: by resource: requested, as a share of what the nodes can allocate.
+        used: "cpu" and "memory": used, as a share of the same; a resource whose use was not observed is missing.
+        task: whose pods waited longest.
+        too_large: resources of which it requests more than any node has, with both amounts.
+    """
+
+    shares: Mapping[str, float]
+    fixed: float
+    held: Mapping[str, float]
+    used: Mapping[str, float]
+    task: str
+    too_large: Mapping[str, tuple[float, float]]
+
+    @property
+    def scarcest(self) -> str:
+        """The resource that most nodes lacked; "" if they lacked none."""
+        name = max(self.shares, key=lambda each: self.shares[each])
+        return name if self.shares[name] > 0 else ""
+
+
+@remembered
+def lacking(timeline: Timeline) -> Lacking | None:
+    """None where no pod waited, or the requests of pods were not observed."""
+    waiting = timeline.stretches(UNSCHEDULABLE)
+    requests = {name: dict(requests_by(timeline, metric, "task")) for name, metric in _REQUESTS.items()}
+    if not len(waiting) or not requests["cpu"]:
+        return None
+    begun = floats(waiting, "start_s")
+    length = np.maximum(np.nan_to_num(floats(waiting, "end_s"), nan=timeline.end_s) - begun, 0.0)
+    code = waiting["task"].cat.codes.to_numpy()
+    task = str(waiting["task"].cat.categories[int(np.argmax(np.bincount(code, length)))])
+    of_task = code == waiting["task"].cat.categories.get_loc(task)
+    nodes = _homes(timeline, task)
+    at = _instants(begun[of_task], length[of_task])
+    if not at.size or not len(nodes):
+        return None
+    ready, gone = floats(nodes, "ready_s")[:, None], np.nan_to_num(floats(nodes, "gone_s"), nan=np.inf)[:, None]
+    there = (ready <= at) & (at < gone)
+    need = {name: by_task.get(task, 0.0) for name, by_task in requests.items()} | {_PLACES: 1.0}
+    held = _held(timeline, nodes, at, requests)
+    room = {name: floats(nodes, name)[:, None] for name in held}
+    lacks = {name: there & (room[name] - held[name] < need[name]) for name in held if need[name] > 0}
+    return Lacking(
+        shares={name: _mean(each, there) for name, each in lacks.items()},
+        fixed=_mean(np.logical_or.reduce([each for name, each in lacks.items() if name not in _USED]), there),
+        held={name: _share(held[name], room[name], there) for name in lacks},
+        used={name: share for name in _USED if (share := _used(timeline, name, nodes, at)) is not None},
+        task=task,
+        too_large={
+            name: (need[name], most)
+            for name in _REQUESTS
+            if need[name] > (most := float(floats(timeline.nodes, name).max(initial=0.0))) > 0
+        },
+    )
+
+
+def spare(timeline: Timeline) -> float:
+    """The share of the nodes' CPU that no pod of the runs requested, on average while any did; 1 where unknown.
+
+    What holds pods back beside the nodes costs no more than that: without it, the nodes would be full.
+    """
+    found = next((each for each in requested(timeline) if each.resource == "CPU"), None)
+    if found is None:
+        return 1.0
+    busy = (found.held > 0) & (found.room > 0)
+    return float(np.clip(1 - found.held[busy].sum() / found.room[busy].sum(), 0.0, 1.0)) if busy.any() else 1.0
+
+
+def _homes(timeline: Timeline, task: str) -> pd.DataFrame:
+    """The nodes of the pools on which pods of the task ran; of all runs' pods where none did."""
+    pods, nodes = timeline.pods, timeline.nodes
+    hosts = set(pods["node"][(pods["task"] == task).to_numpy(dtype=bool)]) - {""}
+    pools = set(nodes["pool"][nodes["name"].isin(hosts)])
+    return nodes[nodes["pool"].isin(pools)] if pools else timeline.run_nodes
+
+
+def _instants(begun: Floats, length: Floats) -> Floats:
+    """Evenly spread over the pods' waiting time: where more pods wait, more instants."""
+    total = np.cumsum(length)
+    if not total.size or total[-1] <= 0:
+        return np.zeros(0)
+    wanted = (np.arange(_INSTANTS) + 0.5) / _INSTANTS * total[-1]
+    pod = np.searchsorted(total, wanted)
+    return np.asarray(begun[pod] + wanted - (total[pod] - length[pod]), dtype=np.float64)
+
+
+def _held(
+    timeline: Timeline, nodes: pd.DataFrame, at: Floats, requests: Mapping[str, Mapping[str, float]]
+) -> dict[str, Floats]:
+    """By resource: requested on each node at each instant, shape (nodes, instants); others' pods count, too."""
+    held = {name: np.zeros((len(nodes), at.size)) for name in (*requests, _PLACES)}
+    placed = ~timeline.of_runs(UNSCHEDULABLE, SCHEDULING)
+    for pods in (timeline.pods[placed], timeline.others_pods):
+        node = pd.Index(nodes["name"]).get_indexer(pd.Index(pods["node"].astype("str")))
+        kept = node >= 0
+        tasks = pods["task"].cat
+        code, home = tasks.codes.to_numpy()[kept], node[kept]
+        start, end = floats(pods, "start_s")[kept], np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s)[kept]
+        sizes = {name: np.array([known.get(str(t), 0.0) for t in tasks.categories]) for name, known in requests.items()}
+        for k, instant in enumerate(at.tolist()):
+            now = (start <= instant) & (instant < end)
+            for name, size in sizes.items():
+                held[name][:, k] += np.bincount(home[now], size[code[now]], len(nodes))
+            held[_PLACES][:, k] += np.bincount(home[now], minlength=len(nodes))
+    return held
+
+
+def _mean(values: Bools, there: Bools) -> float:
+    return float((values & there).sum() / max(there.sum(), 1))
+
+
+def _share(held: Floats, room: Floats, there: Bools) -> float:
+    whole = float((room * there).sum())
+    return float((held * there).sum()) / whole if whole > 0 else 0.0
+
+
+def _used(timeline: Timeline, name: str, nodes: pd.DataFrame, at: Floats) -> float | None:
+    """Use of a resource between the first and the last of these instants."""
+    samples = timeline.metric(_USED[name])
+    when = floats(samples, "at_s")
+    samples = samples[(when >= at.min()) & (when <= at.max())]
+    node = [str(orjson.loads(str(labels)).get("node", "")) for labels in samples["labels"]]
+    room = nodes.set_index("name")[name].reindex(node).to_numpy(dtype=np.float64, na_value=np.nan)
+    share = floats(samples, "value") / room
+    share = share[np.isfinite(share)]
+    return float(share.mean()) if share.size else None

@@ -1,0 +1,22 @@
+"""What findings could not see: the times in which the cluster was not observed."""
+
+from harness.analysis.timeline import Timeline
+from harness.detectors.capability import Capability
+from harness.model.findings import Evidence
+from harness.model.phases import GAP
+from harness.model.units import counted
+
+OF_KUBERNETES = frozenset({Capability.PODS, Capability.NODES, Capability.POD_EVENTS})
+_SOURCES = "kubernetes"  # prefix of the names of what is read from the cluster
+
+
+def gaps(timeline: Timeline) -> tuple[Evidence, ...]:
+    """One statement for findings that rest on pods, nodes or their events; empty where the observation is whole."""
+    events = timeline.events
+    own = (events["kind"] == "Observer") & (events["reason"] == GAP) & events["object"].str.startswith(_SOURCES)
+    missed = events[own.to_numpy(dtype=bool)]
+    if not len(missed):
+        return ()
+    name, message = str(missed["object"].iat[0]), str(missed["message"].iat[0])
+    text = f"not seen: what happened in {counted(len(missed), 'gap')} of the observation ({name}: {message})"
+    return (Evidence(text, float(len(missed)), "", "events", "kind = Observer"),)

@@ -1,0 +1,61 @@
+"""What the last pod of a run waited for, in fan-outs in which some pod always runs."""
+
+import pytest
+
+from harness.analysis.waits.critical_path import critical_path
+from harness.analysis.waits.waits import waits_so_far
+from harness.model.phases import CONTROLLER, PROVISIONING, PULLING, RUNNING, UNSCHEDULABLE
+from tests.support.timelines import Story
+
+
+def fan_out(*, late=0.0, pulls=(0.0, 0.0), waits=0.0) -> Story:
+    """Two lanes of a driver and a step each; the second lane's step is created `late` after its driver's end."""
+    story = Story(intended=1)
+    story.node("node-0", -100, -90)
+    run = story.submit(0, due=0.0, lag=0.0, service=0.0)
+    story.pod(run, "a-driver", "node-0", (RUNNING, 0.0, 2.0))
+    story.pod(run, "a", "node-0", (PULLING, 2.0, 2.0 + pulls[0]), (RUNNING, 2.0 + pulls[0], 30.0))
+    story.pod(run, "b-driver", "node-0", (RUNNING, 0.0, 2.0))
+    began = 2.0 + late
+    placed = began + waits
+    pulled = placed + pulls[1]
+    story.pod(run, "b", "node-0", (UNSCHEDULABLE, began, placed), (PULLING, placed, pulled), (RUNNING, pulled, 40.0))
+    story.run(run, 0.0, 40.0)
+    return story
+
+
+def test_the_controller_s_delay_shows_though_another_pod_runs_meanwhile(tmp_path):
+    timeline = fan_out(late=20.0).timeline(tmp_path)
+    assert waits_so_far(timeline).shares()[CONTROLLER] == 0
+    assert critical_path(timeline).shares[CONTROLLER] == pytest.approx(0.5)
+    assert critical_path(timeline).gaps_s.tolist() == [20.0]
+
+
+@pytest.mark.parametrize(("pulls", "share"), [((10.0, 0.0), 0.0), ((0.0, 10.0), 0.25)])
+def test_only_pulls_that_the_run_s_end_waited_for_count(pulls, share, tmp_path):
+    assert critical_path(fan_out(pulls=pulls).timeline(tmp_path)).shares[PULLING] == pytest.approx(share)
+
+
+def test_a_wait_for_a_node_is_parted_by_whether_one_was_coming(tmp_path):
+    story = fan_out(waits=20.0)
+    story.node("node-1", 10.0, 22.0)
+    shares = critical_path(story.timeline(tmp_path)).shares
+    assert shares[PROVISIONING] == pytest.approx(12 / 40)
+    assert shares[UNSCHEDULABLE] == pytest.approx(8 / 40)
+
+
+def test_the_chain_of_a_sequential_run_is_all_of_its_pods(tmp_path):
+    story = Story(intended=1)
+    run = story.submit(0, due=0.0, lag=0.0, service=0.0)
+    for k in range(3):
+        story.pod(run, f"step-{k}", "node-0", (RUNNING, 10.0 * k, 10.0 * k + 7.0))
+    story.run(run, 0.0, 27.0)
+    found = critical_path(story.timeline(tmp_path))
+    assert found.gaps_s.tolist() == [3.0, 3.0]
+    assert found.shares[RUNNING] == pytest.approx(21 / 27)
+
+
+def test_runs_without_pods_have_no_chain(tmp_path):
+    story = Story(intended=1)
+    story.run(story.submit(0, due=0.0), 0.0, 10.0)
+    assert critical_path(story.timeline(tmp_path)).runs == 0

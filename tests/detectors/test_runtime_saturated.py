@@ -1,0 +1,59 @@
+"""A full runtime, told from slow adapters, uneven load and a slow worker by what executions report."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.analysis.services.saturation import saturation
+from harness.detectors import diagnose
+from tests.support.injected import executed
+from tests.support.injection.case import Case, profile_of, simulated
+from tests.support.injection.judging import outcomes
+
+_BURST = Case(runs=80, over_s=1.0, profile="hetida-least-connections", schedule="burst")
+
+
+def with_runtime(case, **settings):
+    profile = profile_of(case)
+    return replace(profile, hetida=replace(profile.hetida, runtime=replace(profile.hetida.runtime, **settings)))
+
+
+def names(timeline):
+    return [finding.name for finding in diagnose(timeline).findings]
+
+
+@pytest.mark.parametrize("replicas", [2, 8])
+def test_an_overloaded_runtime_is_full_and_more_workers_would_help(replicas):
+    here, more = (with_runtime(_BURST, replicas=n, nodes=n, workers=1) for n in (replicas, 4 * replicas))
+    timeline = simulated(_BURST, 1.0, 3, here)
+    assert names(timeline)[0] == "runtime-saturated"
+    assert outcomes(timeline).mean_s > 2 * outcomes(simulated(_BURST, 1.0, 3, more)).mean_s
+
+
+def test_a_runtime_with_idle_workers_is_not_full():
+    assert names(simulated(replace(_BURST, schedule="spread", over_s=60.0), 1.0, 3)) == []
+
+
+def test_adapters_that_block_the_workers_come_before_the_workers():
+    found = names(simulated(replace(_BURST, faults=("adapter-slow@0s",)), 2.0, 3))
+    assert found[0] == "adapter-slow"
+
+
+def test_a_slow_one_of_two_replicas_is_found(tmp_path):
+    timeline = executed(replica=lambda seq: seq % 2, computing=lambda place: 3.0 if place else 0.5).timeline(tmp_path)
+    assert names(timeline)[0] == "slow-worker"
+
+
+def test_where_one_replica_did_everything_both_explanations_are_given(tmp_path):
+    story = executed(replica=lambda _: 0, queue=lambda _: 9.0, computing=lambda _: 2.5)
+    full, uneven = diagnose(story.timeline(tmp_path)).findings[:2]
+    assert (full.name, uneven.name) == ("runtime-saturated", "lb-imbalance")
+    assert "the load balancer does not use them" in full.fix
+    assert full.confidence < 0.7
+
+
+@pytest.mark.parametrize(("queue", "waiting"), [(0.01, 0.0), (9.0, 0.8)])
+def test_waiting_is_the_time_beyond_what_an_execution_takes(queue, waiting, tmp_path):
+    found = saturation(executed(queue=lambda _: queue).timeline(tmp_path))
+    assert found.waiting == pytest.approx(waiting, abs=0.15)
+    assert found.computing == pytest.approx(0.5 / 0.7, abs=0.1)
