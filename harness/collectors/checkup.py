@@ -68,6 +68,7 @@ class Right:
 
 
 _FOLLOW = ("get", "list", "watch")
+_KARPENTER = "karpenter.sh"
 RIGHTS = (
     Right("", "nodes", _FOLLOW, "no node counts: scaling, capacity and cost can't be judged"),
     Right("", "pods", _FOLLOW, "no phases of runs: where the time went can't be judged"),
@@ -76,6 +77,7 @@ RIGHTS = (
     Right("", "pods/log", ("get",), "storing is not told from running"),
     Right("argoproj.io", "workflows", _FOLLOW, "the lag of the platform behind its workflows can't be judged"),
     Right("", "nodes/proxy", ("get",), "free space of volumes can't be judged"),
+    Right(_KARPENTER, "nodeclaims", _FOLLOW, "no machines on their way, and not why one did not come"),
     Right("metrics.k8s.io", "nodes", ("get", "list"), "no CPU and memory in use of nodes"),
     Right("metrics.k8s.io", "pods", ("get", "list"), "no CPU and memory in use of steps: no recommended requests"),
 )
@@ -146,8 +148,9 @@ def cluster(settings: ObserverSettings) -> tuple[list[Check], str]:
         allowed = _allowed(client, api, settings)
         groups = {group.name for group in client.ApisApi(api).get_api_versions().groups}
         found = [Check("cluster", State.OK, f"Kubernetes {version} at {api.configuration.host}")]
-        missing = [(right, verbs) for right in RIGHTS if (verbs := [v for v in right.verbs if not allowed(right, v)])]
-        found += [_right(right, dict(missing).get(right, [])) for right in RIGHTS]
+        rights = [right for right in RIGHTS if right.group != _KARPENTER or _KARPENTER in groups]
+        missing = [(right, verbs) for right in rights if (verbs := [v for v in right.verbs if not allowed(right, v)])]
+        found += [_right(right, dict(missing).get(right, [])) for right in rights]
         found += [_installed(groups), _autoscaler(groups, client.CoreV1Api(api))]
     except (UnreachableError, ApiException, HTTPError, PipeswarmError) as error:
         cost = "nodes, pods, the artifact store, quotas and the autoscaler can't be judged"
@@ -186,7 +189,7 @@ def _installed(groups: set[str]) -> Check:
 def _autoscaler(groups: set[str], core: Any) -> Check:
     from kubernetes.client.exceptions import ApiException
 
-    if any(group.startswith("karpenter.") for group in groups):
+    if _KARPENTER in groups:
         return Check("autoscaler", State.OK, "Karpenter")
     try:
         core.read_namespaced_config_map("cluster-autoscaler-status", "kube-system")
