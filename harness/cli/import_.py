@@ -5,9 +5,13 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.cli import printing
 from harness.model.errors import ConfigError
+
+if TYPE_CHECKING:
+    from harness.store.folder import RunFolder
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +24,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     observe.configure_folder(parser)
     printing.configure(parser)
+
+
+def _check(folder: "RunFolder") -> None:
+    """Read what was recorded once: a file may hold values that are none in a record.
+
+    Raises:
+        ConfigError: a record can't be read.
+    """
+    from harness.store.folder import KINDS
+
+    try:
+        for kind in KINDS:
+            folder.records(kind)
+    except ConfigError as error:
+        value = error.message.removeprefix(f"{folder.path}{os.sep}")
+        raise ConfigError(
+            f"the files hold a value that can't be recorded: {value}", "give unchanged responses"
+        ) from error
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -47,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
                 ),
                 dumps,
             )
+        _check(folder)
     except BaseException:
         shutil.rmtree(os.fspath(folder))
         raise

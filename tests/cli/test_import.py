@@ -57,6 +57,16 @@ def test_no_folder_is_left_when_a_file_is_invalid(tmp_path, capsys):
     assert not (tmp_path / "runs").exists()
 
 
+def test_no_folder_is_left_after_a_value_that_no_record_can_have(tmp_path, capsys):
+    status = NODE["status"] | {"allocatable": NODE["status"]["allocatable"] | {"pods": str(2**63)}}
+    (tmp_path / "nodes.json").write_text(json.dumps({"kind": "List", "items": [NODE | {"status": status}]}))
+    (tmp_path / "runs.json").write_text(json.dumps(LISTING))
+    files = [str(tmp_path / name) for name in ("nodes.json", "runs.json")]
+    assert main(["import", *files, "--runs-dir", str(tmp_path / "runs"), "--run-name", "x"]) == 2
+    assert "the files hold a value that can't be recorded: nodes.jsonl: pods" in capsys.readouterr().err
+    assert not [*(tmp_path / "runs").iterdir()]
+
+
 def test_no_folder_is_left_after_a_damaged_listing(tmp_path, capsys):
     (tmp_path / "x.json").write_text('{"runs": [{"state": "SUCCEEDED"}]}')
     assert main(["import", str(tmp_path / "x.json"), "--runs-dir", str(tmp_path / "runs")]) == 2

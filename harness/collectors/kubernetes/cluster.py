@@ -109,9 +109,8 @@ class Cluster:
         while not stop.wait(_TICK_S):
             self._events.release()
             self._others.use(self._pods.hosts)
-            seen = all(each.looked for each in self._reflectors) and not any(
-                each.lapsed for each in self._pod_reflectors
-            )
+            looked = all(each.looked for each in self._reflectors)
+            seen = looked and not any(each.lapsed for each in self._pod_reflectors)
             activity.pods = self._pods.alive if seen else None
             activity.worked = self._pods.runs if seen else None
             current = self._workflow_reflectors and all(each.current for each in self._workflow_reflectors)
