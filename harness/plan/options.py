@@ -45,10 +45,7 @@ LOAD: tuple[Option, ...] = (
     ),
     Option("seed", "7", "seed of the schedule, the generated scenarios and the simulated platform", int),
     Option("slo", "", "objective, as 'p95(run.duration) < 20m'; repeatable", parse_slo, repeatable=True),
-    Option(
-        "undecided", "pass", "what an objective counts as that is met, but not proven by its interval",
-        choices=("pass", "fail"),
-    ),
+    Option("undecided", "pass", "whether objectives that are met, but not proven, pass", choices=("pass", "fail")),
     Option(
         "max-error-ratio", "5%", "share of rejected submissions above which the test fails, with or without an --slo",
         parse_share,
