@@ -80,6 +80,9 @@ def on_stage(scene: Scene, cluster: RealCluster, folder: Path) -> Iterator[Stage
     controller = Controller(kube, namespace, {_POOL: namespace}, api.report)
     with ExitStack() as stack:
         stack.callback(kube.delete, path)
+        # At once: other tests use the cluster next. No kubelet would confirm that pods are gone.
+        stack.callback(kube.delete, f"{path}/events")
+        stack.callback(kube.delete, f"{path}/pods?gracePeriodSeconds=0")
         key = cluster.ca.with_suffix(".key")
         leads_here = {"status": stack.enter_context(serving_logs(stage.kubelet.log, cluster.ca, key))}
         for name, cpu in zip(names, scene.nodes, strict=True):
