@@ -12,8 +12,9 @@ from harness.model.units import counted, format_duration
 
 NAME = "runtime-saturated"
 NEEDS = (Capability.EXECUTIONS,)
-# Workers of one replica that gets too much are busy, and those of the others are not.
-EXPLAINED_BY = {"lb-imbalance": 0.45}
+# Workers of one replica that gets too much are busy, and those of the others are not. Workers that mostly load would
+# wait for the same adapters if there were more of them.
+EXPLAINED_BY = {"lb-imbalance": 0.45, "adapter-slow": 0.45}
 NOT_INJECTED = "it is a property of the load and of the number of workers"
 
 _SHARE = 0.15  # of the executions' time
