@@ -20,7 +20,7 @@ NOT_INJECTED = "it is a property of the load and of the number of workers"
 _SHARE = 0.15  # of the executions' time
 _COVERED = 0.5  # of the workers: with fewer at work while others wait, the load is unbalanced
 _SURE, _ONE_REPLICA = 0.85, 0.6  # where one replica did everything, others may be idle
-_LEFT = 0.2  # of the wait remains with several times the workers
+_LEFT = 0.1  # of the wait remains with several times the workers
 _COMPUTING = 0.5  # of the workers' time: with less, more workers would wait for the same adapters
 
 
