@@ -18,7 +18,7 @@ USES = {Capability.NODE_CPU: "the difference between slow adapters and the runti
 FAULTS = ("adapter-slow",)
 
 _SHARE = 0.3
-_COMPUTING = 0.4  # of the workers' time: with fast adapters, fully loaded workers compute more than that
+_COMPUTING = 0.33  # of the workers' time: with fast adapters, fully loaded workers compute more than that
 _QUEUED = 0.1  # of all time: shorter queues do not prolong loading
 _FEW = 10  # loads of a replica
 _IDLE, _BUSY = 0.25, 0.75  # share of the data transfer time in which the runtime's CPUs work

@@ -12,14 +12,15 @@ from harness.model.units import counted, format_duration
 
 NAME = "runtime-saturated"
 NEEDS = (Capability.EXECUTIONS,)
-# Workers of one replica that gets too much are busy, and those of the others are not.
-EXPLAINED_BY = {"lb-imbalance": 0.45}
+# Workers of one replica that gets too much are busy, and those of the others are not. Workers that mostly load would
+# wait for the same adapters if there were more of them.
+EXPLAINED_BY = {"lb-imbalance": 0.45, "adapter-slow": 0.45}
 NOT_INJECTED = "it is a property of the load and of the number of workers"
 
 _SHARE = 0.15  # of the executions' time
 _COVERED = 0.5  # of the workers: with fewer at work while others wait, the load is unbalanced
 _SURE, _ONE_REPLICA = 0.85, 0.6  # where one replica did everything, others may be idle
-_LEFT = 0.2  # of the wait remains with several times the workers
+_LEFT = 0.1  # of the wait remains with several times the workers
 _COMPUTING = 0.5  # of the workers' time: with less, more workers would wait for the same adapters
 
 

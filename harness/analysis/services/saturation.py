@@ -3,8 +3,8 @@
 A worker does one thing at a time: while it loads for one execution or computes another, the others wait. A service
 reports some of that as queueing, and the rest as longer loading and sending, since other executions interrupt both.
 What loading itself takes is bounded three times: while all workers have work, those that don't compute load; executions
-that found an idle worker loaded without interruption; and in a queue that a worker serves in turns, loads wait behind
-other loads and sends, which block no worker, behind other executions' computing: as long each as these take.
+that found an idle worker loaded without interruption; and in a queue that a worker serves in turns, a load waits behind
+other loads, and a send, which blocks no worker, behind other loads and computing: the excess of sends is the computing.
 """
 
 from collections.abc import Iterator
@@ -53,8 +53,8 @@ def saturation(timeline: Timeline) -> Saturation:
     computed, loaded, sent = (float(each.sum()) for each in (done.computing, done.loading, done.sending))
     busy = spent / offered if offered > 0 else computed / max(computed + loaded, 1e-9)
     own_sending = min(sent, _unhindered(done.sending))
-    delayed = sent - own_sending
-    in_turns = computed * loaded / delayed if delayed > computed else loaded
+    excess = sent - own_sending - loaded
+    in_turns = computed * loaded / excess if excess > computed > 0 else loaded
     own = min(loaded, computed * (1 - busy) / max(busy, _LEAST), _unhindered(done.loading), in_turns)
     whole = max(float(waits(timeline).total.sum()), 1e-9)
     return Saturation(
@@ -67,8 +67,9 @@ def saturation(timeline: Timeline) -> Saturation:
 
 
 def _unhindered(seconds: Floats) -> float:
-    """At most this much did all of them take without interruption, judged by the quickest."""
-    return _USUAL * float(np.quantile(seconds, _QUICK)) * seconds.size if seconds.size else 0.0
+    """At most this much did all of them take without interruption, judged by the quickest of the later half."""
+    late = seconds[seconds.size // 2 :]
+    return _USUAL * float(np.quantile(late, _QUICK)) * seconds.size if late.size else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

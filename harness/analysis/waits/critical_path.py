@@ -50,7 +50,7 @@ def critical_path(timeline: Timeline) -> CriticalPath:
     chosen = known[evenly(known.size, _MOST_RUNS)] if known.size else known
     spans = _Spans(
         number, pods["phase"].to_numpy(), floats(pods, "start_s"),
-        np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s), pods["task"].cat.codes.to_numpy(dtype=np.int64),
+        np.nan_to_num(floats(pods, "end_s"), nan=timeline.end_s), pods["task"].cat.codes.to_numpy().astype(np.int64),
         _driver_codes(tuple(str(name) for name in pods["task"].cat.categories)), provisioning(timeline),
     )  # fmt: skip
     found = dict.fromkeys((*POD_PHASES, CONTROLLER, PROVISIONING), 0.0)
