@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import isfinite
 from os.path import commonprefix
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -211,11 +212,11 @@ def _nodes(timeline: "Timeline") -> str:
     from harness.model.units import format_bytes
 
     kinds = []
-    nodes = timeline.nodes
-    for (pool, cpu, memory, gpu), group in nodes.groupby(["pool", "cpu", "memory", "gpu"], dropna=False):
-        start, end = floats(group, "ready_s"), floats(group, "gone_s")
-        gpus = f", {gpu:g} GPU" if gpu > 0 else ""
-        kinds.append(f"{peak(start, end)} × {pool or 'node'} ({cpu:g} cores, {format_bytes(memory)}{gpus})")
+    for _, group in timeline.nodes.groupby(["pool", "cpu", "memory", "gpu"], dropna=False):
+        cpu, memory, gpu = (float(floats(group, name)[0]) for name in ("cpu", "memory", "gpu"))
+        size = f" ({cpu:g} cores, {format_bytes(memory)}" if isfinite(cpu + memory) else " (unknown size"
+        most = peak(floats(group, "ready_s"), floats(group, "gone_s"))
+        kinds.append(f"{most} × {group['pool'].iloc[0] or 'node'}{size}{f', {gpu:g} GPU' if gpu > 0 else ''})")
     return ", ".join(kinds)
 
 

@@ -188,7 +188,7 @@ def _attainable(first: int, second: int, paired: bool, level: float) -> float | 
 def _step(first: int, second: int, paired: bool) -> float:
     """The least p value of the exact test."""
     if paired:
-        return 2 / 2**first
+        return 2.0 ** (1 - first)
     # With equally many tests in both, an arrangement and its mirror image have the same difference.
     return (2 if first == second else 1) / comb(first + second, first)
 
