@@ -63,7 +63,9 @@ def test_no_folder_is_left_after_a_value_that_no_record_can_have(tmp_path, capsy
     (tmp_path / "runs.json").write_text(json.dumps(LISTING))
     files = [str(tmp_path / name) for name in ("nodes.json", "runs.json")]
     assert main(["import", *files, "--runs-dir", str(tmp_path / "runs"), "--run-name", "x"]) == 2
-    assert "the files hold a value that can't be recorded: nodes.jsonl: 'pods' is out of range" in capsys.readouterr().err
+    assert (
+        "the files hold a value that can't be recorded: nodes.jsonl: 'pods' is out of range" in capsys.readouterr().err
+    )
     assert not [*(tmp_path / "runs").iterdir()]
 
 

@@ -84,9 +84,9 @@ def test_a_submission_is_one_small_request_by_version():
         (HttpAnswer(500, b"<html><body>oops"), 500, "an HTML page"),
         (HttpAnswer(502, b""), 502, "nothing"),
         (HttpAnswer(200, b"<!DOCTYPE html>login"), 200, "not a run: an HTML page"),
-        (HttpAnswer(200, b'{"run_id": null}'), 200, "not a run: "),
-        (HttpAnswer(200, b'{"run_id": ""}'), 200, "not a run: "),
-        (HttpAnswer(200, b"null"), 200, "not a run: "),
+        (HttpAnswer(200, b'{"run_id": null}'), 200, "not a run: {'run_id': None}"),
+        (HttpAnswer(200, b'{"run_id": ""}'), 200, "not a run: {'run_id': ''}"),
+        (HttpAnswer(200, b"null"), 200, "not a run: null"),
     ],
 )
 def test_a_rejected_submission_keeps_status_and_message(answer, status, said):

@@ -19,7 +19,6 @@ from harness.model.records import Sample
 
 _MAX_POINTS = 10_000  # per series and query; Prometheus refuses more than 11,000
 _MAX_SERIES = 2_000  # per metric; more are due to a label too many
-_PROBE_EVERY = 10  # rounds; components may be started during the test
 _SCRAPES_PER_WINDOW = 4  # a rate needs two, and one may be missing or late
 _BAD_QUERY = frozenset({400, 422})
 
@@ -95,7 +94,6 @@ class Prometheus:
         self._recorded_s = {each.metric: each.at // 10**9 for each in observation.folder.records(Sample)}
         self._queries: list[Query] = []
         self._done_s: dict[Query, int] = {}
-        self._rounds = 0
 
     def collect(self, stop: threading.Event) -> None:
         """See `Collector`."""
@@ -107,9 +105,7 @@ class Prometheus:
         return LiveObserver(prometheus_metrics=len(found)) if self._polling.looked else None
 
     def _read(self) -> None:
-        if self._rounds % _PROBE_EVERY == 0 or self._polling.lost:
-            self._probe()
-        self._rounds += 1
+        self._probe()  # each time: many metrics appear with the first run, and a short test has few readings
         for query in list(self._queries):
             self._record(query)
 

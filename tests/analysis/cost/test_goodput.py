@@ -91,8 +91,8 @@ def test_the_report_compares_spot_and_on_demand_nodes(tmp_path):
     for whole, part in (("node_hours", "node_hours"), ("cost", "cost")):
         assert spot[part] + steady[part] == pytest.approx(report["charges"][whole], rel=1e-4)
     assert spot["lost"] + steady["lost"] == report["rework"]["pods"]
-    # The steps take a minute each wherever they run: what was lost is what the machines that went had begun.
-    assert spot["lost_s"] < 60.5 * spot["lost"]
+    # The steps take a minute each wherever they run, and the cluster takes up to 105 s to notice that a machine is gone.
+    assert spot["lost_s"] < (60.5 + 105) * spot["lost"]
     page = (folder / "report.html").read_text()
     assert "Spot and on-demand nodes" in page
 
