@@ -26,6 +26,7 @@ def test_it_reproduces_the_test_it_was_calibrated_on(timeline):
     assert step.duration.distribution.mean == pytest.approx(20.0, rel=0.05)
 
 
+@pytest.mark.soak  # a minute: it searches by simulating
 def test_its_answers_are_consistent_and_more_nodes_are_faster(timeline):
     (whole,) = recorded(timeline).observations
     found = calibrate(timeline, whole, load_profile("aks-20-nodes"), simulated_burst.package(None))
