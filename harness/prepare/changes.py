@@ -22,7 +22,7 @@ def prepared(documents: Sequence[Document], settings: Settings) -> list[Document
         ConfigError: a task pattern or image matches nothing, or settings contradict the pipeline.
         LookupError: a part of the documents is missing.
     """
-    spec, *rest = deepcopy(list(documents))
+    spec, *rest = map(_copied, documents)
     platform_document = rest[0] if rest else {}
     chosen = matching(spec, settings.tasks)
     if not settings.caching:
@@ -60,6 +60,13 @@ def platform_of(document: Mapping[str, Any]) -> Document:
     for key in _PLATFORM_PATH:
         found = found.get(key) or {}
     return dict(found)
+
+
+def _copied(node: Any) -> Any:
+    """A copy that shares nothing: with YAML's aliases, several places of a document are one object."""
+    if isinstance(node, dict):
+        return {key: _copied(value) for key, value in node.items()}
+    return [_copied(value) for value in node] if isinstance(node, list) else node
 
 
 def _store(document: Document, executors: Document) -> None:

@@ -185,6 +185,19 @@ def retry_of(count: int | None, backoff: str, factor: float, most: str) -> Retry
     return Retry(count, seconds("--backoff", backoff), factor, seconds("--backoff-max", most))
 
 
+def timeout_of(text: str) -> int:
+    """The whole seconds of ``--timeout``; 0 if it is not given.
+
+    Raises:
+        ConfigError: it is not a duration, or shorter than a second.
+    """
+    if not text:
+        return 0
+    if not 1 <= (found := seconds("--timeout", text)) < 2**31:
+        raise ConfigError(f"--timeout: '{text}' is shorter than a second, or too long", "write it as 90s, 10m or 2h")
+    return round(found)
+
+
 def seconds(option: str, text: str) -> float:
     """A duration option in seconds; its error names the option."""
     try:

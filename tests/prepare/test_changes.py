@@ -148,6 +148,19 @@ def test_tasks_that_are_all_chosen_keep_their_component():
     assert after[0] == sharing()[0]
 
 
+def test_places_that_yaml_aliases_join_are_told_apart():
+    before = documents(OLDER)
+    tasks = before[0]["root"]["dag"]["tasks"]
+    executors = before[0]["deploymentSpec"]["executors"]
+    executors["exec-train"]["container"] = executors["exec-prepare"]["container"]
+    assert "prepare" in tasks
+    after = steps(prepared(before, Settings(tasks=("train",), images=(("python", "mirror/python"),))))
+    assert {key[1]: each["image"] for key, each in after.items()} == {
+        "prepare": "python:3.9",
+        "train": "mirror/python:3.9",
+    }
+
+
 def test_a_pattern_of_no_step_names_the_nearest():
     with pytest.raises(ConfigError, match=r"--task: 'trian' matches no step(.|\n)*did you mean 'train'"):
         prepared(documents(), Settings(tasks=("train*", "trian")))
