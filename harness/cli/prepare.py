@@ -5,7 +5,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,11 @@ from harness.prepare.settings import PULL_POLICIES, SPOT
 if TYPE_CHECKING:
     from harness.prepare.check import Finding
     from harness.prepare.settings import Resources, Settings
+    from harness.prepare.steps import Document
 
+_KFP = "from kfp.cli.__main__ import main; main()"  # the command kfp, which need not be on the path
 _NEWEST_SCHEMA = (2, 1)  # of the PipelineSpec: that of all kfp 2 compilers so far
-_QUANTITIES = ("cpu-request", "cpu-limit", "memory-request", "memory-limit")
+_QUANTITIES = ("cpu_request", "cpu_limit", "memory_request", "memory_limit")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +64,8 @@ def _configure_placement(group: Any) -> None:
 
 def _configure_containers(group: Any) -> None:
     for name in _QUANTITIES:
-        group.add_argument(f"--{name}", default="", metavar="QUANTITY", help=f"{name.replace('-', ' ')} of every step")
+        words = name.split("_")
+        group.add_argument(f"--{'-'.join(words)}", default="", metavar="QUANTITY", help=f"{' '.join(words)} of steps")
     group.add_argument("--gpu", default="", metavar="[TYPE=]N", help="number of GPUs; their type is nvidia.com/gpu")
     group.add_argument("--resources", type=Path, metavar="FILE",
                        help="advice of pipeswarm resources RUN --json; wins for the steps in it")  # fmt: skip
@@ -98,13 +101,15 @@ def _prepare(arguments: argparse.Namespace, compiled: Path) -> int:
     changed = after != documents
     if output is not None:
         files.replace(output.parent, output.name, _dumped(after, _heading(text)) if changed else text)
-    names = f"{arguments.pipeline}", f"{output or 'prepared'}"
-    lines = list(
-        difflib.unified_diff(*(_dumped(each).decode().splitlines() for each in (documents, after)), *names, lineterm="")
-    )
+    lines = _diff(documents, after, f"{arguments.pipeline}", f"{output or 'prepared'}")
     document = {"changed": changed, "output": None if output is None else f"{output}", "diff": "\n".join(lines)}
     printing.show(arguments, lambda: _text(lines, output), lambda: json.dumps(document, indent=2, ensure_ascii=False))
     return ExitCode.OK
+
+
+def _diff(before: "Sequence[Document]", after: "Sequence[Document]", source: str, target: str) -> list[str]:
+    old, new = (_dumped(each).decode().splitlines() for each in (before, after))
+    return list(difflib.unified_diff(old, new, source, target, lineterm=""))
 
 
 def _text(diff: Sequence[str], output: Path | None) -> str:
@@ -132,9 +137,12 @@ def _check(arguments: argparse.Namespace, compiled: Path) -> int:
 def _listed(found: "Sequence[Finding]") -> str:
     if not found:
         return "nothing would spoil a load test"
-    lines = []
+    tasks: dict[Finding, list[str]] = {}
     for each in found:
-        lines += printing.wrapped(f"{each.task or 'the pipeline'}: {each.found}: {each.cost}")
+        tasks.setdefault(replace(each, task=""), []).append(each.task or "the pipeline")
+    lines = []
+    for each, names in tasks.items():
+        lines += printing.wrapped(f"{', '.join(dict.fromkeys(names))}: {each.found}: {each.cost}")
         lines += printing.wrapped(each.remedy, first="  → ", others="    ")
     return "\n".join(lines)
 
@@ -158,7 +166,7 @@ def settings_of(arguments: argparse.Namespace) -> "Settings":
     )  # fmt: skip
 
     count, kind = gpus_of(arguments.gpu)
-    quantities = [getattr(arguments, name.replace("-", "_")) for name in _QUANTITIES]
+    quantities = {name: getattr(arguments, name) for name in _QUANTITIES}
     given = arguments.node_selector, arguments.toleration, arguments.affinity, arguments.spot
     backoff = arguments.backoff, arguments.backoff_factor, arguments.backoff_max
     return Settings(
@@ -166,7 +174,7 @@ def settings_of(arguments: argparse.Namespace) -> "Settings":
         caching=arguments.caching == "keep",
         placement=placement_of(*given),
         retry=retry_of(arguments.retries, *backoff),
-        resources=checked(Resources(*quantities, count, kind), "options"),
+        resources=checked(Resources(**quantities, gpus=count, gpu=kind), "options"),
         by_step=advice_of(arguments.resources) if arguments.resources else None,
         pull_policy=arguments.image_pull_policy,
         images=images_of(arguments.image_map),
@@ -182,7 +190,6 @@ def advice_of(path: Path) -> "Mapping[str, Resources]":
         ConfigError: no such file, or not of that form.
     """
     from harness import reading
-    from harness.analysis.cost.resources import as_cores, as_memory
     from harness.prepare.settings import Resources, checked
 
     hint = "write it with: pipeswarm resources RUN --json > FILE"
@@ -193,13 +200,17 @@ def advice_of(path: Path) -> "Mapping[str, Resources]":
     found = {}
     with reading.structured(path, hint):
         for step in document["steps"]:
-            units = {"cpu": as_cores, "memory": as_memory}
-            given = {name.replace("-", "_"): units[name.partition("-")[0]] for name in _QUANTITIES}
-            advice = {
-                name: unit(float(step["advice"][name])) for name, unit in given.items() if step["advice"].get(name)
-            }
-            found[str(step["task"])] = checked(Resources(**advice), f"{path}: step {step['task']}")
+            cpu, most_cpu, memory, most_memory = (_quantity(name, step["advice"].get(name)) for name in _QUANTITIES)
+            resources = Resources(cpu, most_cpu, memory, most_memory)
+            found[str(step["task"])] = checked(resources, f"{path}: step {step['task']}")
     return found
+
+
+def _quantity(name: str, amount: float | None) -> str:
+    """Cores or bytes as a Kubernetes quantity; "" for none."""
+    from harness.analysis.cost.resources import as_cores, as_memory
+
+    return "" if amount is None else (as_cores if name.startswith("cpu") else as_memory)(float(amount))
 
 
 def _read(path: Path) -> tuple[bytes, list[dict[str, Any]]]:
@@ -235,8 +246,8 @@ def _compiled(source: Path, folder: Path) -> Path:
     import sys
 
     target = folder / "pipeline.yaml"
-    command = [sys.executable, "-m", "kfp.cli", "dsl", "compile", "--py", str(source), "--output", str(target)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    command = [sys.executable, "-c", _KFP, "dsl", "compile", "--py", str(source), "--output", str(target)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 (the user's own file)
     if done.returncode or not target.is_file():
         said = (done.stderr or done.stdout).strip().splitlines()
         raise ConfigError(f"{source} does not compile: {said[-1] if said else 'no output'}",

@@ -12,7 +12,7 @@ from harness.prepare.steps import Document, Task, container_of, tasks_of
 # Tags that registries move to newer images; `latest` is also what no tag means.
 _MOVING = frozenset({"latest", "main", "master", "dev", "develop", "edge", "nightly", "stable", "snapshot", "test"})
 _PIP_INSTALL = re.compile(r"\bpip3?\s+install\b[^\n]*")
-_REQUIREMENT = re.compile(r"'([^'\s]+)'")
+_REQUIREMENT = re.compile(r"'([^'-][^']*)'")  # an option begins with a hyphen
 # Names of what loses state or stops serving when its node is taken away.
 _KEEPS_OR_SERVES = re.compile(
     r"(?<![a-z])(serv(e|er|es|ing)|infer(ence)?|online|database|datastore|mysql|mariadb|postgres(ql)?|mongo(db)?|redis"
@@ -86,7 +86,8 @@ def _whole(name: str) -> str:
 
 
 def _caching(task: Task) -> Iterator[Finding]:
-    if task.spec.get("cachingOptions", {}).get("enableCache"):
+    """Of tasks with an executor: KFP caches neither nested pipelines nor conditions and loops themselves."""
+    if task.label and task.spec.get("cachingOptions", {}).get("enableCache"):
         cost = "a step with known inputs is not executed, so the test measures the cache"
         yield Finding("caching", task.name, "caching is on", cost, "--caching off")
 
