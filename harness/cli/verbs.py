@@ -16,6 +16,7 @@ VERBS: tuple[tuple[str, str, str], ...] = (
     ("doctor", "check machine, platform, cluster and metrics before a test", "harness.cli.doctor"),
     ("options", "list the options that a locustfile adds to Locust's own", "harness.cli.options"),
     ("simulate", "simulate a platform: serve it, or run a whole test in seconds", "harness.cli.simulate"),
+    ("prepare", "make a pipeline ready for load, or list what would spoil it", "harness.cli.prepare"),
     ("adapter", "serve a data adapter for hetida designer with injected limits", "harness.cli.adapter"),
     ("observe", "record a platform that something else loads", "harness.cli.observe"),
     ("import", "turn dumps (kubectl, runs, Prometheus) into a run folder", "harness.cli.import_"),

@@ -11,6 +11,8 @@ import yaml
 from harness import reading
 from harness.model.errors import ConfigError
 from harness.model.redaction import HIDDEN, Redaction
+from harness.prepare.changes import disable_caching
+from harness.prepare.steps import tasks_of
 from harness.targets.scenarios import Input, InputType
 
 _HINT = "compile the pipeline with kfp 2: kfp dsl compile --py pipeline.py --output pipeline.yaml"
@@ -46,7 +48,7 @@ def read_pipeline(path: Path, *, keep_caching: bool = False) -> Pipeline:
     text, documents = read_ir(path)
     spec = documents[0]
     with reading.structured(path, _HINT):
-        if not keep_caching and _disable_caching(spec):
+        if not keep_caching and disable_caching(list(tasks_of(spec))):
             text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=True).encode()
         return Pipeline(
             name=str(spec["pipelineInfo"]["name"]),
@@ -141,14 +143,3 @@ def _hidden(given: Any) -> Any:
     if not isinstance(given, dict) or not given.keys() & _IR_KEYS:
         return HIDDEN
     return {**given, **dict.fromkeys(given.keys() & {"defaultValue", "runtimeValue"}, HIDDEN)}
-
-
-def _disable_caching(spec: Mapping[str, Any]) -> bool:
-    """Clear the caching options of every task, also in nested pipelines, loops and conditions; whether any changed."""
-    changed = False
-    for component in (spec["root"], *spec.get("components", {}).values()):
-        for task in component.get("dag", {}).get("tasks", {}).values():
-            if task.get("cachingOptions", {}).get("enableCache"):
-                task["cachingOptions"] = {}
-                changed = True
-    return changed

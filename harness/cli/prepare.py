@@ -1,0 +1,255 @@
+"""``pipeswarm prepare PIPELINE``: make a compiled pipeline ready for load, or list what would spoil its test."""
+
+import argparse
+import difflib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.cli import printing
+from harness.model.errors import ConfigError, ExitCode
+from harness.prepare.settings import PULL_POLICIES, SPOT
+
+if TYPE_CHECKING:
+    from harness.prepare.check import Finding
+    from harness.prepare.settings import Resources, Settings
+    from harness.prepare.steps import Document
+
+_KFP = "from kfp.cli.__main__ import main; main()"  # the command kfp, which need not be on the path
+_NEWEST_SCHEMA = (2, 1)  # of the PipelineSpec: that of all kfp 2 compilers so far
+_QUANTITIES = ("cpu_request", "cpu_limit", "memory_request", "memory_limit")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of this command."""
+    parser.add_argument("pipeline", type=Path, help="compiled pipeline (IR YAML), or its source in Python")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write it here (default: show the changes only)"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="list what would spoil a load test; exit code 3 if anything"
+    )
+    _configure_tasks(parser.add_argument_group("tasks"))
+    _configure_placement(parser.add_argument_group("nodes"))
+    _configure_containers(parser.add_argument_group("pods"))
+    printing.configure(parser)
+
+
+def _configure_tasks(group: Any) -> None:
+    group.add_argument("--task", action="append", default=[], metavar="PATTERN",
+                       help="change these steps only, as in 'train*' (repeatable; default: all)")  # fmt: skip
+    group.add_argument("--caching", choices=("off", "keep"), default="off", help="of every task (default: off)")
+    group.add_argument("--retries", type=int, metavar="N", help="retries of a failed step; 0 for none")
+    group.add_argument("--backoff", default="0s", metavar="TIME", help="wait before the first retry (default: 0s)")
+    group.add_argument("--backoff-factor", type=float, default=2.0, metavar="X",
+                       help="each wait is this many times the last one (default: 2)")  # fmt: skip
+    group.add_argument("--backoff-max", default="1h", metavar="TIME", help="time for all retries (default: 1h)")
+
+
+def _configure_placement(group: Any) -> None:
+    group.add_argument("--node-selector", action="append", default=[], metavar="KEY=VALUE",
+                       help="label of the nodes (repeatable)")  # fmt: skip
+    group.add_argument("--toleration", action="append", default=[], metavar="KEY=VALUE:EFFECT",
+                       help="taint that the pods tolerate (repeatable)")  # fmt: skip
+    group.add_argument("--affinity", action="append", default=[], metavar="EXPRESSION",
+                       help="label required of nodes: key=a,b key!=a key !key key>5; preferred with @WEIGHT at the"
+                            " end (repeatable)")  # fmt: skip
+    group.add_argument("--spot", default="", metavar="KIND",
+                       help=f"selector, toleration and affinity of spot nodes: {', '.join(SPOT)}, or their"
+                            " label key=value")  # fmt: skip
+
+
+def _configure_containers(group: Any) -> None:
+    for name in _QUANTITIES:
+        words = name.split("_")
+        group.add_argument(f"--{'-'.join(words)}", default="", metavar="QUANTITY", help=f"{' '.join(words)} of steps")
+    group.add_argument("--gpu", default="", metavar="[TYPE=]N", help="number of GPUs; their type is nvidia.com/gpu")
+    group.add_argument("--resources", type=Path, metavar="FILE",
+                       help="advice of pipeswarm resources RUN --json; wins for the steps in it")  # fmt: skip
+    group.add_argument("--image-pull-policy", choices=PULL_POLICIES, default="", help="when nodes pull images")
+    group.add_argument("--image-map", action="append", default=[], metavar="FROM=TO",
+                       help="replace the beginning FROM of image names (repeatable)")  # fmt: skip
+    group.add_argument("--label", action="append", default=[], metavar="KEY=VALUE", help="label of pods (repeatable)")
+    group.add_argument("--timeout", default="", metavar="TIME", help="longest time of a step's pod")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check the pipeline, or prepare it, show the changes and write the result."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="pipeswarm-") as folder:
+        path = arguments.pipeline
+        compiled = _compiled(path, Path(folder)) if path.suffix == ".py" and path.is_file() else path
+        return _check(arguments, compiled) if arguments.check else _prepare(arguments, compiled)
+
+
+def _prepare(arguments: argparse.Namespace, compiled: Path) -> int:
+    from harness import reading
+    from harness.prepare.changes import prepared
+    from harness.store import files
+
+    settings = settings_of(arguments)
+    output: Path | None = arguments.output
+    if output is not None and not output.parent.is_dir():
+        raise ConfigError(f"the folder {output.parent} does not exist", "make it, or give another --output")
+    text, documents = _read(compiled)
+    with reading.structured(arguments.pipeline, "recompile it with kfp 2"):
+        after = prepared(documents, settings)
+    changed = after != documents
+    if output is not None:
+        files.replace(output.parent, output.name, _dumped(after, _heading(text)) if changed else text)
+    lines = _diff(documents, after, f"{arguments.pipeline}", f"{output or 'prepared'}")
+    document = {"changed": changed, "output": None if output is None else f"{output}", "diff": "\n".join(lines)}
+    printing.show(arguments, lambda: _text(lines, output), lambda: json.dumps(document, indent=2, ensure_ascii=False))
+    return ExitCode.OK
+
+
+def _diff(before: "Sequence[Document]", after: "Sequence[Document]", source: str, target: str) -> list[str]:
+    old, new = (_dumped(each).decode().splitlines() for each in (before, after))
+    return list(difflib.unified_diff(old, new, source, target, lineterm=""))
+
+
+def _text(diff: Sequence[str], output: Path | None) -> str:
+    lines = list(diff) or ["nothing to change"]
+    return "\n".join([*lines, "", f"written: {output}" if output else "nothing written: give -o FILE"])
+
+
+def _check(arguments: argparse.Namespace, compiled: Path) -> int:
+    from harness import reading
+    from harness.prepare.check import check
+    from harness.prepare.settings import Settings, placement_of
+
+    spot = placement_of([], [], [], arguments.spot).selector
+    arguments.spot = ""
+    if arguments.output is not None or settings_of(arguments) != Settings():
+        raise ConfigError("--check looks at the pipeline as it is", "prepare it first, then check the result")
+    _, documents = _read(compiled)
+    with reading.structured(arguments.pipeline, "recompile it with kfp 2"):
+        found = check(documents, spot[0] if spot else None)
+    document = {"findings": [asdict(each) for each in found]}
+    printing.show(arguments, lambda: _listed(found), lambda: json.dumps(document, indent=2, ensure_ascii=False))
+    return ExitCode.SLO_FAILED if found else ExitCode.OK
+
+
+def _listed(found: "Sequence[Finding]") -> str:
+    if not found:
+        return "nothing would spoil a load test"
+    tasks: dict[Finding, list[str]] = {}
+    for each in found:
+        tasks.setdefault(replace(each, task=""), []).append(each.task or "the pipeline")
+    lines = []
+    for each, names in tasks.items():
+        lines += printing.wrapped(f"{', '.join(dict.fromkeys(names))}: {each.found}: {each.cost}")
+        lines += printing.wrapped(each.remedy, first="  → ", others="    ")
+    return "\n".join(lines)
+
+
+def settings_of(arguments: argparse.Namespace) -> "Settings":
+    """What the options set.
+
+    Raises:
+        ConfigError: an option has no valid value.
+    """
+    from harness.prepare.settings import (
+        Resources,
+        Settings,
+        checked,
+        gpus_of,
+        images_of,
+        pairs,
+        placement_of,
+        retry_of,
+        timeout_of,
+    )  # fmt: skip
+
+    count, kind = gpus_of(arguments.gpu)
+    quantities = {name: getattr(arguments, name) for name in _QUANTITIES}
+    given = arguments.node_selector, arguments.toleration, arguments.affinity, arguments.spot
+    backoff = arguments.backoff, arguments.backoff_factor, arguments.backoff_max
+    return Settings(
+        tasks=tuple(arguments.task),
+        caching=arguments.caching == "keep",
+        placement=placement_of(*given),
+        retry=retry_of(arguments.retries, *backoff),
+        resources=checked(Resources(**quantities, gpus=count, gpu=kind), "options"),
+        by_step=advice_of(arguments.resources) if arguments.resources else None,
+        pull_policy=arguments.image_pull_policy,
+        images=images_of(arguments.image_map),
+        labels=pairs("--label", arguments.label),
+        timeout_s=timeout_of(arguments.timeout),
+    )
+
+
+def advice_of(path: Path) -> "Mapping[str, Resources]":
+    """The recommended resources by step, as ``pipeswarm resources RUN --json`` writes them.
+
+    Raises:
+        ConfigError: no such file, or not of that form.
+    """
+    from harness import reading
+    from harness.prepare.settings import Resources, checked
+
+    hint = "write it with: pipeswarm resources RUN --json > FILE"
+    try:
+        document = reading.parse_json(reading.read_bytes(path), path, hint)
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}", hint) from error
+    found = {}
+    with reading.structured(path, hint):
+        for step in document["steps"]:
+            cpu, most_cpu, memory, most_memory = (_quantity(name, step["advice"].get(name)) for name in _QUANTITIES)
+            resources = Resources(cpu, most_cpu, memory, most_memory)
+            found[str(step["task"])] = checked(resources, f"{path}: step {step['task']}")
+    return found
+
+
+def _quantity(name: str, amount: float | None) -> str:
+    """Cores or bytes as a Kubernetes quantity; "" for none."""
+    from harness.analysis.cost.resources import as_cores, as_memory
+
+    return "" if amount is None else (as_cores if name.startswith("cpu") else as_memory)(float(amount))
+
+
+def _read(path: Path) -> tuple[bytes, list[dict[str, Any]]]:
+    """The pipeline's bytes and documents, of a schema that is known."""
+    from harness.targets.kfp.pipeline import read_ir
+
+    text, documents = read_ir(path)
+    version = str(documents[0].get("schemaVersion", ""))
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    if numbers and (int(numbers[1]), int(numbers[2])) > _NEWEST_SCHEMA:
+        lines = text.splitlines()
+        line = next((k for k, each in enumerate(lines, 1) if each.startswith(b"schemaVersion")), 1)
+        newest = ".".join(map(str, _NEWEST_SCHEMA))
+        raise ConfigError(f"{path}:{line}: its schema {version} is newer than {newest}", "compile it with an older kfp")
+    return text, documents
+
+
+def _dumped(documents: Sequence[Mapping[str, Any]], heading: bytes = b"") -> bytes:
+    """YAML as the SDK's compiler writes it."""
+    import yaml
+
+    return heading + bytes(yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=True, encoding="utf-8"))
+
+
+def _heading(text: bytes) -> bytes:
+    """The comment with which the compiler begins a file."""
+    return re.match(rb"(?:#[^\n]*\n)*", text)[0]  # type: ignore[index]  # it matches nothing, too
+
+
+def _compiled(source: Path, folder: Path) -> Path:
+    """IR compiled from Python by the SDK, in a process of its own: the source may do anything."""
+    import subprocess
+    import sys
+
+    target = folder / "pipeline.yaml"
+    command = [sys.executable, "-c", _KFP, "dsl", "compile", "--py", str(source), "--output", str(target)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 (the user's own file)
+    if done.returncode or not target.is_file():
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise ConfigError(f"{source} does not compile: {said[-1] if said else 'no output'}",
+                          f"see kfp dsl compile --py {source} --output pipeline.yaml")  # fmt: skip
+    return target
