@@ -92,7 +92,7 @@ def test_bad_options_leave_nothing_behind(options, says, tmp_path, capsys):
         ("pipelineInfo: {name: x}\nroot: {dag: {tasks: [a]}}\n", "p.yaml is damaged"),
         (NO_EXECUTORS, "'deploymentSpec' is missing"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("verb", [["-o", "out.yaml", "--caching", "off"], ["--check"]])
 def test_what_is_no_pipeline_is_refused(verb, content, says, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
