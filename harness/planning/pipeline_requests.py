@@ -10,16 +10,10 @@ from harness.analysis.cost.resources import Resources
 from harness.model.errors import ConfigError
 from harness.model.units import parse_quantity
 from harness.planning.jobs_per_node import RunRequests
+from harness.prepare.settings import RESOURCE_KEYS
 
 _PACKAGE = "the pipeline"
 _DRIVER = (0.1, 64 * 2**20)  # what KFP requests for a driver pod: cores, bytes
-# Field of `Resources`: name since KFP 2.7 (a Kubernetes quantity), name before (a number), and that number's unit.
-_KEYS = {
-    "cpu_request": ("resourceCpuRequest", "cpuRequest", 1.0),
-    "cpu_limit": ("resourceCpuLimit", "cpuLimit", 1.0),
-    "memory_request": ("resourceMemoryRequest", "memoryRequest", 1e9),
-    "memory_limit": ("resourceMemoryLimit", "memoryLimit", 1e9),
-}
 
 
 def requests_by_task(package: bytes) -> dict[str, Resources]:
@@ -74,7 +68,7 @@ def _by_task(spec: Mapping[str, Any]) -> dict[str, Resources]:
     found = {}
     for task, label in _tasks(spec, spec.get("root", {})):
         given = executors.get(label, {}).get("container", {}).get("resources", {})
-        found[task] = Resources(**{name: _quantity(given, *keys) for name, keys in _KEYS.items()})
+        found[task] = Resources(**{name: _quantity(given, *keys) for name, keys in RESOURCE_KEYS.items()})
     return found
 
 

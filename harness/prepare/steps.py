@@ -11,7 +11,7 @@ from harness.model.errors import ConfigError
 
 Document = dict[str, Any]
 # Images of tasks that KFP's driver itself carries out (kfp-kubernetes' CreatePVC and DeletePVC), without a pod.
-_DRIVER_ONLY = ("argostub/createpvc", "argostub/deletepvc")
+DRIVER_ONLY = ("argostub/createpvc", "argostub/deletepvc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def container_of(spec: Mapping[str, Any], task: Task) -> Document | None:
     if not task.label:
         return None
     container: Document | None = spec["deploymentSpec"]["executors"][task.label].get("container")
-    return None if container is None or container.get("image") in _DRIVER_ONLY else container
+    return None if container is None or container.get("image") in DRIVER_ONLY else container
 
 
 def matching(spec: Mapping[str, Any], patterns: Collection[str]) -> list[Task]:

@@ -13,6 +13,7 @@ from hashlib import md5
 from typing import Any
 
 from harness.model.errors import ConfigError
+from harness.prepare.steps import DRIVER_ONLY
 from harness.simulator.kfp.conditions import Computed, Condition, Given, Known, Source
 from harness.simulator.kfp.containers import Container, read_container
 from harness.simulator.kfp.parameters import dependencies, inner_scope, items
@@ -28,8 +29,6 @@ DAG_DRIVER, CONTAINER_DRIVER, EXECUTOR, IMPORTER, JOIN = (
 # Argo's names of the nodes of a loop: the group of all iterations, and what each consists of.
 ITERATIONS, ITERATION = "iteration-iterations", "iteration-item"
 ON_EXIT = ".onExit"  # ends the name of the group of an exit handler's clean-up
-# Images of tasks that the driver itself carries out (kfp-kubernetes' CreatePVC and DeletePVC), without an executor.
-_DRIVER_ONLY = {"argostub/createpvc", "argostub/deletepvc"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +199,10 @@ class _Builder:
             return self._add(Plan(IMPORTER, name, here.path, parent=here.parent, always=always), needs)
         retry: Spec = task.get("retryPolicy", {})
         container = read_container(executor.get("container", {}), self._platform.get(label, {}), retry)
-        path = here.path if container.image in _DRIVER_ONLY else f"{here.path}-driver"
+        path = here.path if container.image in DRIVER_ONLY else f"{here.path}-driver"
         plan = Plan(CONTAINER_DRIVER, name, path, parent=here.parent, always=always, condition=condition)
         driver = self._add(plan, needs)
-        if container.image in _DRIVER_ONLY:
+        if container.image in DRIVER_ONLY:
             return driver
         cached = task.get("cachingOptions", {}).get("enableCache")
         key, varies = self._cache_key(executor, here.scope, needs[1:]) if cached else ("", ())
