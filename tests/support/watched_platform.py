@@ -69,6 +69,7 @@ class WatchedPlatform(KubernetesView):
         super().follow(platform := Platform(profile, 1, self))
         platform.workflow_watchers.append(self.workflow_changed)
         self._runs: list[Run] = []
+        self._answered: list[float] = []
 
     # --- what the collectors are told -------------------------------------------------------------------------------
 
@@ -119,11 +120,15 @@ class WatchedPlatform(KubernetesView):
     def load(self, runs: int, every_s: float, until_s: float) -> Timeline:
         """Submit runs from 5 s on, observe until `until_s`, and read the run folder."""
         loop, version = self.platform.loop, upload(self.platform, PACKAGE)
-        for number in range(runs):
+
+        def submit(number: int) -> None:
             run = self.platform.server.prepare_run(f"run-{number}", "", version, {}, by_reference=True)
             self._runs.append(run)
-            loop.at(5.0 + number * every_s, self.platform.server.start_run, run, lambda _: None)
-        self.activity.runs = {run.id for run in self._runs}
+            self.activity.runs = {each.id for each in self._runs}
+            self.platform.server.start_run(run, lambda _: self._answered.append(loop.now))
+
+        for number in range(runs):
+            loop.at(5.0 + number * every_s, submit, number)
         while loop.now < until_s:
             loop.run(loop.now + _EVERY_S)
             self._events_seen.release()
@@ -134,8 +139,9 @@ class WatchedPlatform(KubernetesView):
     def _recorded(self, every_s: float) -> Timeline:
         for number, run in enumerate(self._runs):
             at = self.calendar.ns(5.0 + number * every_s)
+            answered_at = self.calendar.ns(self._answered[number])
             self._recorder.write(
-                Submission(number, str(number), run.name, at, at, at + 10**7, Outcome.ACCEPTED, run.id, 0, 200, None)
+                Submission(number, str(number), run.name, at, at, answered_at, Outcome.ACCEPTED, run.id, 0, 200, None)
             )
         known, listed = KnownRuns("kfp"), KfpTarget({"experiment": "", "experiment_id": "e"}).list_runs(self._list, "")
         for each in listed.runs:
