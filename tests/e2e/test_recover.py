@@ -1,6 +1,7 @@
 """Processes of a distributed test die or stand still: what the platform acknowledged is in the ledger, each run once."""
 
 import resource
+import json
 import signal
 
 import pytest
@@ -49,7 +50,8 @@ def test_a_master_that_is_started_again_recovers_what_dead_workers_left(locust):
         recovered = [next(line for line in again.stderr if "arrivals recovered" in line) for _ in cluster.workers]
         assert len(recovered) == 2
         (folder,) = (locust.place / "runs").iterdir()
-        wait_for((folder / "report.json").is_file)
+        report = folder / "report.json"  # written again after each spool
+        wait_for(lambda: len(json.loads(report.read_text())["recovered"]) == 2)
         again.kill()
     finished = locust.finish(cluster.master)
     demand_each_acknowledged_run_once(finished, service)
