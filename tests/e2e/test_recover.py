@@ -1,7 +1,7 @@
 """Processes of a distributed test die or stand still: what the platform acknowledged is in the ledger, each run once."""
 
-import resource
 import json
+import resource
 import signal
 
 import pytest
