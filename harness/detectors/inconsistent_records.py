@@ -36,7 +36,9 @@ def detect(timeline: Timeline) -> list[Finding]:
         raise CannotJudgeError(f"runs in flight could not be compared with the timestamps: {why}")
     runs = timeline.runs
     until = np.fmax(floats(runs, "over_s"), floats(runs, "said_s"))
-    expected = active(floats(runs, "created_s"), until, floats(samples, "at_s"))
+    created = floats(runs, "created_s")
+    stamped_runs = np.isfinite(created)  # an end without a start would count as -1
+    expected = active(created[stamped_runs], until[stamped_runs], floats(samples, "at_s"))
     seen, stamped = float(np.mean(floats(samples, "value"))), float(expected.mean())
     off = abs(seen - stamped) / max(stamped, 1e-9)
     if max(seen, stamped) < _FEW or off < _OFF:

@@ -8,6 +8,8 @@ from scipy.optimize import brentq
 from harness.detectors.confidence import shifted
 from tests.support.injection.judging import Named, Verdict
 
+_ENOUGH = 10  # findings of one name, for a shift
+
 
 @dataclass(frozen=True)
 class Tenth:
@@ -37,11 +39,14 @@ def reliability(verdicts: Iterable[Verdict]) -> list[Tenth]:
 
 
 def fitted(found: Iterable[Named]) -> dict[str, float]:
-    """By finding, the most probable shift of its log odds; few findings shift little (a normal prior, deviation 1)."""
+    """By finding, the most probable shift of its log odds, with a normal prior of deviation 1.
+
+    Fewer than ten findings tell nothing, and shift nothing.
+    """
     cases: dict[str, list[Named]] = {}
     for each in found:
         cases.setdefault(each.name, []).append(each)
-    return {name: brentq(_slope, -20.0, 20.0, args=(of,)) for name, of in cases.items()}
+    return {name: brentq(_slope, -20.0, 20.0, args=(of,)) for name, of in cases.items() if len(of) >= _ENOUGH}
 
 
 def _slope(shift: float, of: Sequence[Named]) -> float:
