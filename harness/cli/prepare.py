@@ -246,7 +246,7 @@ def _compiled(source: Path, folder: Path) -> Path:
     import sys
 
     target = folder / "pipeline.yaml"
-    command = [sys.executable, "-c", _KFP, "dsl", "compile", "--py", str(source), "--output", str(target)]
+    command = [sys.executable, "-B", "-c", _KFP, "dsl", "compile", "--py", str(source), "--output", str(target)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 (the user's own file)
     if done.returncode or not target.is_file():
         said = (done.stderr or done.stdout).strip().splitlines()

@@ -7,6 +7,7 @@ import pytest
 import urllib3
 
 from harness.simulator.kube_api.rbac import MASTERS, User
+from tests.support.e2e import wait_for
 from tests.support.kube_cluster import Cluster, serve
 from tests.support.real_kubernetes import RealCluster
 
@@ -180,5 +181,6 @@ def test_a_role_is_changed_and_deleted_as_on_a_real_server(sides: Sides) -> None
         wider = {**role("Role", "see", rule("get list delete", "", "pods")), "metadata": {"name": "see"}}
         assert side.ask("DELETE", f"{PODS}/one", user=READER)[0] == 403
         assert side.ask("PUT", f"{HERE}/roles/see", wider)[0] == 200
-        assert side.ask("DELETE", f"{PODS}/one", user=READER)[0] == 404
+        # A real authorizer sees the change a moment later.
+        wait_for(lambda side=side: side.ask("DELETE", f"{PODS}/one", user=READER)[0] == 404, 10)
         assert side.ask("PUT", f"{HERE}/roles/see", {**MADE[0][1]})[0] == 200

@@ -118,7 +118,8 @@ def _states(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 def check_pods(folder: Folder, stage: Stage) -> Iterator[Check]:
     """Pods, their nodes and their running times, against the kubelet's account."""
     lived = stage.kubelet.pods
-    spans = [span for span in folder.spans.values() if span.phase in POD_PHASES]
+    sent = folder.sent  # other workloads of the cluster are recorded, too
+    spans = [span for span in folder.spans.values() if span.phase in POD_PHASES and span.run in sent]
     yield Check("pods", sorted(lived), sorted({span.step for span in spans}))
     ran = {span.step: span for span in spans if span.phase == RUNNING}
     places = {name: pod.node for name, pod in sorted(lived.items())}
