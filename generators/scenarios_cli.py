@@ -123,7 +123,7 @@ def _write(request: Any, options: argparse.Namespace) -> int:
 
 
 def _rows_of(spec: Any) -> int | None:
-    """The rows that a spec asks for; a spec may be somebody else's, `--n` is the user's own."""
+    """The rows that a spec asks for; a spec may be another user's, `--n` is the caller's own."""
     if spec.rows is not None and spec.rows > _MOST_ROWS:
         raise ConfigError(
             f"{spec.source} asks for {spec.rows:,} rows; a spec may ask for at most {_MOST_ROWS:,}",
