@@ -9,11 +9,19 @@ from harness.model.findings import Finding
 Explanations = Mapping[str, Mapping[str, float]]
 
 
+_UNLIKELY = 0.2  # a confidence: one costly chance in five must not hide what is surely there
+
+
 def ranked(findings: Iterable[Finding], explained_by: Explanations) -> tuple[Finding, ...]:
-    """The findings by confidence × severity, the highest first; those that another one fully explains are dropped."""
-    return tuple(
-        sorted(_unexplained(tuple(findings), explained_by), key=lambda f: (-f.confidence * f.severity, f.name))
-    )
+    """The findings by confidence × severity, the highest first, unlikely ones last.
+
+    Those that another one fully explains are dropped.
+    """
+    return tuple(sorted(_unexplained(tuple(findings), explained_by), key=_place))
+
+
+def _place(finding: Finding) -> tuple[bool, float, str]:
+    return finding.confidence < _UNLIKELY, -finding.confidence * finding.severity, finding.name
 
 
 def _unexplained(findings: tuple[Finding, ...], explained_by: Explanations) -> Iterable[Finding]:

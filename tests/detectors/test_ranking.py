@@ -24,6 +24,12 @@ def test_a_finding_is_less_sure_beside_those_that_explain_it(present, confidence
     assert next(f.confidence for f in findings if f.name == "symptom") == confidence
 
 
+def test_a_costly_finding_that_another_one_makes_unlikely_comes_after_it():
+    findings = [found("symptom", 0.9, 0.9), found("cause", 0.9, 0.05), found("other", 0.9, 0.1)]
+    assert names(ranked(findings, {"symptom": {"cause": 0.1}})) == ["other", "cause", "symptom"]
+    assert names(ranked(findings, {"symptom": {"cause": 0.45}})) == ["symptom", "other", "cause"]
+
+
 def test_an_explanation_never_raises_the_confidence():
     findings = ranked([found("symptom", 0.1), found("cause")], {"symptom": {"cause": 0.4}})
     assert [f.confidence for f in findings] == [0.9, 0.1]
