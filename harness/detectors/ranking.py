@@ -9,7 +9,7 @@ from harness.model.findings import Finding
 Explanations = Mapping[str, Mapping[str, float]]
 
 
-_UNLIKELY = 0.2  # a confidence: one costly chance in five must not hide what is surely there
+_UNLIKELY = 0.2  # confidence below which a finding never comes before others, however costly
 
 
 def ranked(findings: Iterable[Finding], explained_by: Explanations) -> tuple[Finding, ...]:
