@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -100,6 +101,8 @@ def follow(page: Path, script: str, place: Path, environment: dict[str, str]) ->
             if not process.returncode or "arrivals left late" not in out:
                 break
             skip_if_the_machine_is_late(last=last)
+            for name in re.findall(r"--run-name (\S+)", script):  # it would be in use
+                shutil.rmtree(place / "runs" / name, ignore_errors=True)
         assert process.returncode == 0, f"{page.name}:\n{script}\n{out}"
 
 

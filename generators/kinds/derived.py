@@ -29,6 +29,8 @@ class Computed:
     @classmethod
     def read(cls, definition: Definition, place: Place) -> Kind:
         """See `KindType.read`; the formula with min and max."""
+        if "formula" not in definition:
+            raise place.error("the formula is missing", "write it as {expression: rows / 50}")
         try:
             checked = formula(str(definition["formula"]))
         except FormulaError as error:

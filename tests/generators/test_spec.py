@@ -156,6 +156,7 @@ def refusal(text):
 @given(st.fixed_dictionaries({"x": definitions, "y": definitions}))
 @example({"x": {"faker": date(2000, 1, 1)}, "y": {"template": date(2000, 1, 1)}})
 @example({"x": {"from_file": date(2000, 1, 1)}, "y": None})
+@example({"x": {"expression": {"expression": False}}, "y": None})
 def test_any_file_is_read_or_reported_as_invalid(fields):
     error = refusal(yaml.safe_dump({"fields": fields}, allow_unicode=True))
     assert error is None or (re.match(r"fuzz\.yaml(:\d+)?: ", error.message) and error.hint), error
